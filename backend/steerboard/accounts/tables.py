@@ -1,0 +1,135 @@
+"""Projects, people, tokens, sessions, and who changed what."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.dialects.postgresql import ARRAY, TEXT
+from sqlalchemy.orm import Mapped, mapped_column
+
+from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
+
+
+class Project(Base):
+    """`split_salt` and `held_out_fraction` decide, for every dataset of the project, where a prompt goes."""
+
+    __tablename__ = "projects"
+
+    id: Mapped[Id]
+    name: Mapped[str] = mapped_column(unique=True)
+    split_salt: Mapped[str]
+    held_out_fraction: Mapped[float]
+    created_at: Mapped[CreatedAt]
+
+
+class User(Base):
+    __tablename__ = "users"
+
+    id: Mapped[Id]
+    name: Mapped[str] = mapped_column(unique=True)
+    password_hash: Mapped[str | None]
+    created_at: Mapped[CreatedAt]
+
+
+class Membership(Base):
+    """Role of a person in a project: owner, engineer, annotator, viewer."""
+
+    __tablename__ = "memberships"
+
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    role: Mapped[str]
+
+
+class ApiToken(Base):
+    """A bearer token, stored as a SHA-256 of its 32 random bytes. `scopes`: read, write, run, admin."""
+
+    __tablename__ = "api_tokens"
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"), index=True)
+    user_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("users.id"))
+    name: Mapped[str]
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    hint: Mapped[str]
+    scopes: Mapped[list[str]] = mapped_column(ARRAY(TEXT))
+    created_at: Mapped[CreatedAt]
+    last_used_at: Mapped[Timestamp | None]
+    expires_at: Mapped[Timestamp | None]
+    revoked_at: Mapped[Timestamp | None]
+
+
+class SignInLink(Base):
+    """A one-time link, stored hashed."""
+
+    __tablename__ = "sign_in_links"
+
+    code_hash: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"))
+    expires_at: Mapped[Timestamp]
+    used_at: Mapped[Timestamp | None]
+
+
+class BrowserSession(Base):
+    """A cookie session, stored hashed, with its CSRF token."""
+
+    __tablename__ = "browser_sessions"
+
+    session_hash: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"))
+    csrf_token: Mapped[str]
+    created_at: Mapped[CreatedAt]
+    expires_at: Mapped[Timestamp]
+
+
+class AuditEntry(Base):
+    """One change by a person or token, written in the transaction of the change."""
+
+    __tablename__ = "audit_log"
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"), index=True)
+    actor: Mapped[str]
+    action: Mapped[str]
+    target: Mapped[str]
+    detail: Mapped[Json]
+    created_at: Mapped[CreatedAt]
+
+
+class IdempotencyKey(Base):
+    """What a creating call answered, so that a retry with the same key starts nothing twice."""
+
+    __tablename__ = "idempotency_keys"
+    __table_args__ = (UniqueConstraint("actor", "path", "key"),)
+
+    id: Mapped[Id]
+    actor: Mapped[str]
+    path: Mapped[str]
+    key: Mapped[str]
+    request_hash: Mapped[str]
+    status: Mapped[int | None]
+    body: Mapped[Json | None]
+    created_at: Mapped[CreatedAt]
+
+
+class EventStream(Base):
+    """The counter of a project's events. Its row is locked while an event is added, so ids commit in order."""
+
+    __tablename__ = "event_streams"
+
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    last_id: Mapped[int]
+
+
+class Event(Base):
+    """One thing that happened in a project, as the live stream replays it."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index("ix_events_created_at", "created_at"),)
+
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    type: Mapped[str]
+    payload: Mapped[Json]
+    created_at: Mapped[CreatedAt]

@@ -1,0 +1,77 @@
+"""Datasets, their immutable rows, and the rewards that reward sources gave to rows."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from steerboard.platform.database import Base, CreatedAt, Id, Json
+
+
+class Dataset(Base):
+    """An immutable, ordered list of samples. Visible only when complete.
+
+    A `labelled` dataset that a scoring run made has no rows of its own: it reads those of `base_dataset_id`,
+    joined with the rewards of `reward_source_id`, and pins their mean, sd and n in `normaliser`.
+    """
+
+    __tablename__ = "datasets"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    kind: Mapped[str]
+    rows: Mapped[int]
+    held_out_rows: Mapped[int]
+    content_hash: Mapped[str]
+    origin: Mapped[Json]
+    base_dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"))
+    reward_source_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("reward_sources.id"))
+    normaliser: Mapped[Json | None]
+    run_id: Mapped[uuid.UUID | None] = mapped_column(index=True)
+    created_at: Mapped[CreatedAt]
+
+
+class SampleRow(Base):
+    """`sample` holds the kind's fields, `extra` the file's other columns, which export gives back."""
+
+    __tablename__ = "samples"
+    __table_args__ = (Index("ix_samples_dataset_id_prompt_hash", "dataset_id", "prompt_hash"),)
+
+    dataset_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
+    row: Mapped[int] = mapped_column(primary_key=True)
+    prompt_hash: Mapped[int] = mapped_column(BigInteger)
+    held_out: Mapped[bool]
+    sample: Mapped[Json]
+    extra: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+
+
+class RewardSource(Base):
+    """Who gave rewards: a reward model (`model`), a weighted sum of sources (`weighted`), a file (`imported`)."""
+
+    __tablename__ = "reward_sources"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    kind: Mapped[str]
+    model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"))
+    weights: Mapped[Json | None]
+    created_at: Mapped[CreatedAt]
+
+
+class Reward(Base):
+    """The raw value one reward source gave to one row."""
+
+    __tablename__ = "rewards"
+
+    dataset_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
+    reward_source_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("reward_sources.id"), primary_key=True)
+    row: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[float]

@@ -1,0 +1,179 @@
+"""Pipelines, runs and everything a run leaves behind. Postgres is the only truth about their state."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
+
+RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled")
+_STATES_SQL = ", ".join(f"'{state}'" for state in RUN_STATES)
+
+
+class Pipeline(Base):
+    """One execution of a recipe. Its state follows from its runs."""
+
+    __tablename__ = "pipelines"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    recipe: Mapped[Json]
+    recipe_text: Mapped[str]
+    settings: Mapped[Json]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class Run(Base):
+    """One stage of work, or one shard of it (`parent_id`, `shard`).
+
+    Fencing: a write on behalf of a run names `attempt` and changes nothing when the row has moved on.
+    `position` orders runs of one priority; a higher `priority` goes first.
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        CheckConstraint(f"state IN ({_STATES_SQL})", name="state"),
+        Index("ix_runs_claim", "pool", text("priority DESC"), "position", postgresql_where=text("state = 'queued'")),
+        Index("ix_runs_lease", "lease_expires_at", postgresql_where=text("state = 'running'")),
+        Index("ix_runs_project_id_id", "project_id", "id"),
+    )
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    pipeline_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("pipelines.id"), index=True)
+    parent_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    shard: Mapped[int | None]
+    name: Mapped[str]
+    kind: Mapped[str]
+    method: Mapped[str | None]
+    config: Mapped[Json]
+    state: Mapped[str]
+    reason: Mapped[str]
+    reason_code: Mapped[str | None]
+    error: Mapped[Json | None]
+    pool: Mapped[str]
+    priority: Mapped[int]
+    position: Mapped[int] = mapped_column(BigInteger, Identity())
+    attempt: Mapped[int]
+    max_attempts: Mapped[int]
+    lease_owner: Mapped[str | None]
+    lease_expires_at: Mapped[Timestamp | None]
+    not_before: Mapped[Timestamp | None]
+    cancel_requested_at: Mapped[Timestamp | None]
+    reuse: Mapped[bool] = mapped_column(Boolean)
+    cache_key: Mapped[str | None] = mapped_column(index=True)
+    reused_from_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"))
+    progress: Mapped[Json | None]
+    summary: Mapped[Json | None]
+    device_seconds: Mapped[float]
+    failed_device_seconds: Mapped[float]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+    queued_at: Mapped[Timestamp | None]
+    started_at: Mapped[Timestamp | None]
+    ended_at: Mapped[Timestamp | None]
+
+
+class RunInput(Base):
+    """One named input: exactly one of an upstream run's output, a dataset or a model."""
+
+    __tablename__ = "run_inputs"
+    __table_args__ = (CheckConstraint("num_nonnulls(upstream_run_id, dataset_id, model_id) = 1", name="one_source"),)
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    upstream_run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"))
+    model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"))
+
+
+class RunOutput(Base):
+    """What a succeeded run made: a dataset, a model, or a report kept in the row itself."""
+
+    __tablename__ = "run_outputs"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    type: Mapped[str]
+    dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"))
+    model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"))
+    artifact_hash: Mapped[str | None] = mapped_column(ForeignKey("artifacts.hash"))
+    document: Mapped[Json | None]
+
+
+class RunTransition(Base):
+    """The timeline of a run: every change of state with its reason."""
+
+    __tablename__ = "run_transitions"
+
+    id: Mapped[Id]
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), index=True)
+    attempt: Mapped[int]
+    from_state: Mapped[str | None]
+    to_state: Mapped[str]
+    reason: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class RunAttempt(Base):
+    """One try at a run by one worker; failed ones keep their cost apart."""
+
+    __tablename__ = "run_attempts"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    worker: Mapped[str]
+    devices: Mapped[int]
+    started_at: Mapped[CreatedAt]
+    heartbeat_at: Mapped[CreatedAt]
+    ended_at: Mapped[Timestamp | None]
+    outcome: Mapped[str | None]
+    reason: Mapped[str | None]
+    device_seconds: Mapped[float]
+
+
+class Metric(Base):
+    """A replayed step overwrites its values and never doubles them."""
+
+    __tablename__ = "metrics"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[float]
+    attempt: Mapped[int]
+
+
+class RunLog(Base):
+    """A line of a stage's log."""
+
+    __tablename__ = "run_logs"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    id: Mapped[BigInt] = mapped_column(Identity(), primary_key=True)
+    attempt: Mapped[int]
+    level: Mapped[str]
+    message: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class WorkerRow(Base):
+    """A worker process, alive while its heartbeat is fresh."""
+
+    __tablename__ = "workers"
+
+    id: Mapped[Id]
+    name: Mapped[str]
+    pool: Mapped[str]
+    host: Mapped[str]
+    pid: Mapped[int]
+    devices: Mapped[Json]
+    run_id: Mapped[uuid.UUID | None]
+    started_at: Mapped[CreatedAt]
+    heartbeat_at: Mapped[CreatedAt]

@@ -1,0 +1,226 @@
+"""Configs of the run kinds. The server validates with them, launch forms come from their JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, model_validator
+
+from steerboard_contracts.prompts import TemplateName
+from steerboard_contracts.samples import Finite, Half, TurnText
+
+RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate"]
+Precision = Literal["auto", "fp32", "bf16"]
+
+Positive = Annotated[Finite, Field(gt=0)]
+NonNegative = Annotated[Finite, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Config(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BaseModelConfig(Config):
+    """Brings a base model in: a local folder, a hub name, or random weights with a tokenizer trained on the data."""
+
+    run: Literal["base"] = "base"
+    source: Annotated[str, Field(description="`random:tiny-llama`, a folder, or a hub name `org/name[@revision]`.")]
+    vocabulary: Annotated[int, Field(ge=300, le=262144)] = 4096
+    hidden: Annotated[int, Field(ge=32, le=8192)] = 192
+    layers: Annotated[int, Field(ge=1, le=128)] = 4
+    heads: Count = 6
+    max_length: Annotated[int, Field(ge=64)] = 512
+    seed: int = 0
+    fingerprint: Annotated[str | None, Field(description="Set by the planner: what a folder held when planned.")] = None
+
+
+class TrainingConfig(Config):
+    """What all methods share. Lengths are in tokens."""
+
+    run: Literal["train"] = "train"
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.")] = 5e-6
+    batch: Annotated[Count, Field(description="Sequences (pairs for a reward model) in one optimiser step.")] = 128
+    epochs: Positive = 1.0
+    max_steps: Annotated[Count | None, Field(description="Stop after this many optimiser steps.")] = None
+    warmup_ratio: Annotated[Finite, Field(ge=0, le=1)] = 0.03
+    min_lr_ratio: Annotated[Finite, Field(ge=0, le=1, description="Where the cosine ends.")] = 0.0
+    weight_decay: NonNegative = 0.0
+    adam_beta1: Annotated[Finite, Field(ge=0, lt=1)] = 0.9
+    adam_beta2: Annotated[Finite, Field(ge=0, lt=1)] = 0.95
+    max_grad_norm: Positive = 1.0
+    max_length: Annotated[
+        Count | None, Field(description="Tokens a sequence may have; the model's own by default.")
+    ] = None
+    micro_tokens: Annotated[Count, Field(description="Token budget of one forward pass, padding included.")] = 2048
+    micro_batch: Annotated[Count | None, Field(description="At most this many sequences in one forward pass.")] = None
+    batching: Literal["auto", "padded", "packed"] = "auto"
+    precision: Precision = "auto"
+    gradient_checkpointing: bool = False
+    learn: Annotated[Literal["last", "all"], Field(description="Which assistant turns are learned.")] = "last"
+    template: TemplateName | None = None
+    seed: int = 0
+    evaluate_every: Annotated[int, Field(ge=0, description="Optimiser steps; 0 evaluates only at the end.")] = 0
+    evaluate_rows: Count = 512
+    checkpoint_every: Annotated[int, Field(ge=0, description="Optimiser steps; 0 turns it off.")] = 200
+    checkpoint_seconds: Annotated[NonNegative, Field(description="Also after this many seconds; 0 turns it off.")] = (
+        300.0
+    )
+
+
+class SftConfig(TrainingConfig):
+    """Eq. 1 of arXiv 2308.12050."""
+
+    method: Literal["sft"]
+
+
+class RewardModelConfig(TrainingConfig):
+    """Eq. 2 of arXiv 2308.12050, with an optional margin and centring term."""
+
+    method: Literal["reward_model"]
+    lr: Annotated[Positive, Field(le=1)] = 9e-6
+    centre: Annotated[NonNegative, Field(description="lambda of (r_w + r_l)^2.")] = 0.0
+    use_margin: bool = False
+    share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
+    half: Annotated[Half | None, Field(description="Train on one of two disjoint halves of the prompts.")] = None
+
+
+class MleFilterConfig(TrainingConfig):
+    """Eq. 4 of arXiv 2308.12050: SFT on rows with z > threshold."""
+
+    method: Literal["mle_filter"]
+    threshold: Finite = 0.0
+
+
+class RwrConfig(TrainingConfig):
+    """Eq. 5 of arXiv 2308.12050: weights exp(z / beta)."""
+
+    method: Literal["rwr"]
+    beta: Positive = 5.0
+    self_normalised: bool = False
+    max_weight: Positive | None = 20.0
+
+
+class DecisionTransformerConfig(TrainingConfig):
+    """Eq. 6 of arXiv 2308.12050: SFT behind `<rm_score> a.b`."""
+
+    method: Literal["decision_transformer"]
+    score_scale: Literal["zscore", "quantile"] = "zscore"
+    score_step: Annotated[Positive, Field(le=1, description="Scores are rounded to this: 0.01, 0.1, 0.5 or 1.")] = 0.1
+    score_limit: Positive = 5.0
+    default_score: Finite = 5.0
+
+
+TrainConfig = Annotated[
+    SftConfig | RewardModelConfig | MleFilterConfig | RwrConfig | DecisionTransformerConfig,
+    Field(discriminator="method"),
+]
+
+
+class Decoding(Config):
+    """temperature 0 is greedy. `n` answers for each prompt, each with a seed of its own."""
+
+    temperature: NonNegative = 0.0
+    top_p: Annotated[Finite, Field(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, Field(ge=0)] = 0
+    n: Annotated[int, Field(ge=1, le=256)] = 1
+    max_new_tokens: Count = 256
+    stop: list[str] = []
+
+
+def _decoding(value: Any) -> Any:
+    if value == "greedy":
+        return {}
+    return {"temperature": 1.0} if value == "sampled" else value
+
+
+DecodingField = Annotated[Decoding, Field(default_factory=Decoding)]
+
+
+class _WithDecoding(Config):
+    decoding: DecodingField
+    batch_size: Annotated[Count, Field(description="Sequences decoded together.")] = 64
+    precision: Precision = "auto"
+    seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_decoding(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("decoding"), str):
+            return {**value, "decoding": _decoding(value["decoding"])}
+        return value
+
+
+class GenerateConfig(_WithDecoding):
+    """Answers for the prompts of input `data`, or for the `prompts` given here, at each of `scores`."""
+
+    run: Literal["generate"] = "generate"
+    prompts: Annotated[list[TurnText], Field(description="Instead of a dataset: prompts of one user turn.")] = []
+    scores: Annotated[list[Finite], Field(description="With `prompts`: one answer for each score.")] = []
+    score: Annotated[Finite | None, Field(description="Requested score, for a decision-transformer policy.")] = None
+    limit: Annotated[Count | None, Field(description="At most this many prompts, drawn at random.")] = None
+    split: Literal["train", "held_out", "all"] = "train"
+    shards: Annotated[int, Field(ge=1, le=4096)] = 1
+
+
+class MixPart(Config):
+    """One source of a mixture. `share` is a fraction of `size`; `auto` parts share what is left by their row counts."""
+
+    share: Annotated[Finite, Field(gt=0, le=1)] | Literal["auto"] = "auto"
+    side: Literal["chosen", "rejected", "both"] = "both"
+
+
+class MixConfig(Config):
+    run: Literal["mix"] = "mix"
+    parts: Annotated[list[MixPart], Field(min_length=1)]
+    size: Count = 100_000
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> MixConfig:
+        fixed = sum(p.share for p in self.parts if p.share != "auto")
+        if fixed > 1 + 1e-9:
+            raise ValueError(f"the shares add up to {fixed:g}, which is more than 1")
+        return self
+
+
+class ScoreConfig(Config):
+    run: Literal["score"] = "score"
+    batch_tokens: Count = 8192
+    precision: Precision = "fp32"
+    shards: Annotated[int, Field(ge=1, le=4096)] = 1
+
+
+class Entrant(Config):
+    """One model of an evaluation, once for each score (once without a score where `scores` is empty)."""
+
+    scores: list[Finite] = []
+
+
+class EvaluateConfig(_WithDecoding):
+    run: Literal["evaluate"] = "evaluate"
+    entrants: Annotated[list[Entrant], Field(min_length=1)]
+    prompts: Annotated[Count, Field(description="At most this many held-out prompts.")] = 200
+    bootstrap: Annotated[int, Field(ge=100, le=100_000)] = 2000
+    quality: Annotated[
+        Literal["synthetic"] | None, Field(description="Known quality of answers, for the synthetic demo data.")
+    ] = None
+    examples: Annotated[int, Field(ge=0, le=50)] = 3
+
+
+def _kind_of(value: Any) -> str:
+    run = value.get("run") if isinstance(value, dict) else getattr(value, "run", None)
+    return str(run)
+
+
+RunConfig = Annotated[
+    Annotated[BaseModelConfig, Tag("base")]
+    | Annotated[TrainConfig, Tag("train")]
+    | Annotated[GenerateConfig, Tag("generate")]
+    | Annotated[MixConfig, Tag("mix")]
+    | Annotated[ScoreConfig, Tag("score")]
+    | Annotated[EvaluateConfig, Tag("evaluate")],
+    Discriminator(_kind_of),
+]
+
+RUN_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(RunConfig)

@@ -1,0 +1,162 @@
+"""The five sample kinds. The importer and the training stages validate with these very classes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+
+from steerboard_contracts.errors import BadRow, ErrorLocation
+
+SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
+Split = Literal["train", "held_out"]
+Half = Literal["a", "b"]
+
+
+def _clean_text(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("contains a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("contains a lone surrogate, which is not valid Unicode") from error
+    return text
+
+
+def _turn_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return _clean_text(text)
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("is not a finite number")
+    return value
+
+
+TurnText = Annotated[str, AfterValidator(_turn_text)]
+Finite = Annotated[float, AfterValidator(_finite)]
+
+
+class Message(BaseModel):
+    """One turn of a conversation."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["system", "user", "assistant"]
+    content: TurnText
+
+
+def _as_messages(prompt: Any) -> Any:
+    return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+
+
+def _check_turns(prompt: list[Message]) -> list[Message]:
+    if not prompt:
+        raise ValueError("has no turns")
+    if prompt[-1].role != "user":
+        raise ValueError("must end with a user turn")
+    if any(message.role == "system" for message in prompt[1:]):
+        raise ValueError("may have a system turn only at its start")
+    return prompt
+
+
+PromptMessages = Annotated[list[Message], BeforeValidator(_as_messages), AfterValidator(_check_turns)]
+
+
+class Sample(BaseModel):
+    """What every kind shares: a prompt, always a list of messages that ends with a user turn."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: PromptMessages
+
+
+class PromptSample(Sample):
+    reference: TurnText | None = None
+
+
+class InstructionSample(Sample):
+    """`source` tells where a mixture took the row from; absent in plain instruction files."""
+
+    response: TurnText
+    source: TurnText | None = None
+
+
+class PreferenceSample(Sample):
+    chosen: TurnText
+    rejected: TurnText
+    margin: Finite | None = None
+
+
+class UnpairedSample(Sample):
+    response: TurnText
+    desirable: bool
+
+
+class LabelledSample(Sample):
+    """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser."""
+
+    response: TurnText
+    source: TurnText
+    reward: Finite
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_source(cls, value: Any) -> Any:
+        return {**value, "source": "imported"} if isinstance(value, dict) and value.get("source") is None else value
+
+
+SAMPLE_CLASSES: dict[SampleKind, type[Sample]] = {
+    "instructions": InstructionSample,
+    "preferences": PreferenceSample,
+    "unpaired": UnpairedSample,
+    "prompts": PromptSample,
+    "labelled": LabelledSample,
+}
+
+
+def sample_problems(error: ValidationError) -> str:
+    """A validation error as one line a person can act on: `chosen: is empty; margin: is not a finite number`."""
+    parts = []
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        field = ".".join(str(part) for part in problem["loc"]) or "row"
+        parts.append(f"{field}: {problem['msg'].removeprefix('Value error, ')}")
+    return "; ".join(parts)
+
+
+def validate_sample(kind: SampleKind, row: object, line: int) -> Sample:
+    """Check one row. Raises `BadRow` that names the line and each field at fault."""
+    try:
+        return SAMPLE_CLASSES[kind].model_validate(row)
+    except ValidationError as error:
+        reason = sample_problems(error)
+        raise BadRow(
+            f"line {line} is not a valid {kind} sample: {reason}",
+            errors=[ErrorLocation(location=f"line {line}", message=reason)],
+        ) from error
+
+
+def canonical_prompt(prompt: list[Message]) -> str:
+    """The text that identifies a prompt: roles and contents, nothing else."""
+    return json.dumps([[m.role, m.content] for m in prompt], ensure_ascii=False, separators=(",", ":"))
+
+
+def prompt_hash(prompt: list[Message], salt: str) -> int:
+    """Signed 64-bit hash of a prompt under the project's salt; decides split and half."""
+    digest = hashlib.sha256(f"{salt}\x00{canonical_prompt(prompt)}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def is_held_out(hash64: int, fraction: float) -> bool:
+    """Whether a prompt belongs to the held-out split. Reads the upper 63 bits, `half_of` the lowest."""
+    return ((hash64 + 2**63) >> 1) < fraction * 2.0**63
+
+
+def half_of(hash64: int) -> Half:
+    """Which of two disjoint halves a prompt falls into, for a reward model and its independent twin."""
+    return "a" if hash64 & 1 == 0 else "b"

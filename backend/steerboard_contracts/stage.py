@@ -1,0 +1,189 @@
+"""The border between platform and stage process: `stage.json` in, JSON lines and `outputs/` out.
+
+A stage directory:
+    stage.json            StageSpec, written by the supervisor (or by hand)
+    checkpoints/          a1-step-00000040/ ..., attempt and step in the name, renamed into place last
+    outputs/              written under a temporary name, renamed last
+The process prints one StageEvent a line on its standard output and nothing else there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from steerboard_contracts.configs import RunConfig
+from steerboard_contracts.errors import ErrorLocation
+from steerboard_contracts.models import ModelRole
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.samples import SampleKind
+
+STAGE_FILE = "stage.json"
+
+
+class DatasetInput(BaseModel):
+    """A jsonl file, one sample a line with its kind's fields plus `row` (int), `split` and `half`.
+
+    Labelled rows carry the raw `reward`; `normaliser` turns it into z.
+    """
+
+    type: Literal["dataset"] = "dataset"
+    name: str
+    path: str
+    kind: SampleKind
+    rows: int
+    content_hash: str
+    normaliser: Normaliser | None = None
+
+
+class ModelInput(BaseModel):
+    """A local folder that transformers loads, with `steerboard.json` in it."""
+
+    type: Literal["model"] = "model"
+    name: str
+    path: str
+    content_hash: str
+    cost_seconds: Annotated[float, Field(description="Device-seconds that training this model took.")] = 0.0
+    shared_seconds: Annotated[
+        float, Field(description="Device-seconds of the generation and scoring that its training data took.")
+    ] = 0.0
+
+
+StageInput = Annotated[DatasetInput | ModelInput, Field(discriminator="type")]
+
+
+class Shard(BaseModel):
+    """Rows whose place in the input, modulo `count`, equals `index`."""
+
+    index: int = 0
+    count: int = 1
+
+
+class StageSpec(BaseModel):
+    """stage.json. Inputs by name: `model`, `data`, `reward`, `parts.0`, `entrants.0`, `rewards.0`, ...; paths may
+    be relative to the stage directory."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run_id: str
+    attempt: int = 1
+    name: str
+    config: RunConfig
+    inputs: dict[str, StageInput] = {}
+    shard: Shard = Shard()
+    threads: int | None = None
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+class ModelOutput(BaseModel):
+    """A finished model folder."""
+
+    type: Literal["model"] = "model"
+    name: str = "model"
+    path: str
+    role: ModelRole
+
+
+class DatasetOutput(BaseModel):
+    """A finished jsonl file of samples, in the order of their future row numbers."""
+
+    type: Literal["dataset"] = "dataset"
+    name: str = "data"
+    path: str
+    kind: SampleKind
+    rows: int
+
+
+class RewardsOutput(BaseModel):
+    """A finished jsonl file of `{"row": int, "value": float}` for the rows of input `data`, each row once."""
+
+    type: Literal["rewards"] = "rewards"
+    name: str = "rewards"
+    path: str
+    rows: int
+
+
+class Answer(BaseModel):
+    """One generated text. `finished`: the model ended it, the token limit did not."""
+
+    prompt: str
+    score: float | None
+    n: int
+    text: str
+    tokens: int
+    finished: bool
+
+
+class AnswersOutput(BaseModel):
+    """A JSON list of `Answer`, for prompts given in the config; kept in the run, no dataset is made."""
+
+    type: Literal["answers"] = "answers"
+    name: str = "answers"
+    path: str
+
+
+class ReportOutput(BaseModel):
+    """A finished `steerboard_contracts.report.Report` as JSON."""
+
+    type: Literal["report"] = "report"
+    name: str = "report"
+    path: str
+
+
+StageOutput = Annotated[
+    ModelOutput | DatasetOutput | RewardsOutput | AnswersOutput | ReportOutput, Field(discriminator="type")
+]
+
+
+class Progress(BaseModel):
+    """How far a stage is; `unit` is plural: steps, prompts, rows, answers."""
+
+    type: Literal["progress"] = "progress"
+    done: int
+    total: int
+    unit: str
+    phase: str = ""
+
+
+class Metrics(BaseModel):
+    """Values at an optimiser step. Emitting a (name, step) again overwrites it."""
+
+    type: Literal["metrics"] = "metrics"
+    step: int
+    values: dict[str, float]
+
+
+class Log(BaseModel):
+    type: Literal["log"] = "log"
+    level: Literal["info", "warning", "error"] = "info"
+    message: str
+
+
+class Checkpointed(BaseModel):
+    type: Literal["checkpoint"] = "checkpoint"
+    step: int
+    path: str
+
+
+class Succeeded(BaseModel):
+    """The last line of a stage that worked. `summary` is a few figures for tables: losses, accuracies, counts."""
+
+    type: Literal["succeeded"] = "succeeded"
+    outputs: list[StageOutput]
+    summary: dict[str, Any] = {}
+
+
+class Failed(BaseModel):
+    """The last line of a stage that could not go on."""
+
+    type: Literal["failed"] = "failed"
+    code: str
+    detail: str
+    hint: str | None = None
+    errors: list[ErrorLocation] = []
+    retryable: bool = False
+
+
+StageEvent = Annotated[Progress | Metrics | Log | Checkpointed | Succeeded | Failed, Field(discriminator="type")]
+STAGE_EVENT: TypeAdapter[StageEvent] = TypeAdapter(StageEvent)
