@@ -1,0 +1,91 @@
+"""`python -m steerboard_workers.stages DIR`: run the stage that DIR/stage.json describes.
+
+Exit code 0 after a `succeeded` line, 1 after a `failed` line. A traceback goes to standard error, never into an event.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from steerboard_contracts.configs import RunKind
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.stage import Failed
+from steerboard_workers.stages.runtime import EventWriter, Stage
+
+# Imported when needed: a mix stage must not pay for torch.
+MODULES: dict[RunKind, str] = {
+    "base": "steerboard_workers.stages.base",
+    "train": "steerboard_workers.stages.train",
+    "generate": "steerboard_workers.stages.generate",
+    "mix": "steerboard_workers.stages.mix",
+    "score": "steerboard_workers.stages.score",
+    "evaluate": "steerboard_workers.stages.evaluate",
+}
+FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+MEMORY_SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "cannot allocate memory")
+DISK_SIGNS = ("no space left", "file too large", "disk quota exceeded", "enforce fail at inline_container")
+
+
+def failure_of(error: BaseException) -> Failed:
+    """The event that tells the platform why a stage ended. Unknown errors become `stage_crashed`."""
+    if isinstance(error, SteerboardError):
+        return Failed(
+            code=error.code,
+            detail=error.detail,
+            hint=error.hint,
+            errors=error.errors,
+            retryable=error.retryable,
+        )
+    text = str(error).lower()
+    if isinstance(error, OSError) and error.errno in FULL_DISK or any(sign in text for sign in DISK_SIGNS):
+        return Failed(
+            code="no_space_left",
+            detail="The disk or a quota is full.",
+            hint="Free some space where the worker keeps its runs, then resume the run.",
+            retryable=True,
+        )
+    no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    if isinstance(error, MemoryError) or no_memory or any(sign in text for sign in MEMORY_SIGNS):
+        return Failed(
+            code="out_of_memory",
+            detail="The stage ran out of memory.",
+            hint="Lower micro_tokens or batch_size, turn gradient_checkpointing on, or use a larger worker.",
+            retryable=True,
+        )
+    return Failed(
+        code="stage_crashed",
+        detail=f"{type(error).__name__}: {str(error)[:500]}",
+        hint="The worker's log has the traceback.",
+        retryable=True,
+    )
+
+
+def main(directory: Path) -> int:
+    events = EventWriter.take_stdout()
+    try:
+        stage = Stage.open(directory, events)
+        if stage.spec.threads:
+            # Before torch is imported, so that OpenMP and MKL start no more than this.
+            for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+                os.environ[name] = str(stage.spec.threads)
+        module = importlib.import_module(MODULES[stage.spec.config.run])
+        events.write(module.run(stage))
+    except BrokenPipeError:
+        return 1  # nobody listens any more: the guardian is about to end this process group
+    except Exception as error:
+        traceback.print_exc()
+        events.write(failure_of(error), any_rank=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        print("usage: python -m steerboard_workers.stages DIR", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,216 @@
+"""What a stage sees of the world: its spec, its input files, its outputs and one stream of events.
+
+A stage never talks to a database. It reads the files that `stage.json` names, writes under `outputs/`
+(temporary name first, renamed when complete) and emits JSON lines on the descriptor that was its standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from steerboard_contracts.errors import BadInput, BadRow
+from steerboard_contracts.samples import sample_problems
+from steerboard_contracts.stage import (
+    STAGE_FILE,
+    Checkpointed,
+    DatasetInput,
+    Log,
+    Metrics,
+    ModelInput,
+    Progress,
+    StageSpec,
+)
+
+OUTPUTS = "outputs"
+CHECKPOINTS = "checkpoints"
+# A terminal bar needs no more, and a fast stage must not flood the supervisor's pipe.
+PROGRESS_SECONDS = 0.2
+
+
+def world_rank() -> int:
+    """This process's rank under torchrun, 0 without it."""
+    return int(os.environ.get("RANK", "0"))
+
+
+class EventWriter:
+    """Writes events as JSON lines to one descriptor; only rank 0 speaks, except for failures."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @classmethod
+    def take_stdout(cls) -> EventWriter:
+        """Keep the real standard output for events and send stray prints to standard error."""
+        descriptor = os.dup(1)
+        os.set_inheritable(descriptor, False)
+        os.dup2(2, 1)
+        return cls(descriptor)
+
+    def write(self, event: BaseModel, *, any_rank: bool = False) -> None:
+        if world_rank() != 0 and not any_rank:
+            return
+        line = (event.model_dump_json() + "\n").encode()
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+
+class Stage:
+    """One attempt at one run. `directory` holds stage.json, checkpoints/ and outputs/."""
+
+    def __init__(self, directory: Path, spec: StageSpec, events: EventWriter) -> None:
+        self.directory = directory
+        self.spec = spec
+        self._events = events
+        self._last_progress: tuple[str, float] = ("", 0.0)
+
+    @classmethod
+    def open(cls, directory: Path, events: EventWriter) -> Stage:
+        """Raises `BadInput` (`bad_stage_file`) when stage.json is absent or breaks its schema."""
+        try:
+            spec = StageSpec.model_validate_json((directory / STAGE_FILE).read_bytes())
+        except FileNotFoundError as error:
+            raise BadInput(f"{directory} has no {STAGE_FILE}", code="bad_stage_file") from error
+        except ValidationError as error:
+            raise BadInput(f"{STAGE_FILE} is not valid: {sample_problems(error)}", code="bad_stage_file") from error
+        return cls(directory, spec, events)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.directory / CHECKPOINTS
+
+    # -- events ---------------------------------------------------------------------------------------------------
+
+    def emit(self, event: BaseModel) -> None:
+        self._events.write(event)
+
+    def progress(self, done: int, total: int, unit: str, phase: str = "") -> None:
+        """`unit` is plural. Calls in quick succession are dropped, never the first or last of a phase."""
+        phase_before, at = self._last_progress
+        now = time.monotonic()
+        if phase == phase_before and done < total and now - at < PROGRESS_SECONDS:
+            return
+        self._last_progress = (phase, now)
+        self.emit(Progress(done=done, total=total, unit=unit, phase=phase))
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        self.emit(Metrics(step=step, values=dict(values)))
+
+    def log(self, message: str, level: Literal["info", "warning", "error"] = "info") -> None:
+        self.emit(Log(level=level, message=message))
+
+    def checkpointed(self, step: int, path: Path) -> None:
+        self.emit(Checkpointed(step=step, path=str(path.relative_to(self.directory))))
+
+    # -- inputs ---------------------------------------------------------------------------------------------------
+
+    def _input(self, name: str) -> DatasetInput | ModelInput:
+        if name not in self.spec.inputs:
+            raise BadInput(f"stage {self.spec.name} needs an input named {name}", code="missing_input")
+        return self.spec.inputs[name]
+
+    def has_input(self, name: str) -> bool:
+        return name in self.spec.inputs
+
+    def input_names(self, prefix: str) -> list[str]:
+        """Names `prefix.0`, `prefix.1`, ... that are present, in order of their number."""
+        names = [name for name in self.spec.inputs if name.startswith(f"{prefix}.")]
+        return sorted(names, key=lambda name: int(name.rsplit(".", 1)[1]))
+
+    def dataset(self, name: str) -> DatasetInput:
+        found = self._input(name)
+        if not isinstance(found, DatasetInput):
+            raise BadInput(f"input {name} must be a dataset, not a model", code="wrong_input_type")
+        return found
+
+    def model(self, name: str) -> ModelInput:
+        found = self._input(name)
+        if not isinstance(found, ModelInput):
+            raise BadInput(f"input {name} must be a model, not a dataset", code="wrong_input_type")
+        return found
+
+    def path(self, path: str) -> Path:
+        """Inputs may be given relative to the stage directory."""
+        return self.directory / path
+
+    def model_path(self, name: str) -> Path:
+        return self.path(self.model(name).path)
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """Rows of a dataset input, in order, one at a time. Raises `BadRow` naming the line that is not an object."""
+        dataset = self.dataset(name)
+        with self.path(dataset.path).open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise BadRow(f"{dataset.name}: line {number} is not JSON ({error})") from error
+                if not isinstance(row, dict):
+                    raise BadRow(f"{dataset.name}: line {number} is not an object")
+                yield row
+
+    # -- outputs --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def output_file(self, name: str) -> Iterator[Path]:
+        """A path to write to; it becomes `outputs/NAME` when the block ends well, and vanishes otherwise."""
+        final, temporary = self._output(name)
+        try:
+            yield temporary
+            sync_file(temporary)
+            temporary.replace(final)
+            sync_folder(final.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @contextmanager
+    def output_folder(self, name: str) -> Iterator[Path]:
+        """An empty folder to fill; it becomes `outputs/NAME` when the block ends well, and vanishes otherwise."""
+        final, temporary = self._output(name)
+        temporary.mkdir()
+        try:
+            yield temporary
+            for path in sorted(temporary.rglob("*")):
+                if path.is_file():
+                    sync_file(path)
+            shutil.rmtree(final, ignore_errors=True)
+            temporary.rename(final)
+            sync_folder(final.parent)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def output_path(self, name: str) -> str:
+        """How an output is named in `Succeeded`: relative to the stage directory."""
+        return f"{OUTPUTS}/{name}"
+
+    def _output(self, name: str) -> tuple[Path, Path]:
+        folder = self.directory / OUTPUTS
+        folder.mkdir(exist_ok=True)
+        temporary = folder / f".{name}.partial"
+        if temporary.is_dir():
+            shutil.rmtree(temporary)
+        else:
+            temporary.unlink(missing_ok=True)
+        return folder / name, temporary
+
+
+def sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Makes a rename inside `path` survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
