@@ -66,6 +66,7 @@ class Run(Base):
     lease_expires_at: Mapped[Timestamp | None]
     not_before: Mapped[Timestamp | None]
     cancel_requested_at: Mapped[Timestamp | None]
+    cancel_requested_by: Mapped[str | None]
     reuse: Mapped[bool] = mapped_column(Boolean)
     cache_key: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"))
