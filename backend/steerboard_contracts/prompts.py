@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -154,23 +155,49 @@ def score_prompt(score_text: str) -> str:
     return f" {SCORE_MARKER} {score_text}"
 
 
+# Jinja. `rm_score=""` asks for no reward prompt at all. Comments mark what `without_score` takes out again.
+_SCORE_TEXT = "'" + SCORE_MARKER + " ' ~ '%.2f' | format(rm_score | float)"
+_SCORE_OPEN, _SCORE_CLOSE = "{#- rm_score -#}", "{#- /rm_score -#}"
+
+
+def _score_default(default_score: str) -> str:
+    return (
+        _SCORE_OPEN
+        + "{% if rm_score is not defined or rm_score is none %}{% set rm_score = '"
+        + default_score
+        + "' %}{% endif %}"
+        + _SCORE_CLOSE
+    )
+
+
 def plain_chat_template(default_score: str | None) -> str:
     """A Jinja chat template equal to the plain template, token for token.
 
     With a default score, the reward prompt opens the last assistant turn; callers change it with
-    `apply_chat_template(..., rm_score="2.50")`.
+    `apply_chat_template(..., rm_score=2.5)`.
     """
-    score = ""
+    before, score = "", "''"
     if default_score is not None:
-        score = "{% if rm_score is not defined %}{% set rm_score = '" + default_score + "' %}{% endif %}"
-    suffix = "{{ ' " + SCORE_MARKER + " ' + rm_score }}" if default_score is not None else ""
+        before = _score_default(default_score)
+        score = f"((' ' ~ {_SCORE_TEXT}) if rm_score != '' else '')"
     return (
-        score + "{{ bos_token if bos_token else '' }}"
+        before + "{{ bos_token if bos_token else '' }}"
         "{% for m in messages %}"
         "{% if m.role == 'system' %}{{ 'System: ' + m.content + ' ' }}"
         "{% elif m.role == 'user' %}{{ ('' if loop.first or messages[loop.index0-1].role == 'system' else ' ')"
         " + 'User: ' + m.content + ' Assistant:' }}"
-        "{% else %}{{ ' ' + m.content + eos_token }}{% endif %}"
+        "{% else %}{{ (" + score + " if loop.last else '') + ' ' + m.content + eos_token }}{% endif %}"
         "{% endfor %}"
-        "{% if add_generation_prompt %}" + suffix + "{% endif %}"
+        "{% if add_generation_prompt %}{{ " + score + " }}{% endif %}"
     )
+
+
+def chat_template_with_score(template: str, default_score: str) -> str:
+    """A model's own chat template with the reward prompt opening the answer that is asked for."""
+    ending = "{% if add_generation_prompt and rm_score != '' %}{{ " + _SCORE_TEXT + " }}{% endif %}"
+    return _score_default(default_score) + without_score(template) + _SCORE_OPEN + ending + _SCORE_CLOSE
+
+
+def without_score(template: str) -> str:
+    """Undo `chat_template_with_score`."""
+    return re.sub(re.escape(_SCORE_OPEN) + ".*?" + re.escape(_SCORE_CLOSE), "", template, flags=re.DOTALL)

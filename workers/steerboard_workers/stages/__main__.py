@@ -42,7 +42,7 @@ def failure_of(error: BaseException) -> Failed:
             retryable=error.retryable,
         )
     text = str(error).lower()
-    if isinstance(error, OSError) and error.errno in FULL_DISK or any(sign in text for sign in DISK_SIGNS):
+    if (isinstance(error, OSError) and error.errno in FULL_DISK) or any(sign in text for sign in DISK_SIGNS):
         return Failed(
             code="no_space_left",
             detail="The disk or a quota is full.",
@@ -65,8 +65,14 @@ def failure_of(error: BaseException) -> Failed:
     )
 
 
+# A log is not a terminal: no progress bars, no advice. Forking workers after tokenising is not done here.
+QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "true"}
+
+
 def main(directory: Path) -> int:
     events = EventWriter.take_stdout()
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     try:
         stage = Stage.open(directory, events)
         if stage.spec.threads:

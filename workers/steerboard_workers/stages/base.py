@@ -1,0 +1,246 @@
+"""Bring a base model in: random weights with a tokenizer of its own, a local folder, or a hub name.
+
+Only safetensors and plain files are taken over; pickles and code in a model folder stay where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
+from steerboard_contracts.prompts import SCORE_MARKER
+from steerboard_contracts.stage import ModelOutput, Succeeded
+from steerboard_workers.stages.loading import (
+    check_safe,
+    load_tokenizer,
+    read_info,
+    save_model,
+)
+from steerboard_workers.stages.runtime import Stage
+
+RANDOM = "random:tiny-llama"
+# What a model folder may bring along. Everything else (pickles, code, images) is left out.
+ALLOWED = ["*.safetensors", "*.safetensors.index.json", "config.json", "generation_config.json", "tokenizer*"]
+ALLOWED += ["special_tokens_map.json", "vocab.json", "vocab.txt", "merges.txt", "added_tokens.json", "*.model"]
+ALLOWED += ["*.jinja", MODEL_INFO_FILE]
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
+BOS, EOS, PAD = "<s>", "</s>", "<pad>"
+
+
+def run(stage: Stage) -> Succeeded:
+    config = stage.spec.config
+    assert isinstance(config, BaseModelConfig)
+    torch.manual_seed(config.seed)
+    with stage.output_folder("model") as folder:
+        if config.source.startswith("random:"):
+            info = _random(stage, config, folder)
+        else:
+            info = _existing(stage, config, folder)
+    output = ModelOutput(path=stage.output_path("model"), role=info.role)
+    summary = {"parameters": info.parameters, "architecture": info.architecture, **info.summary}
+    return Succeeded(outputs=[output], summary=summary)
+
+
+# -- random weights -----------------------------------------------------------------------------------------------
+
+
+def _random(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
+    if config.source != RANDOM:
+        raise _unknown(config.source)
+    texts = _texts(stage)
+    first = next(texts, None)
+    if first is None:
+        raise EmptySelection("no texts to train a tokenizer on", hint=f"Give {RANDOM} at least one dataset with rows.")
+    stage.progress(0, 2, "parts", "tokenizer")
+    tokenizer = train_tokenizer(_chain(first, texts), config.vocabulary, config.max_length)
+    stage.progress(1, 2, "parts", "weights")
+    model = random_llama(config, tokenizer)
+    parameters = sum(p.numel() for p in model.parameters())
+    info = ModelInfo(
+        role="base",
+        architecture=type(model).__name__,
+        parameters=parameters,
+        template="plain",
+        max_length=config.max_length,
+        lineage={"source": config.source},
+    )
+    save_model(folder, model, tokenizer, info)
+    stage.progress(2, 2, "parts", "weights")
+    return info
+
+
+def random_llama(config: BaseModelConfig, tokenizer: Any) -> Any:
+    """A Llama with tied embeddings, so that a small model spends its parameters in its layers."""
+    if config.hidden % config.heads:
+        raise BadInput(f"hidden {config.hidden} is not a multiple of heads {config.heads}", code="bad_config")
+    torch.manual_seed(config.seed)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden,
+            intermediate_size=-(-config.hidden * 8 // 3 // 32) * 32,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.heads,
+            max_position_embeddings=config.max_length,
+            tie_word_embeddings=True,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    )
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int, max_length: int) -> PreTrainedTokenizerFast:
+    """Byte-level BPE. Digits stand alone, so that the scores of a reward prompt share their tokens."""
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    bpe.decoder = decoders.ByteLevel()
+    special = [AddedToken(t, special=True, normalized=False) for t in (PAD, BOS, EOS, SCORE_MARKER)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=bpe,
+        bos_token=BOS,
+        eos_token=EOS,
+        pad_token=PAD,
+        extra_special_tokens=[SCORE_MARKER],
+        model_max_length=max_length,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _texts(stage: Stage) -> Iterator[str]:
+    """All texts of the data inputs, as the plain template would write them (marker words are frequent)."""
+    names = stage.input_names("data") or (["data"] if stage.has_input("data") else [])
+    for name in names:
+        for row in stage.rows(name):
+            for message in row.get("prompt", []):
+                yield f"User: {message['content']} Assistant:"
+            for field in ("response", "chosen", "rejected"):
+                if isinstance(row.get(field), str):
+                    yield " " + row[field]
+
+
+def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from rest
+
+
+# -- existing weights ---------------------------------------------------------------------------------------------
+
+
+def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
+    local = Path(config.source).expanduser()
+    if local.is_dir():
+        found, lineage = local, {"source": config.source}
+    elif HUB_NAME.fullmatch(config.source):
+        found, revision = _from_hub(stage, config.source)
+        lineage = {"source": config.source, "revision": revision}
+    else:
+        raise _unknown(config.source)
+    check_safe(found)
+    stage.progress(0, 2, "parts", "copying")
+    _copy_allowed(found, folder)
+    stage.progress(1, 2, "parts", "checking")
+    info = _describe(folder, config, lineage)
+    stage.progress(2, 2, "parts", "checking")
+    return info
+
+
+def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    name, _, revision = source.partition("@")
+    stage.log(f"downloading {source} (safetensors and tokenizer files only)")
+    try:
+        path = Path(snapshot_download(name, revision=revision or None, allow_patterns=ALLOWED))
+    except RepositoryNotFoundError as error:
+        raise _unknown(source) from error
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise BadInput(
+            f"model {source} could not be downloaded: {str(error).splitlines()[0][:200]}",
+            code="unknown_model",
+            hint="Check the name and this machine's access to the hub, or give a local folder.",
+        ) from error
+    return path, path.name  # a snapshot folder is named after its commit
+
+
+def _copy_allowed(source: Path, folder: Path) -> None:
+    for pattern in ALLOWED:
+        for path in sorted(source.glob(pattern)):
+            if path.is_file():
+                shutil.copyfile(path, folder / path.name)
+    # Code that a config refers to was not copied; transformers' own class of that architecture is used.
+    for name in ("config.json", "tokenizer_config.json"):
+        path = folder / name
+        if path.is_file():
+            content = json.loads(path.read_text())
+            if content.pop("auto_map", None) is not None:
+                path.write_text(json.dumps(content, indent=2))
+
+
+def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) -> ModelInfo:
+    """Check that the folder loads as a language model, and write steerboard.json into it."""
+    before = read_info(folder)
+    model = _load_causal(folder)
+    tokenizer = load_tokenizer(folder)
+    window = getattr(model.config, "max_position_embeddings", None) or config.max_length
+    info = before.model_copy(
+        update={
+            "architecture": type(model).__name__,
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "max_length": before.max_length if (folder / MODEL_INFO_FILE).is_file() else min(window, 4096),
+            "lineage": {**before.lineage, **lineage},
+        }
+    )
+    tokenizer.save_pretrained(folder)
+    (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
+    return info
+
+
+def _load_causal(folder: Path) -> Any:
+    try:
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder, dtype="auto", use_safetensors=True, trust_remote_code=False, output_loading_info=True
+        )
+    except (ValueError, OSError, KeyError) as error:
+        raise BadInput(
+            f"the folder does not load as a language model: {str(error).splitlines()[0][:300]}",
+            code="unknown_model",
+            hint="Give a causal language model saved by save_pretrained.",
+        ) from error
+    if report["missing_keys"]:
+        missing = sorted(report["missing_keys"])
+        raise BadInput(
+            f"{len(missing)} tensors of {type(model).__name__} are not in the folder, such as {missing[0]}",
+            code="unknown_model",
+        )
+    return model
+
+
+def _unknown(source: str) -> BadInput:
+    return BadInput(
+        f"unknown base model {source!r}",
+        code="unknown_model",
+        hint=f"Give {RANDOM}, a folder on the worker's machine, or a hub name like org/name.",
+    )
