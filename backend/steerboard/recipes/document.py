@@ -1,0 +1,218 @@
+"""A recipe file as plain data, with the line of every key and item, so that each error can name its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from steerboard.recipes.errors import Faults, InvalidRecipe
+from steerboard.recipes.scalars import CoreLoader, scalar_value
+from steerboard_contracts.errors import ErrorLocation
+
+MAX_BYTES = 256 * 1024
+MAX_NODES = 20_000
+MAX_DEPTH = 20
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value comes from: a line of the file (from 1), or the override that set it."""
+
+    line: int | None = None
+    override: str | None = None
+
+    def __str__(self) -> str:
+        return f"--set {self.override}" if self.override is not None else f"line {self.line}"
+
+
+def dotted(path: Path) -> str:
+    return ".".join(str(part) for part in path)
+
+
+@dataclass
+class Document:
+    """`data` holds dicts, lists and scalars; `places` the place of each path in it."""
+
+    data: dict[str, Any]
+    places: dict[Path, Place] = field(default_factory=dict)
+    derived: set[Path] = field(default_factory=set)
+    """What the planner wrote, with everything below it."""
+
+    def place(self, path: Path) -> Place | None:
+        """The place of a path, or of its nearest ancestor that has one."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.places:
+                return self.places[path[:length]]
+        return None
+
+    def location(self, path: Path) -> str:
+        """`stages.dt.lr (line 14)`."""
+        place = self.place(path)
+        name = dotted(path) or "recipe"
+        return f"{name} ({place})" if place else name
+
+    def fault(self, faults: Faults, path: Path, message: str) -> None:
+        place = self.place(path)
+        derived = any(path[:length] in self.derived for length in range(len(path) + 1))
+        derived = derived and (place is None or place.override is None)
+        faults.add(self.location(path), message, place.line if place else None, derived)
+
+    def put(self, path: Path, value: Any, place: Place) -> None:
+        """Replace a value and everything below it. The parent must exist."""
+        target: Any = self.data
+        for part in path[:-1]:
+            target = target[part]
+        target[path[-1]] = value
+        self.places = {known: at for known, at in self.places.items() if known[: len(path)] != path}
+        self.places[path] = place
+
+    def remove_item(self, path: Path, index: int) -> None:
+        """Take an item out of a list; the places of those behind it move up with them."""
+        target: Any = self.data
+        for part in path:
+            target = target[part]
+        del target[index]
+        moved: dict[Path, Place] = {}
+        for known, at in self.places.items():
+            number = known[len(path)] if known[: len(path)] == path and len(known) > len(path) else None
+            if not isinstance(number, int) or number < index:
+                moved[known] = at
+            elif number > index:
+                moved[(*path, number - 1, *known[len(path) + 1 :])] = at
+        self.places = moved
+
+
+def parse(text: str, source: str = "recipe") -> Document:
+    """Read a recipe. Raises `InvalidRecipe` with all structural faults (syntax stops at the first)."""
+    size = len(text.encode(errors="surrogatepass"))
+    if size > MAX_BYTES:
+        raise InvalidRecipe(f"the recipe is {size:,} bytes long; the limit is {MAX_BYTES:,}", code="recipe_too_large")
+    root = _compose(text, source)
+    faults = Faults()
+    document = Document(data={})
+    builder = _Builder(document, faults)
+    value = builder.build(root, ())
+    if not isinstance(value, dict):
+        faults.add("recipe (line 1)", "must be a mapping with `name`, `inputs` and `stages`", 1)
+    faults.raise_if_any()
+    document.data = value
+    return document
+
+
+def parse_value(text: str) -> Any:
+    """One YAML value, as `--set` gives it. Raises `ValueError` with what is wrong."""
+    try:
+        root = _compose(text, "value")
+    except InvalidRecipe as error:
+        raise ValueError(error.errors[0].message if error.errors else error.detail) from error
+    if root is None:
+        return None
+    faults = Faults()
+    value = _Builder(Document(data={}), faults).build(root, ())
+    try:
+        faults.raise_if_any()
+    except InvalidRecipe as error:
+        raise ValueError(error.errors[0].message) from error
+    return value
+
+
+def _compose(text: str, source: str) -> yaml.Node | None:
+    """The node tree. Depth and size are bounded on the event stream, before anything recursive sees it."""
+    try:
+        depth = nodes = 0
+        for event in yaml.parse(text, Loader=CoreLoader):
+            if isinstance(event, yaml.NodeEvent):
+                nodes += 1
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > MAX_DEPTH or nodes > MAX_NODES:
+                what = (
+                    f"is nested more than {MAX_DEPTH} deep" if depth > MAX_DEPTH else f"has over {MAX_NODES:,} values"
+                )
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise InvalidRecipe(
+                    f"the {source} {what}", errors=[ErrorLocation(location=f"line {line}", message=what)]
+                )
+        node: yaml.Node | None = yaml.compose(text, Loader=CoreLoader)
+        return node
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        message = " ".join(part for part in (error.context, error.problem) if part)
+        raise InvalidRecipe(
+            f"the {source} is not valid YAML",
+            errors=[ErrorLocation(location=f"line {line}", message=message)],
+            hint="Nothing was started.",
+        ) from error
+    except yaml.YAMLError as error:
+        # Characters that YAML does not allow, such as NUL.
+        raise InvalidRecipe(
+            f"the {source} is not valid YAML",
+            errors=[ErrorLocation(location="line 1", message=" ".join(str(error).split()))],
+        ) from error
+
+
+class _Builder:
+    """Nodes to data. An alias is expanded where it stands, and the total is bounded, so that no bomb goes off."""
+
+    def __init__(self, document: Document, faults: Faults) -> None:
+        self._document = document
+        self._faults = faults
+        self._count = 0
+        self._open: list[yaml.Node] = []
+
+    def build(self, node: yaml.Node | None, path: Path) -> Any:
+        if node is None:
+            return None
+        line = node.start_mark.line + 1
+        self._document.places.setdefault(path, Place(line=line))
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise InvalidRecipe(
+                f"the aliases of the recipe expand to over {MAX_NODES:,} values", code="recipe_too_large"
+            )
+        if any(node is outer for outer in self._open):
+            self._fault(path, line, "contains itself through an alias")
+            return None
+        self._open.append(node)
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return dict(self._items(node, path))
+            if isinstance(node, yaml.SequenceNode):
+                return [self.build(item, (*path, i)) for i, item in enumerate(node.value)]
+            assert isinstance(node, yaml.ScalarNode)
+            try:
+                return scalar_value(node)
+            except ValueError as error:
+                self._fault(path, line, str(error))
+                return None
+        finally:
+            self._open.pop()
+
+    def _items(self, node: yaml.MappingNode, path: Path) -> Iterator[tuple[str, Any]]:
+        seen: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._fault(path, line, "has a key that is not a plain word")
+                continue
+            key = str(key_node.value)
+            if key in seen:
+                self._fault((*path, key), line, f"is given twice, first in line {seen[key]}")
+                continue
+            seen[key] = line
+            if key == "<<":
+                self._fault((*path, key), line, "merge keys are not supported; write the fields out")
+                continue
+            self._document.places[(*path, key)] = Place(line=line)
+            yield key, self.build(value_node, (*path, key))
+
+    def _fault(self, path: Path, line: int, message: str) -> None:
+        self._faults.add(f"{dotted(path) or 'recipe'} (line {line})", message, line)

@@ -1,0 +1,176 @@
+"""The `stages` of a recipe, read but not yet resolved: kind, config and references of each."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from steerboard.recipes.document import Document, Path
+from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.inputs import NAME, NAME_RULE
+from steerboard.recipes.kinds import METHODS, RUN_WORDS, STAGE_OPTIONS, StageKind, kind_of
+from steerboard.recipes.validation import add_validation_faults
+from steerboard_contracts.configs import RUN_CONFIG, RunConfig
+
+
+@dataclass(frozen=True)
+class Reference:
+    """`$name` (an input) or a bare name (a stage), and where it is written."""
+
+    name: str
+    to_input: bool
+    path: Path
+
+    @property
+    def text(self) -> str:
+        return f"${self.name}" if self.to_input else self.name
+
+
+@dataclass
+class Draft:
+    """One stage. `references` are keyed by input name: `data`, `parts.0`, `entrants.2`."""
+
+    name: str
+    kind: StageKind
+    config: RunConfig | None = None
+    references: dict[str, Reference] = field(default_factory=dict)
+    pool: str = "default"
+    reuse: bool = True
+
+    @property
+    def path(self) -> Path:
+        return ("stages", self.name)
+
+
+def read_stages(document: Document, faults: Faults) -> dict[str, Draft]:
+    """Check every stage's keys, values and references' form. Stages at fault are left out or have no config."""
+    found: dict[str, Draft] = {}
+    for name, fields in document.data["stages"].items():
+        draft = _read_stage(document, name, fields, faults)
+        if draft is not None:
+            found[name] = draft
+    return found
+
+
+def _read_stage(document: Document, name: str, fields: Any, faults: Faults) -> Draft | None:
+    path: Path = ("stages", name)
+    if not NAME.match(name):
+        document.fault(faults, path, f"the name {NAME_RULE}")
+    if not isinstance(fields, dict):
+        document.fault(faults, path, "must be a mapping with `run` and the stage's fields")
+        return None
+    kind = _kind(document, path, fields, faults)
+    if kind is None:
+        return None
+    draft = Draft(name, kind)
+    rest = copy.deepcopy(fields)
+    _read_options(document, draft, rest, faults)
+    for slot_name, slot in kind.slots.items():
+        if slot_name not in rest:
+            continue
+        at = (*path, slot_name)
+        if not slot.many:
+            _add_reference(document, draft, slot_name, rest.pop(slot_name), at, faults)
+        elif slot_name == "parts":
+            rest["parts"] = _read_parts(document, draft, rest["parts"], at, faults)
+        elif slot_name == "entrants":
+            rest["entrants"] = _read_entrants(document, draft, rest["entrants"], at, faults)
+        else:
+            _read_list(document, draft, slot_name, rest.pop(slot_name), at, faults)
+    draft.config = _validate(document, draft, rest, faults)
+    return draft
+
+
+def _kind(document: Document, path: Path, fields: dict[str, Any], faults: Faults) -> StageKind | None:
+    run, method = fields.get("run"), fields.get("method")
+    kind = kind_of(run, method)
+    if kind is not None:
+        return kind
+    if "run" not in fields:
+        document.fault(faults, path, f"needs `run`: one of {', '.join(RUN_WORDS)}")
+    elif run not in RUN_WORDS:
+        document.fault(faults, (*path, "run"), f"there is no run kind `{run}`" + did_you_mean(str(run), RUN_WORDS))
+    elif "method" not in fields:
+        document.fault(faults, path, f"needs `method`: one of {', '.join(METHODS)}")
+    else:
+        message = f"there is no method `{method}`" + did_you_mean(str(method), METHODS)
+        document.fault(faults, (*path, "method"), message)
+    return None
+
+
+def _read_options(document: Document, draft: Draft, rest: dict[str, Any], faults: Faults) -> None:
+    pool, reuse = rest.pop("pool", "default"), rest.pop("reuse", True)
+    if not (isinstance(pool, str) and NAME.match(pool)):
+        document.fault(faults, (*draft.path, "pool"), f"the name of a pool {NAME_RULE}")
+    else:
+        draft.pool = pool
+    if not isinstance(reuse, bool):
+        document.fault(faults, (*draft.path, "reuse"), f"must be true or false, got {reuse!r}")
+    else:
+        draft.reuse = reuse
+
+
+def _add_reference(document: Document, draft: Draft, slot: str, value: Any, at: Path, faults: Faults) -> None:
+    if not isinstance(value, str) or not NAME.match(value.removeprefix("$")):
+        document.fault(faults, at, f"must be the name of a stage, or `$` and the name of an input; got {value!r}")
+        return
+    draft.references[slot] = Reference(value.removeprefix("$"), value.startswith("$"), at)
+
+
+def _read_list(document: Document, draft: Draft, slot: str, value: Any, at: Path, faults: Faults) -> None:
+    """`rewards: [a, b]`, or a single name."""
+    items = value if isinstance(value, list) else [value]
+    for i, item in enumerate(items):
+        _add_reference(document, draft, f"{slot}.{i}", item, (*at, i) if isinstance(value, list) else at, faults)
+
+
+def _read_parts(document: Document, draft: Draft, value: Any, at: Path, faults: Faults) -> Any:
+    """`[{data: name, share: ..., side: ...}]`; a bare name is a part with defaults. Gives the config's parts."""
+    if not isinstance(value, list):
+        return value
+    parts = []
+    for i, item in enumerate(value):
+        part = {"data": item} if isinstance(item, str) else item
+        if not isinstance(part, dict):
+            parts.append(part)
+            continue
+        if "data" not in part:
+            document.fault(faults, (*at, i), "needs `data`: the dataset of this part")
+        else:
+            place = (*at, i) if isinstance(item, str) else (*at, i, "data")
+            _add_reference(document, draft, f"parts.{i}", part["data"], place, faults)
+        parts.append({key: field_value for key, field_value in part.items() if key != "data"})
+    return parts
+
+
+def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, faults: Faults) -> Any:
+    """`[sft, {model: dt, scores: [...]}]`. Gives the config's entrants."""
+    if not isinstance(value, list):
+        return value
+    entrants = []
+    for i, item in enumerate(value):
+        entrant = {"model": item} if isinstance(item, str) else item
+        if not isinstance(entrant, dict):
+            entrants.append(entrant)
+            continue
+        if "model" not in entrant:
+            document.fault(faults, (*at, i), "needs `model`: the model that answers")
+        else:
+            place = (*at, i) if isinstance(item, str) else (*at, i, "model")
+            _add_reference(document, draft, f"entrants.{i}", entrant["model"], place, faults)
+        entrants.append({key: field_value for key, field_value in entrant.items() if key != "model"})
+    return entrants
+
+
+def _validate(document: Document, draft: Draft, rest: dict[str, Any], faults: Faults) -> RunConfig | None:
+    """The config, by the very class that the server, the stage and the launch forms use. Strict: no "5" for 5."""
+    try:
+        checked = draft.kind.config.model_validate(rest, strict=True)
+    except ValidationError as error:
+        known = [*draft.kind.config.model_fields, *draft.kind.slots, *STAGE_OPTIONS]
+        add_validation_faults(document, draft.path, error, known, faults)
+        return None
+    return RUN_CONFIG.validate_python(checked)

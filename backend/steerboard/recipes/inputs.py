@@ -1,0 +1,146 @@
+"""The `inputs` of a recipe: how they are declared, and what each one stands for in this start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from steerboard.recipes.catalogue import Catalogue, KnownDataset, KnownModel, source_type
+from steerboard.recipes.document import Document, Path
+from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.validation import add_validation_faults
+from steerboard_contracts.samples import SampleKind
+
+NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
+NAME_RULE = "must start with a letter and hold only letters, digits, `_` and `-`, at most 64"
+
+
+class _Declaration(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    optional: bool = False
+    description: str = ""
+    default: Annotated[str | None, Field(description="Taken when no value is set.")] = None
+
+
+class ModelDeclaration(_Declaration):
+    type: Literal["model"]
+
+
+class DatasetDeclaration(_Declaration):
+    type: Literal["dataset"]
+    kind: SampleKind
+
+
+Declaration = ModelDeclaration | DatasetDeclaration
+
+
+@dataclass(frozen=True)
+class StageRef:
+    """The output of a stage of the same recipe."""
+
+    stage: str
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A base model that a `base` stage must bring in first."""
+
+    source: str
+
+
+Value = KnownDataset | KnownModel | StageRef | Outside | None
+
+
+def declarations(document: Document, faults: Faults) -> dict[str, Declaration]:
+    """Check the `inputs` section."""
+    raw = document.data.get("inputs") or {}
+    if not isinstance(raw, dict):
+        document.fault(faults, ("inputs",), "must be a mapping of names to {type: model} or {type: dataset, kind: ...}")
+        return {}
+    found: dict[str, Declaration] = {}
+    for name, fields in raw.items():
+        path: Path = ("inputs", name)
+        if not NAME.match(name):
+            document.fault(faults, path, f"the name {NAME_RULE}")
+        declared = _declaration(document, path, fields, faults)
+        if declared is not None:
+            found[name] = declared
+    return found
+
+
+def _declaration(document: Document, path: Path, fields: Any, faults: Faults) -> Declaration | None:
+    if not isinstance(fields, dict):
+        document.fault(faults, path, "must be {type: model} or {type: dataset, kind: ...}")
+        return None
+    if fields.get("type") not in ("model", "dataset"):
+        at = (*path, "type") if "type" in fields else path
+        document.fault(faults, at, "needs `type: model` or `type: dataset`")
+        return None
+    adapter: TypeAdapter[Declaration] = TypeAdapter(
+        ModelDeclaration if fields["type"] == "model" else DatasetDeclaration
+    )
+    try:
+        return adapter.validate_python(fields, strict=True)
+    except ValidationError as error:
+        known = DatasetDeclaration.model_fields if fields["type"] == "dataset" else ModelDeclaration.model_fields
+        add_validation_faults(document, path, error, list(known), faults)
+        return None
+
+
+def resolve(
+    document: Document,
+    declared: Mapping[str, Declaration],
+    set_values: Mapping[str, str | None],
+    catalogue: Catalogue,
+    faults: Faults,
+) -> dict[str, Value]:
+    """Look every input up. None: optional and not given (implied.py may still find a stand-in)."""
+    values: dict[str, Value] = {}
+    for name, declaration in declared.items():
+        path: Path = ("inputs", name)
+        ref = set_values.get(name) if name in set_values else declaration.default
+        if not ref:
+            values[name] = None
+            if not declaration.optional:
+                document.fault(
+                    faults, path, f"needs a value: --set {name}={'MODEL' if declaration.type == 'model' else 'DATASET'}"
+                )
+        elif isinstance(declaration, DatasetDeclaration):
+            values[name] = _dataset(document, path, declaration, ref, catalogue, faults)
+        else:
+            values[name] = _model(document, path, ref, catalogue, faults)
+    return values
+
+
+def _dataset(
+    document: Document, path: Path, declaration: DatasetDeclaration, ref: str, catalogue: Catalogue, faults: Faults
+) -> KnownDataset | None:
+    dataset = catalogue.dataset(ref)
+    if dataset is None:
+        message = f"there is no dataset `{ref}` in the project" + did_you_mean(ref, catalogue.dataset_names())
+        document.fault(faults, path, message)
+        return None
+    if dataset.kind != declaration.kind:
+        document.fault(faults, path, f"needs a dataset of kind {declaration.kind}; `{ref}` is of kind {dataset.kind}")
+        return None
+    return dataset
+
+
+def _model(document: Document, path: Path, ref: str, catalogue: Catalogue, faults: Faults) -> Value:
+    model = catalogue.model(ref)
+    if model is not None:
+        return model
+    if source_type(ref) is not None:
+        return Outside(ref)
+    document.fault(
+        faults,
+        path,
+        f"there is no model `{ref}` in the project, nor is it a folder, a hub name (org/name) or random:tiny-llama"
+        + did_you_mean(ref, catalogue.model_names()),
+    )
+    return None

@@ -1,0 +1,80 @@
+"""`--set a.b=value`: typed like the file itself, and remembered as the place of what they change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from steerboard.recipes.document import Document, Path, Place, parse_value
+from steerboard.recipes.errors import Faults, did_you_mean
+
+MAX_OVERRIDES = 200
+
+
+@dataclass(frozen=True)
+class Override:
+    """One `--set`. `head` is an input or a stage, `path` what follows it."""
+
+    text: str
+    path: tuple[str, ...]
+    value: Any
+    raw: str
+
+    @property
+    def head(self) -> str:
+        return self.path[0]
+
+    @property
+    def place(self) -> Place:
+        return Place(override=self.text)
+
+
+def parse_overrides(texts: list[str], faults: Faults) -> list[Override]:
+    """Split and type each `path=value`. A later one wins over an earlier one."""
+    if len(texts) > MAX_OVERRIDES:
+        faults.add("--set", f"{len(texts)} overrides; the limit is {MAX_OVERRIDES}")
+        return []
+    found = []
+    for text in texts:
+        name, equals, raw = text.partition("=")
+        path = tuple(part.strip() for part in name.strip().split("."))
+        if path and path[0] in ("stages", "inputs") and len(path) > 1:
+            path = path[1:]
+        if not equals or not all(path):
+            faults.add(f"--set {text}", "is not of the form name=value or stage.field=value")
+            continue
+        try:
+            found.append(Override(text=text, path=path, value=parse_value(raw), raw=raw.strip()))
+        except ValueError as error:
+            faults.add(f"--set {text}", f"the value is not valid YAML: {error}")
+    return found
+
+
+def apply_to_stage(document: Document, override: Override, faults: Faults) -> None:
+    """Change a field of a stage, at any depth. A last key that is absent is created; checks come later."""
+    path: Path = ("stages",)
+    target: Any = document.data["stages"]
+    for depth, part in enumerate(override.path):
+        last = depth == len(override.path) - 1
+        if isinstance(target, dict):
+            path = (*path, part)
+            if not last and not isinstance(target.get(part), dict | list):
+                # `--set report.decoding.temperature=1` where the file has none, or has the word `greedy`.
+                document.put(path, {}, override.place)
+            target = target.get(part)
+        elif isinstance(target, list):
+            if not part.isdigit() or int(part) >= len(target):
+                what = f"`{part}` is not an item of it; it has {len(target)} item{'s' if len(target) != 1 else ''}"
+                faults.add(f"--set {override.text}", f"{'.'.join(map(str, path))} is a list, and {what}")
+                return
+            path = (*path, int(part))
+            target = target[int(part)]
+        else:
+            faults.add(f"--set {override.text}", f"{'.'.join(map(str, path))} has no fields")
+            return
+    document.put(path, override.value, override.place)
+
+
+def unknown_target(override: Override, inputs: list[str], stages: list[str]) -> str:
+    """Why an override's head is nothing that can be set."""
+    return f"the recipe has no input or stage `{override.head}`" + did_you_mean(override.head, [*inputs, *stages])

@@ -1,0 +1,162 @@
+"""From a recipe's text to a plan: every stage with its resolved config and inputs, in an order that works.
+
+Nothing here writes anything; service.py turns a plan into runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steerboard.recipes.catalogue import Catalogue
+from steerboard.recipes.document import Document, Path, parse
+from steerboard.recipes.draft import Draft, read_stages
+from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.graph import cycles, ordered
+from steerboard.recipes.implied import Implied
+from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, declarations, resolve
+from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
+from steerboard.recipes.sources import Source, Sources
+from steerboard_contracts.configs import RunConfig
+
+TOP_KEYS = ("name", "description", "inputs", "stages")
+MAX_STAGES = 200
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """`inputs` by input name (`model`, `parts.0`, ...). `implied`: the recipe does not spell it out."""
+
+    name: str
+    config: RunConfig
+    inputs: dict[str, Source]
+    pool: str
+    reuse: bool
+    implied: bool
+
+    @property
+    def needs(self) -> list[str]:
+        return list(dict.fromkeys(s.stage for s in self.inputs.values() if isinstance(s, StageRef)))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a start would do. `recipe` is the recipe as data, overrides and implied stages included."""
+
+    name: str
+    description: str
+    text: str
+    overrides: list[str]
+    recipe: dict[str, Any]
+    stages: list[PlannedStage]
+    notes: list[str] = field(default_factory=list)
+
+
+def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
+    """Raises `InvalidRecipe` with every fault, each with its line. Starts nothing."""
+    document = parse(text)
+    faults = Faults()
+    _check_top(document, faults)
+    if not isinstance(document.data.get("stages"), dict):
+        faults.raise_if_any()
+    declared = declarations(document, faults)
+    changes = parse_overrides(overrides, faults)
+    set_values, later = _apply(document, list(declared), changes, faults)
+    values = resolve(document, declared, set_values, catalogue, faults)
+    implied = Implied(document, declared, values, faults)
+    implied.add_all()
+    _apply_later(document, list(declared), implied.stages, later, faults)
+
+    drafts = read_stages(document, faults)
+    sources = Sources(document, drafts, values, faults)
+    inputs = {name: sources.of(draft) for name, draft in drafts.items()}
+    order = _order(document, drafts, inputs, faults)
+    faults.raise_if_any()
+    stages = []
+    for name in order:
+        draft = drafts[name]
+        assert draft.config is not None
+        stages.append(PlannedStage(name, draft.config, inputs[name], draft.pool, draft.reuse, name in implied.stages))
+    return Plan(
+        name=document.data["name"],
+        description=str(document.data.get("description") or ""),
+        text=text,
+        overrides=overrides,
+        recipe=document.data,
+        stages=stages,
+        notes=implied.notes,
+    )
+
+
+def _check_top(document: Document, faults: Faults) -> None:
+    data = document.data
+    for key in data:
+        if key not in TOP_KEYS:
+            document.fault(faults, (key,), f"unknown key `{key}`" + did_you_mean(key, TOP_KEYS))
+    name = data.get("name")
+    if name is None:
+        document.fault(faults, (), "needs a `name`")
+    elif not (isinstance(name, str) and NAME.match(name)):
+        document.fault(faults, ("name",), f"{NAME_RULE}; got {name!r}")
+    if not isinstance(data.get("description", ""), str):
+        document.fault(faults, ("description",), "must be text")
+    stages = data.get("stages")
+    if not isinstance(stages, dict) or not stages:
+        document.fault(faults, ("stages",) if "stages" in data else (), "needs `stages`: a mapping of names to stages")
+        data["stages"] = None
+    elif len(stages) > MAX_STAGES:
+        document.fault(faults, ("stages",), f"has {len(stages)} stages; the limit is {MAX_STAGES}")
+
+
+def _apply(
+    document: Document, declared: list[str], changes: list[Override], faults: Faults
+) -> tuple[dict[str, str | None], list[Override]]:
+    """Overrides of inputs and of written stages. Those that name neither wait for the implied stages."""
+    set_values: dict[str, str | None] = {}
+    later = []
+    stages = document.data["stages"]
+    for change in changes:
+        if len(change.path) == 1 and change.head in declared:
+            set_values[change.head] = None if change.value is None else change.raw
+            document.places[("inputs", change.head)] = change.place
+        elif len(change.path) > 1 and isinstance(stages.get(change.head), dict):
+            apply_to_stage(document, change, faults)
+        elif len(change.path) == 1 and change.head == "name":
+            document.put(("name",), change.value, change.place)
+        elif len(change.path) == 1 and change.head in stages:
+            faults.add(
+                f"--set {change.text}", f"`{change.head}` is a stage: set one of its fields, {change.head}.FIELD"
+            )
+        else:
+            later.append(change)
+    if isinstance(document.data.get("name"), str) and not NAME.match(document.data["name"]):
+        document.fault(faults, ("name",), NAME_RULE)
+    return set_values, later
+
+
+def _apply_later(
+    document: Document, declared: list[str], implied: list[str], later: list[Override], faults: Faults
+) -> None:
+    stages = [name for name in document.data["stages"] if name not in implied]
+    for change in later:
+        if change.head in implied and len(change.path) > 1:
+            apply_to_stage(document, change, faults)
+        else:
+            faults.add(f"--set {change.text}", unknown_target(change, declared, [*stages, *implied]))
+
+
+def _order(
+    document: Document, drafts: Mapping[str, Draft], inputs: Mapping[str, Mapping[str, Source]], faults: Faults
+) -> list[str]:
+    needs = {
+        name: list(dict.fromkeys(s.stage for s in inputs[name].values() if isinstance(s, StageRef))) for name in drafts
+    }
+    for loop in cycles(needs):
+        path: Path = next(
+            reference.path
+            for slot, reference in drafts[loop[0]].references.items()
+            if inputs[loop[0]].get(slot) == StageRef(loop[1])
+        )
+        document.fault(faults, path, f"the stages wait for each other: {' -> '.join(loop)}")
+    return ordered(needs)

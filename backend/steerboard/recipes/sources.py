@@ -1,0 +1,111 @@
+"""What the references of a stage stand for, and whether they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steerboard.recipes.catalogue import KnownDataset, KnownModel
+from steerboard.recipes.document import Document
+from steerboard.recipes.draft import Draft, Reference
+from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.inputs import Outside, StageRef, Value
+from steerboard.recipes.kinds import Slot
+
+Source = KnownDataset | KnownModel | StageRef
+
+
+class Sources:
+    """Turns references into what they stand for, and checks that it fits."""
+
+    def __init__(
+        self, document: Document, drafts: Mapping[str, Draft], values: Mapping[str, Value], faults: Faults
+    ) -> None:
+        self._document = document
+        self._drafts = drafts
+        self._values = values
+        self._faults = faults
+
+    def of(self, draft: Draft) -> dict[str, Source]:
+        found: dict[str, Source] = {}
+        for slot_name, reference in draft.references.items():
+            source = self._one(reference)
+            if source is None:
+                continue
+            wrong = self._misfit(draft.kind.slots[slot_name.split(".")[0]], source, reference)
+            if wrong:
+                self._document.fault(self._faults, reference.path, wrong)
+            found[slot_name] = source
+        self._check_complete(draft)
+        return found
+
+    def _one(self, reference: Reference) -> Source | None:
+        name, path = reference.name, reference.path
+        if not reference.to_input:
+            if name in self._document.data["stages"]:
+                return StageRef(name)
+            message = f"there is no stage `{name}`"
+            if name in self._values:
+                message += f"; the input is written `${name}`"
+            else:
+                message += did_you_mean(name, self._document.data["stages"])
+            self._document.fault(self._faults, path, message)
+            return None
+        if name not in self._values:
+            message = f"there is no input `{name}`"
+            if name in self._document.data["stages"] and name not in (self._document.data.get("inputs") or {}):
+                message += f"; the output of the stage is written `{name}`, without `$`"
+            elif name not in (self._document.data.get("inputs") or {}):
+                message += did_you_mean(name, self._values)
+            else:
+                return None  # its declaration is at fault, and that is said already
+            self._document.fault(self._faults, path, message)
+            return None
+        value = self._values[name]
+        if isinstance(value, Outside):  # pragma: no cover - implied.py replaced every one
+            raise AssertionError(f"no base stage for {value.source}")
+        if value is None and not self._faults.mentions("inputs"):
+            self._document.fault(
+                self._faults, path, f"the optional input `{name}` is not given, and nothing stands in for it"
+            )
+        return value
+
+    def _misfit(self, slot: Slot, source: Source, reference: Reference) -> str | None:
+        if isinstance(source, StageRef):
+            maker = self._drafts.get(source.stage)
+            if maker is None:
+                return None  # the stage itself is at fault
+            makes, thing = maker.kind.makes, maker.kind.makes_thing
+            what = f"`{reference.text}` ({maker.kind.word}) makes " + (
+                "a report, which no stage takes in" if makes is None else _describe(thing, makes)
+            )
+        elif isinstance(source, KnownModel):
+            makes, thing = source.role, "model"
+            what = f"`{source.name}` is {_describe(thing, makes)}"
+        else:
+            makes, thing = source.kind, "dataset"
+            what = f"`{source.name}` is {_describe(thing, makes)}"
+        if thing == slot.thing and makes in slot.allowed:
+            return None
+        wanted = " or ".join(sorted(slot.allowed))
+        needs = f"a model of role {wanted}" if slot.thing == "model" else f"a dataset of kind {wanted}"
+        return f"needs {needs}; {what}"
+
+    def _check_complete(self, draft: Draft) -> None:
+        stage: dict[str, Any] = self._document.data["stages"][draft.name]
+        for slot_name, slot in draft.kind.slots.items():
+            if slot.required and slot_name not in stage:
+                what = "a model" if slot.thing == "model" else "a dataset"
+                self._document.fault(self._faults, draft.path, f"needs `{slot_name}`: {what}")
+        if draft.kind.run == "generate" and "data" in stage and stage.get("prompts"):
+            self._document.fault(self._faults, (*draft.path, "prompts"), "has both `prompts` and `data`; take one")
+        if draft.kind.run == "generate" and "data" not in stage and not stage.get("prompts"):
+            self._document.fault(self._faults, draft.path, "needs `data`, or `prompts` written out")
+        if draft.kind.run == "base" and str(stage.get("source", "")).startswith("random:") and not stage.get("data"):
+            self._document.fault(
+                self._faults, draft.path, "needs `data`: the tokenizer of a random model is trained on it"
+            )
+
+
+def _describe(thing: str | None, makes: str) -> str:
+    return f"a model of role {makes}" if thing == "model" else f"a dataset of kind {makes}"
