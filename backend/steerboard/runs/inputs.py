@@ -1,0 +1,90 @@
+"""What the named inputs of a run are: datasets and models, and what they cost to make."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset
+from steerboard.registry.tables import Model
+from steerboard.runs.errors import UnusableInput
+from steerboard.runs.tables import Run, RunInput, RunOutput
+
+# Kinds whose cost every method that learns from labelled data shares (the paper's Table 3).
+SHARED_KINDS = frozenset({"generate", "score"})
+
+
+def resolve(session: Session, run: Run) -> dict[str, Dataset | Model]:
+    """Every input of `run` by name. Raises `UnusableInput` while an upstream run has no output to give."""
+    rows = session.scalars(select(RunInput).where(RunInput.run_id == run.id).order_by(RunInput.name))
+    return {row.name: _thing(session, run, row) for row in rows}
+
+
+def _thing(session: Session, run: Run, row: RunInput) -> Dataset | Model:
+    thing: Dataset | Model | None
+    if row.upstream_run_id is not None:
+        thing = output_of(session, row.upstream_run_id)
+    elif row.dataset_id is not None:
+        thing = session.get(Dataset, row.dataset_id)
+    else:
+        thing = session.get(Model, row.model_id)
+    if thing is None or thing.project_id != run.project_id:
+        raise UnusableInput(f"input {row.name} of run {run.name} leads to no dataset or model of this project")
+    return thing
+
+
+def output_of(session: Session, run_id: uuid.UUID) -> Dataset | Model | None:
+    """The dataset or model that a succeeded run made, if it made one."""
+    output = session.scalars(
+        select(RunOutput)
+        .where(RunOutput.run_id == run_id, RunOutput.dataset_id.is_not(None) | RunOutput.model_id.is_not(None))
+        .order_by(RunOutput.name)
+    ).first()
+    if output is None:
+        return None
+    if output.dataset_id is not None:
+        return session.get(Dataset, output.dataset_id)
+    return session.get(Model, output.model_id)
+
+
+def cost_of(session: Session, run: Run) -> float:
+    """Device-seconds of a run; of a reused one what it cost when it ran."""
+    if run.reused_from_id is None:
+        return run.device_seconds
+    source = session.get(Run, run.reused_from_id)
+    return source.device_seconds if source else 0.0
+
+
+def training_cost(session: Session, model: Model) -> tuple[float, float]:
+    """(device-seconds of the run that made `model`, those of the generation and scoring behind its data)."""
+    run = session.get(Run, model.run_id) if model.run_id else None
+    if run is None:
+        return 0.0, 0.0
+    return cost_of(session, run), _shared_cost(session, run)
+
+
+def _shared_cost(session: Session, run: Run) -> float:
+    """Follows only datasets upstream: the model that generated is a cost of its own method."""
+    seen: set[uuid.UUID] = set()
+    waiting = _dataset_runs(session, run)
+    total = 0.0
+    while waiting:
+        upstream = waiting.pop()
+        if upstream.id in seen:
+            continue
+        seen.add(upstream.id)
+        if upstream.kind in SHARED_KINDS:
+            total += cost_of(session, upstream)
+        waiting.extend(_dataset_runs(session, upstream))
+    return total
+
+
+def _dataset_runs(session: Session, run: Run) -> list[Run]:
+    makers = [
+        session.get(Run, thing.run_id)
+        for thing in resolve(session, run).values()
+        if isinstance(thing, Dataset) and thing.run_id is not None
+    ]
+    return [maker for maker in makers if maker is not None]

@@ -1,0 +1,159 @@
+"""What people and recipes do to runs: create, cancel, resume. Callers commit."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.errors import NotFound
+from steerboard.platform.settings import get_settings
+from steerboard.registry.tables import Model
+from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
+from steerboard.runs.settling import settle, shards_of, stop, upstream_of
+from steerboard.runs.tables import Run, RunInput
+from steerboard.runs.transitions import ENDED, lock, move
+from steerboard_contracts.configs import RunConfig
+
+
+@dataclass(frozen=True)
+class InputRef:
+    """Where an input comes from: exactly one of an upstream run's output, a dataset, a model (their ids)."""
+
+    run: uuid.UUID | None = None
+    dataset: uuid.UUID | None = None
+    model: uuid.UUID | None = None
+
+    def __post_init__(self) -> None:
+        if sum(value is not None for value in (self.run, self.dataset, self.model)) != 1:
+            raise UnusableInput("an input needs exactly one of a run, a dataset and a model")
+
+
+def create_run(
+    session: Session,
+    project: Project,
+    *,
+    name: str,
+    config: RunConfig,
+    inputs: dict[str, InputRef],
+    pipeline_id: uuid.UUID | None = None,
+    pool: str = "default",
+    priority: int = 0,
+    reuse: bool = True,
+    created_by: str,
+    max_attempts: int | None = None,
+) -> Run:
+    """A new run, `pending` while upstream runs are under way, `queued` when its inputs are there.
+
+    It is `succeeded` at once when `reuse` finds an equal finished run. Raises `NotFound` for an input that is not
+    in the project.
+    """
+    for input_name, ref in inputs.items():
+        _check_input(session, project, input_name, ref)
+    run = Run(
+        project_id=project.id,
+        pipeline_id=pipeline_id,
+        name=name,
+        kind=config.run,
+        method=getattr(config, "method", None),
+        config=config.model_dump(mode="json"),
+        pool=pool,
+        priority=priority,
+        attempt=0,
+        max_attempts=max_attempts or get_settings().max_attempts,
+        reuse=reuse,
+        device_seconds=0.0,
+        failed_device_seconds=0.0,
+        created_by=created_by,
+    )
+    session.add(run)
+    upstream = [ref.run for ref in inputs.values() if ref.run is not None]
+    names = session.scalars(select(Run.name).where(Run.id.in_(upstream)).order_by(Run.id)).all() if upstream else []
+    move(session, run, "pending", f"waits for {', '.join(names)}" if names else "is being set up")
+    for input_name, ref in inputs.items():
+        session.add(
+            RunInput(
+                run_id=run.id, name=input_name, upstream_run_id=ref.run, dataset_id=ref.dataset, model_id=ref.model
+            )
+        )
+    session.flush()
+    settle(session, run)
+    return run
+
+
+def _check_input(session: Session, project: Project, name: str, ref: InputRef) -> None:
+    thing: Run | Dataset | Model | None
+    if ref.run is not None:
+        thing = session.get(Run, ref.run)
+    elif ref.dataset is not None:
+        thing = session.get(Dataset, ref.dataset)
+    else:
+        thing = session.get(Model, ref.model)
+    if thing is None or thing.project_id != project.id:
+        raise NotFound(f"input {name} names a run, dataset or model that is not in project {project.name}")
+
+
+def request_cancel(session: Session, run: Run, actor: str) -> None:
+    """End a run: pending and queued at once, running at its worker's next heartbeat; its shards with it.
+
+    Asking twice is asking once. Raises `RunNotActive` when the run has ended in another way.
+    """
+    run = lock(session, run)
+    if run.state == "cancelled":
+        return
+    if run.state in ENDED:
+        raise RunNotActive(f"run {run.name} has already {run.state}")
+    stop(session, run, actor)
+    for shard in shards_of(session, run):
+        stop(session, lock(session, shard), actor)
+
+
+def resume(session: Session, run: Run, actor: str) -> None:
+    """Give a failed or cancelled run new attempts; they start from its newest checkpoint.
+
+    Runs downstream that ended only because this one did wait for it again, and so do its broken shards. Raises
+    `RunNotResumable` when the run is in another state or one of its upstream runs has to be resumed first.
+    """
+    run = lock(session, run)
+    if run.state not in ("failed", "cancelled"):
+        raise RunNotResumable(f"run {run.name} is {run.state}", hint="Only failed and cancelled runs are resumed.")
+    broken = next((up for up in upstream_of(session, run) if up.state in ("failed", "cancelled")), None)
+    if broken is not None:
+        raise RunNotResumable(
+            f"run {run.name} needs the output of run {broken.name}, which {broken.reason_code or broken.state}",
+            hint=f"Resume run {broken.name} first.",
+        )
+    _revive(session, run, f"resumed by {actor}")
+    for shard in shards_of(session, run):
+        if lock(session, shard).state in ("failed", "cancelled"):
+            _revive(session, shard, f"resumed by {actor}")
+            settle(session, shard)
+    _revive_downstream(session, run, actor)
+    settle(session, run)
+
+
+def _revive(session: Session, run: Run, reason: str) -> None:
+    run.error = run.not_before = run.cancel_requested_at = run.cancel_requested_by = None
+    run.max_attempts = run.attempt + get_settings().max_attempts
+    move(session, run, "pending", reason)
+
+
+def _revive_downstream(session: Session, run: Run, actor: str) -> None:
+    downstream = session.scalars(
+        select(Run)
+        .where(
+            Run.id.in_(select(RunInput.run_id).where(RunInput.upstream_run_id == run.id)),
+            Run.reason_code.in_(("upstream_failed", "upstream_cancelled")),
+        )
+        .order_by(Run.id)
+        .with_for_update(key_share=True)
+        .execution_options(populate_existing=True)
+    ).all()
+    for waiting in downstream:
+        if waiting.state in ("failed", "cancelled"):
+            _revive(session, waiting, f"waits for {run.name}, resumed by {actor}")
+            _revive_downstream(session, waiting, actor)

@@ -1,0 +1,121 @@
+"""From a stage's finished files to datasets, models, rewards and documents, in the transaction that ends the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+from sqlalchemy import exists, or_, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets import service as datasets
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.registry import service as registry
+from steerboard.registry.tables import Model
+from steerboard.runs.errors import UnusableInput
+from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard_contracts.stage import (
+    AnswersOutput,
+    DatasetOutput,
+    ModelOutput,
+    ReportOutput,
+    RewardsOutput,
+    StageOutput,
+)
+
+Things = dict[str, Dataset | Model]
+
+
+def register(
+    session: Session,
+    store: ArtifactStore,
+    run: Run,
+    inputs: Things,
+    outputs: list[StageOutput],
+    folder: Path,
+) -> None:
+    """Write every output of a stage and its `run_outputs` row. `run` is locked; paths are relative to `folder`.
+
+    Raises what the registering services raise: rewards that are missing or not finite, unsafe model files, ...
+    """
+    project = session.get_one(Project, run.project_id)
+    for output in outputs:
+        path = folder / output.path
+        row = RunOutput(run_id=run.id, name=output.name, type=output.type)
+        if isinstance(output, ModelOutput):
+            row.model_id = _model(session, store, project, run, inputs, output, path).id
+        elif isinstance(output, DatasetOutput):
+            row.dataset_id = datasets.register_rows(
+                session,
+                project,
+                name=output_name(session, run),
+                kind=output.kind,
+                path=path,
+                run_id=run.id,
+                origin={"run": run.kind},
+            ).id
+        elif isinstance(output, RewardsOutput):
+            row.dataset_id = _labelled(session, project, run, inputs, path).id
+        else:
+            row.document = _document(output, path)
+        session.add(row)
+    session.flush()
+
+
+def output_name(session: Session, run: Run) -> str:
+    """`PIPELINE.STAGE`, or the run's own name outside a pipeline; with a bit of the run's id where that is taken."""
+    pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
+    name = f"{pipeline.name}.{run.name}" if pipeline else run.name
+    taken = session.scalar(
+        select(
+            or_(
+                exists().where(Model.project_id == run.project_id, Model.name == name),
+                exists().where(Dataset.project_id == run.project_id, Dataset.name == name),
+            )
+        )
+    )
+    return f"{name[:119]}-{run.id.hex[-8:]}" if taken else name
+
+
+def _model(
+    session: Session,
+    store: ArtifactStore,
+    project: Project,
+    run: Run,
+    inputs: Things,
+    output: ModelOutput,
+    path: Path,
+) -> Model:
+    parent = inputs.get("model")
+    return registry.register_model(
+        session,
+        store,
+        project,
+        name=output_name(session, run),
+        folder=path,
+        role=output.role,
+        method=run.method,
+        parent_id=parent.id if isinstance(parent, Model) else None,
+        run_id=run.id,
+    )
+
+
+def _labelled(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
+    data, reward = inputs.get("data"), inputs.get("reward")
+    if not isinstance(data, Dataset) or not isinstance(reward, Model):
+        raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` and model `reward` as inputs")
+    source = datasets.reward_source_for_model(session, project, reward)
+    datasets.record_rewards(session, data, source, path)
+    return datasets.pin_labelled(
+        session, project, name=output_name(session, run), dataset=data, source=source, run_id=run.id
+    )
+
+
+def _document(output: AnswersOutput | ReportOutput, path: Path) -> dict[str, Any]:
+    """The file as JSON that Postgres stores: an object, without NUL characters."""
+    text = path.read_bytes()
+    document = orjson.loads(text.replace(rb"\u0000", rb"\ufffd"))
+    return {"answers": document} if isinstance(output, AnswersOutput) else dict(document)

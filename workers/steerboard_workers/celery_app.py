@@ -1,0 +1,59 @@
+"""The Celery side of a worker: one queue (its pool), one task that says "there is work".
+
+A message carries no work. It is acknowledged before anything is done, so losing it, repeating it or delivering it
+late changes nothing: the task looks into Postgres, and so does the ticker every few seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from celery import Celery, signals
+
+from steerboard.runs.wakeups import WAKE_TASK, broker_url
+
+
+def make_app(redis_url: str, pool: str, drain: Callable[[], None], stop: Callable[[], None]) -> Celery:
+    """An app whose `wake` task calls `drain`. `stop` is called when Celery begins its shutdown."""
+    app = Celery("steerboard", broker=broker_url(redis_url))
+    app.conf.update(
+        task_default_queue=pool,
+        task_acks_late=False,
+        task_ignore_result=True,
+        worker_prefetch_multiplier=1,
+        # A busy worker leaves messages in the queue, for idle ones to take.
+        worker_disable_prefetch=True,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_enable_remote_control=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={"socket_connect_timeout": 5.0, "socket_keepalive": True, "retry_on_timeout": True},
+    )
+
+    @app.task(name=WAKE_TASK)
+    def wake(pool: str) -> None:
+        drain()
+
+    @signals.worker_shutting_down.connect(weak=False)
+    def shutting_down(**_: object) -> None:
+        stop()
+
+    return app
+
+
+def serve(app: Celery, pool: str, log_level: str) -> None:
+    """Consume wake-ups until SIGTERM or SIGINT; outlives any outage of the broker."""
+    worker = app.Worker(
+        pool="threads",
+        concurrency=1,
+        queues=[pool],
+        loglevel=log_level,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        quiet=True,
+    )
+    worker.start()

@@ -1,0 +1,230 @@
+"""One claimed run, from claim to ending: inputs out, stage process watched, outputs in."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
+from steerboard.runs import claims, endings, inputs, journal, outputs, settling
+from steerboard.runs.claims import Claim
+from steerboard.runs.endings import Failure
+from steerboard.runs.errors import LeaseLost
+from steerboard.runs.tables import Run
+from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
+from steerboard_contracts.stage import Succeeded
+from steerboard_workers.supervisor import evidence, gathering, process
+from steerboard_workers.supervisor.journal import Journal
+from steerboard_workers.supervisor.lease import LeaseKeeper
+from steerboard_workers.supervisor.preparation import prepare
+from steerboard_workers.supervisor.process import StageProcess
+from steerboard_workers.supervisor.workspace import Workspace
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.1
+_KILL_SECONDS = 5.0
+_RETRY_SECONDS = 1.0
+_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+
+
+@dataclass
+class Attempt:
+    """What is known of an attempt so far."""
+
+    run: Run
+    workspace: Workspace
+    device_seconds: float = 0.0
+
+
+class Supervisor:
+    """Executes claimed runs one at a time. `stopping` is set when the worker should go away."""
+
+    def __init__(
+        self,
+        sessions: sessionmaker[Session],
+        store: ArtifactStore,
+        settings: Settings,
+        *,
+        devices: list[str],
+        stopping: threading.Event,
+    ) -> None:
+        self._sessions = sessions
+        self._store = store
+        self._settings = settings
+        self._home = Path(settings.home)
+        self._devices = devices
+        self._stopping = stopping
+
+    def execute(self, claim: Claim) -> None:
+        """Work on a claimed run until it has ended, is queued again, or belongs to another attempt."""
+        workspace = Workspace(self._home, claim)
+        lease = LeaseKeeper(
+            self._sessions,
+            claim,
+            lease_seconds=self._settings.lease_seconds,
+            heartbeat_seconds=self._settings.heartbeat_seconds,
+        )
+        with lease:
+            try:
+                with transaction(self._sessions) as session:
+                    attempt = Attempt(claims.fenced(session, claim), workspace)
+                failure = self._guarded(attempt, lambda: self._work(claim, attempt, lease))
+                self._end(claim, attempt, lease, failure)
+            except LeaseLost as error:
+                # Nothing here is ours any more, not even the files to clean up.
+                log.warning("%s", error)
+
+    def _guarded(self, attempt: Attempt, work: Callable[[], Failure | None]) -> Failure | None:
+        """Do `work`; every error but a lost lease becomes the attempt's failure."""
+        try:
+            return work()
+        except LeaseLost:
+            raise
+        except SteerboardError as error:
+            log.warning("run %s: %s", attempt.run.name, error, exc_info=True)
+            return Failure.of(error)
+        except OSError as error:
+            log.warning("run %s: %s", attempt.run.name, error, exc_info=True)
+            if error.errno in _FULL_DISK:
+                return Failure.of(NoSpaceLeft("The worker's disk or a quota is full.", hint="Free some space on it."))
+            return Failure("worker_error", f"The worker met an error of the system: {error}", retryable=True)
+        except OperationalError as error:
+            log.warning("run %s: %s", attempt.run.name, error)
+            return Failure("database_unavailable", "The worker lost the database.", retryable=True)
+        except Exception as error:
+            log.exception("run %s", attempt.run.name)
+            detail = f"The worker met {type(error).__name__}; its log has the traceback."
+            return Failure("internal_error", detail, retryable=True)
+
+    def _work(self, claim: Claim, attempt: Attempt, lease: LeaseKeeper) -> Failure | None:
+        """Stage process, then outputs. None when the run has succeeded."""
+        run, workspace = attempt.run, attempt.workspace
+        # A predecessor on this machine whose guardian was killed with it must be gone before its checkpoints are read.
+        process.kill_marked(f"{run.id}:")
+        workspace.open()
+        with transaction(self._sessions) as session:
+            shards = settling.shards_of(session, run)
+        if shards:
+            result = gathering.gather(self._sessions, self._store, shards, workspace.directory)
+            self._register(claim, attempt, result, sum(shard.device_seconds for shard in shards))
+            return None
+        spec = prepare(self._sessions, self._store, self._settings, run, self._home)
+        workspace.write_spec(spec)
+        lease.check()
+        if self._leaving(lease):
+            return None
+        kills_before = evidence.oom_kills()
+        stage = StageProcess(
+            workspace.directory,
+            run_id=str(run.id),
+            attempt=claim.attempt,
+            threads=self._settings.stage_threads,
+            memory=(self._settings.stage_memory_mb or 0) << 20,
+            devices=",".join(self._devices) if self._devices else None,
+        )
+        try:
+            self._watch(claim, stage, lease)
+        finally:
+            stage.kill()
+            if not stage.ended(_KILL_SECONDS):
+                stage.kill_now()
+            attempt.device_seconds = stage.finish() * max(1, len(self._devices))
+        lease.check()
+        if self._leaving(lease) and not isinstance(stage.result, Succeeded):
+            return None
+        killed_for_memory = evidence.oom_kills() > kills_before
+        failure = evidence.failure_of(stage.result, stage.status, stage.tail, killed_for_memory)
+        if failure is None:
+            assert isinstance(stage.result, Succeeded)
+            self._register(claim, attempt, stage.result, attempt.device_seconds)
+        return failure
+
+    def _leaving(self, lease: LeaseKeeper) -> bool:
+        return lease.cancelled.is_set() or self._stopping.is_set()
+
+    def _watch(self, claim: Claim, stage: StageProcess, lease: LeaseKeeper) -> None:
+        """Pass on what the stage says until it has ended, or end it when it must not go on."""
+        notes = Journal(lambda batch: self._write(claim, batch))
+        lease.on_renewed = stage.extend
+        lease.on_end = stage.kill
+        stage.extend(lease.deadline)
+        if lease.lost.is_set() or lease.cancelled.is_set():
+            stage.kill()
+        ended = False
+        while True:
+            try:
+                notes.add(stage.events.get(timeout=_POLL_SECONDS))
+                notes.flush_when_due()
+                continue
+            except queue.Empty:
+                pass
+            notes.flush_when_due()
+            if ended:
+                break
+            # Once more through the queue after the end: its last events may still be on their way.
+            ended = stage.ended(0)
+            if self._stopping.is_set() and not stage.killed:
+                stage.kill()
+            if stage.killed and stage.ended(_KILL_SECONDS) is False:
+                break
+        notes.flush()
+
+    def _write(self, claim: Claim, batch: journal.Batch) -> None:
+        with transaction(self._sessions) as session:
+            journal.write(session, claim, batch)
+
+    def _register(self, claim: Claim, attempt: Attempt, result: Succeeded, device_seconds: float) -> None:
+        """Outputs, accounting and state in one transaction."""
+        with transaction(self._sessions) as session:
+            run = claims.fenced(session, claim)
+            if run.shard is None:
+                things = inputs.resolve(session, run)
+                outputs.register(session, self._store, run, things, result.outputs, attempt.workspace.directory)
+            else:
+                gathering.keep_shard(session, self._store, run, result.outputs, attempt.workspace.directory)
+            endings.succeed(session, run, result.summary, device_seconds)
+
+    def _end(self, claim: Claim, attempt: Attempt, lease: LeaseKeeper, failure: Failure | None) -> None:
+        """Write the ending unless `_work` did, trying for as long as the lease lasts; then clear the files away."""
+        while True:
+            try:
+                with transaction(self._sessions) as session:
+                    succeeded = self._write_ending(session, claim, attempt, lease, failure)
+                break
+            except OperationalError as error:
+                log.warning("run %s: its ending cannot be written yet: %s", attempt.run.name, error)
+                lease.check()
+                time.sleep(_RETRY_SECONDS)
+        if succeeded:
+            attempt.workspace.discard()
+        else:
+            attempt.workspace.discard_attempt()
+
+    def _write_ending(
+        self, session: Session, claim: Claim, attempt: Attempt, lease: LeaseKeeper, failure: Failure | None
+    ) -> bool:
+        """Returns whether this attempt has succeeded: in `_work`, or in a commit whose answer got lost."""
+        now = session.get_one(Run, claim.run_id)
+        if now.state == "succeeded" and now.attempt == claim.attempt:
+            return True
+        run = claims.fenced(session, claim)
+        seconds = attempt.device_seconds
+        if lease.cancelled.is_set() or run.cancel_requested_at is not None:
+            endings.cancel(session, run, seconds)
+        elif failure is not None:
+            endings.fail(session, run, failure, seconds, self._settings.retry_seconds)
+        else:
+            endings.stop(session, run, "its worker was stopped; waits for another", seconds)
+        return False

@@ -1,0 +1,42 @@
+"""Where a worker keeps a run's files.
+
+    HOME/work/RUN/checkpoints/   shared by all attempts, kept until the run has succeeded
+    HOME/work/RUN/aN/            attempt N: stage.json, outputs/, and `checkpoints` leading to the above
+    HOME/cache/                  inputs, shared by all runs and read-only
+
+An attempt has a folder of its own so that a worker that was frozen and wakes up later touches nothing of its successor.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from steerboard.runs.claims import Claim
+from steerboard_contracts.stage import STAGE_FILE, StageSpec
+
+
+class Workspace:
+    def __init__(self, home: Path, claim: Claim) -> None:
+        self._run = home / "work" / str(claim.run_id)
+        self.directory = self._run / f"a{claim.attempt}"
+
+    def open(self) -> None:
+        """Make the attempt's folder."""
+        checkpoints = self._run / "checkpoints"
+        checkpoints.mkdir(parents=True, exist_ok=True)
+        self.directory.mkdir(exist_ok=True)
+        link = self.directory / "checkpoints"
+        if not link.is_symlink():
+            link.symlink_to(Path("..") / "checkpoints")
+
+    def write_spec(self, spec: StageSpec) -> None:
+        (self.directory / STAGE_FILE).write_text(spec.model_dump_json(indent=2) + "\n")
+
+    def discard_attempt(self) -> None:
+        """After an attempt that did not succeed: what it wrote goes, what it can be resumed from stays."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def discard(self) -> None:
+        """After success: nothing is needed any more."""
+        shutil.rmtree(self._run, ignore_errors=True)

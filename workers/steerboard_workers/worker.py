@@ -1,0 +1,165 @@
+"""`python -m steerboard_workers.worker --pool default [--devices 0-7] [--name NAME]`: a worker.
+
+It takes one run of its pool at a time. SIGTERM stops the run, queues it again without counting the attempt, and ends
+the worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import socket
+import threading
+import time
+
+from sqlalchemy import func, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.database import make_engine, make_sessions, new_id, transaction
+from steerboard.platform.settings import Settings, get_settings
+from steerboard.runs import claims, sweeper
+from steerboard.runs.claims import Claim
+from steerboard.runs.tables import WorkerRow
+from steerboard_workers import celery_app
+from steerboard_workers.supervisor.execution import Supervisor
+
+log = logging.getLogger("steerboard.worker")
+
+
+class Worker:
+    """Drains its pool when woken and every `poll_seconds`; keeps its row in `workers` fresh; sweeps."""
+
+    def __init__(self, settings: Settings, *, pool: str, devices: list[str], name: str | None) -> None:
+        self.id = new_id()
+        self.pool = pool
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self._settings = settings
+        self._devices = devices
+        self._sessions = make_sessions(make_engine(settings.database_url, pool_size=4))
+        self._busy = threading.Lock()
+        self._run: Claim | None = None
+        self.stopping = threading.Event()
+        self._supervisor = Supervisor(
+            self._sessions,
+            ArtifactStore(settings.artifact_url),
+            settings,
+            devices=devices,
+            stopping=self.stopping,
+        )
+        self._threads = [
+            threading.Thread(target=self._look, name="ticker", daemon=True),
+            threading.Thread(target=self._keep_house, name="housekeeping", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Wait until the run in hand is queued again, then leave the list of workers."""
+        self.stopping.set()
+        for thread in self._threads:
+            thread.join()
+        with self._busy, transaction(self._sessions) as session:
+            row = session.get(WorkerRow, self.id)
+            if row is not None:
+                session.delete(row)
+
+    def drain(self) -> None:
+        """Claim and execute until the pool has nothing for this worker. Only one caller at a time does; a second one
+        waits, since by then there may be more."""
+        with self._busy:
+            while not self.stopping.is_set():
+                with transaction(self._sessions) as session:
+                    claim = claims.claim_next(
+                        session,
+                        pool=self.pool,
+                        owner=str(self.id),
+                        worker=self.name,
+                        devices=max(1, len(self._devices)),
+                        lease_seconds=self._settings.lease_seconds,
+                    )
+                if claim is None:
+                    return
+                self._run = claim
+                self._beat()
+                try:
+                    self._supervisor.execute(claim)
+                finally:
+                    self._run = None
+                sweeper.settle_all(self._sessions)
+                self._beat()
+
+    def _look(self) -> None:
+        while not self.stopping.wait(self._settings.poll_seconds):
+            self._survive(self.drain)
+
+    def _keep_house(self) -> None:
+        """Heartbeat and sweep, also while a run is in hand."""
+        swept = 0.0
+        self._survive(self._beat)
+        while not self.stopping.wait(self._settings.heartbeat_seconds):
+            self._survive(self._beat)
+            if time.monotonic() - swept >= self._settings.sweep_seconds:
+                self._survive(lambda: sweeper.sweep(self._sessions, self._settings))
+                swept = time.monotonic()
+
+    def _survive(self, action: object) -> None:
+        """No outage of the database or the broker ends a worker."""
+        assert callable(action)
+        try:
+            action()
+        except SQLAlchemyError as error:
+            log.warning("the database does not answer: %s", error)
+        except Exception:
+            log.exception("the worker goes on after an unexpected error")
+
+    def _beat(self) -> None:
+        run = self._run
+        values = {"heartbeat_at": func.clock_timestamp(), "run_id": run.run_id if run else None}
+        with transaction(self._sessions) as session:
+            found = session.execute(update(WorkerRow).where(WorkerRow.id == self.id).values(values))
+            if found.rowcount == 0:  # type: ignore[attr-defined]
+                session.add(
+                    WorkerRow(
+                        id=self.id,
+                        name=self.name,
+                        pool=self.pool,
+                        host=socket.gethostname(),
+                        pid=os.getpid(),
+                        devices={"ids": self._devices},
+                        run_id=run.run_id if run else None,
+                    )
+                )
+
+
+def parse_devices(text: str) -> list[str]:
+    """`0-3,6` as the ids 0, 1, 2, 3, 6; an empty text as none."""
+    devices: list[str] = []
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        devices.extend(str(number) for number in range(int(first), int(last or first) + 1))
+    return devices
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="steerboard_workers.worker", description="Take runs of one pool.")
+    parser.add_argument("--pool", default="default")
+    parser.add_argument("--devices", default="", help="ids of the GPUs it owns, such as 0-7 or 0,2; none: the CPU")
+    parser.add_argument("--name", help="how it is shown; host and process id by default")
+    arguments = parser.parse_args()
+    settings = get_settings()
+    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    worker = Worker(settings, pool=arguments.pool, devices=parse_devices(arguments.devices), name=arguments.name)
+    app = celery_app.make_app(settings.redis_url, worker.pool, worker.drain, worker.stopping.set)
+    worker.start()
+    try:
+        celery_app.serve(app, worker.pool, settings.log_level.upper())
+    finally:
+        worker.close()
+
+
+if __name__ == "__main__":
+    main()
