@@ -1,0 +1,59 @@
+"""What objectives train on: rendered samples, each a prompt with one response or several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_workers.alignment.render import RenderedGroup
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One sample. Singles have one response, pairs have (chosen, rejected), rollouts n of one prompt.
+
+    `weight` multiplies a single's loss; `margin` is what a pair's difference must exceed.
+    """
+
+    row: int
+    prompt: Ids
+    responses: tuple[Ids, ...]
+    prompt_supervised: NDArray[np.bool_] | None = None
+    weight: float = 1.0
+    margin: float = 0.0
+    truncated: bool = False
+
+    @classmethod
+    def of(cls, row: int, group: RenderedGroup, *, weight: float = 1.0, margin: float = 0.0) -> Example:
+        learned = np.array(group.prompt_supervised) if any(group.prompt_supervised) else None
+        if learned is not None:
+            learned[0] = False  # nothing stands before the first token that could predict it
+        return cls(
+            row=row,
+            prompt=np.array(group.prompt, dtype=np.int32),
+            responses=tuple(np.array(response, dtype=np.int32) for response in group.responses),
+            prompt_supervised=learned,
+            weight=weight,
+            margin=margin,
+            truncated=group.truncated,
+        )
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Tokens of each full sequence, its prompt included."""
+        return tuple(len(self.prompt) + len(response) for response in self.responses)
+
+    @property
+    def tokens(self) -> int:
+        """Real tokens that this sample stands for, however they are computed."""
+        return sum(self.lengths)
+
+    @property
+    def labels(self) -> int:
+        """Supervised tokens."""
+        inside = 0 if self.prompt_supervised is None else int(self.prompt_supervised.sum())
+        return sum(inside + len(response) for response in self.responses)

@@ -1,0 +1,1 @@
+"""The training stage's parts: data, set-up, loop, checkpoints, final folder."""

@@ -1,0 +1,134 @@
+"""Checkpoints that survive a crash at any write.
+
+A checkpoint is written into a temporary folder, every file is synced, a manifest of sha256 sums comes last, and the
+folder is renamed into place. Reading takes the newest one whose files verify; old ones go only after a new one stands.
+Folder names carry the attempt (`a1-step-00000040`), so that a stale attempt never writes into a newer one's folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from steerboard_workers.stages.runtime import sync_file, sync_folder
+
+MANIFEST = "manifest.json"
+WEIGHTS = "weights.safetensors"
+STATE = "state.pt"
+RECORD = "record.json"
+NAME = re.compile(r"a(\d+)-step-(\d{8,})")
+KEEP = 2
+
+
+@dataclass(frozen=True)
+class Restored:
+    """`weights` by parameter name, `state` (optimiser, random states), `record` (step, metric history)."""
+
+    step: int
+    path: Path
+    weights: dict[str, Tensor]
+    state: dict[str, Any]
+    record: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one run. `signature` names config and inputs: a checkpoint of others is not taken."""
+
+    def __init__(self, folder: Path, attempt: int, signature: str, log: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._attempt = attempt
+        self._signature = signature
+        self._log = log
+
+    def save(self, step: int, weights: Mapping[str, Tensor], state: Mapping[str, Any], record: dict[str, Any]) -> Path:
+        """Returns the folder in place. Raises OSError when the disk is full; older checkpoints are then untouched."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        final = self._folder / f"a{self._attempt}-step-{step:08d}"
+        temporary = self._folder / f".{final.name}.partial"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        try:
+            save_file(dict(weights), temporary / WEIGHTS)
+            torch.save(dict(state), temporary / STATE)
+            write(temporary / RECORD, json.dumps({"step": step, "signature": self._signature, **record}).encode())
+            sums = {}
+            for name in (WEIGHTS, STATE, RECORD):
+                sync_file(temporary / name)
+                sums[name] = sha256(temporary / name)
+            write(temporary / MANIFEST, json.dumps({"files": sums}).encode())
+            sync_folder(temporary)
+            shutil.rmtree(final, ignore_errors=True)
+            temporary.rename(final)
+            sync_folder(self._folder)
+        except Exception:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        self._prune(final)
+        return final
+
+    def load(self) -> Restored | None:
+        """The newest checkpoint that verifies, or None. Damaged ones are skipped with a log line."""
+        for path in self._newest_first():
+            problem = self._problem(path)
+            if problem:
+                self._log(f"checkpoint {path.name} is not used: {problem}")
+                continue
+            record = json.loads((path / RECORD).read_bytes())
+            if record["signature"] != self._signature:
+                self._log(f"checkpoint {path.name} is not used: it belongs to another config or other inputs")
+                continue
+            return Restored(
+                step=record["step"],
+                path=path,
+                weights=load_file(path / WEIGHTS),
+                state=torch.load(path / STATE, weights_only=True, map_location="cpu"),
+                record=record,
+            )
+        return None
+
+    def _newest_first(self) -> list[Path]:
+        if not self._folder.is_dir():
+            return []
+        found = [(match, path) for path in self._folder.iterdir() if (match := NAME.fullmatch(path.name))]
+        ordered = sorted(found, key=lambda f: (int(f[0].group(2)), int(f[0].group(1))), reverse=True)
+        return [path for _, path in ordered]
+
+    def _problem(self, path: Path) -> str | None:
+        try:
+            files = json.loads((path / MANIFEST).read_bytes())["files"]
+            for name in (WEIGHTS, STATE, RECORD):
+                if sha256(path / name) != files[name]:
+                    return f"{name} is damaged"
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return f"{type(error).__name__}: {error}"
+        return None
+
+    def _prune(self, newest: Path) -> None:
+        for path in self._newest_first()[KEEP:]:
+            if path != newest:
+                shutil.rmtree(path, ignore_errors=True)
+        for path in self._folder.glob(".*.partial"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

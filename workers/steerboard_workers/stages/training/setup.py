@@ -1,0 +1,178 @@
+"""From a model folder and a config to a module, an objective and a batcher that were checked against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+
+from steerboard_contracts.configs import RewardModelConfig, RwrConfig, SftConfig, TrainingConfig
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import ModelInfo, ModelRole
+from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs, read_hidden
+from steerboard_workers.alignment.objectives import LanguageObjective, Objective, RewardObjective
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.stages.loading import check_safe, distinct_pad, load_tokenizer, read_info
+from steerboard_workers.stages.runtime import Stage
+
+# Two ways to compute the same hidden states in float32 agree better than this, relative to their spread; a leak
+# between sequences or a cap on logits is orders of magnitude larger.
+AGREE = 2e-4
+PROBE_EXAMPLES = 3
+PAD = "<pad>"
+
+
+@dataclass
+class Setup:
+    """`stored` is the dtype the weights came in and the final model is saved in; training keeps float32."""
+
+    model: Any
+    tokenizer: Any
+    renderer: Renderer
+    info: ModelInfo
+    stored: torch.dtype
+    role: ModelRole
+
+    def module(self) -> PolicyModule | RewardModule:
+        return RewardModule(self.model) if self.role == "reward" else PolicyModule(self.model)
+
+
+def open_model(folder: Path, config: TrainingConfig) -> Setup:
+    """Load the start model in float32; a reward model gets its head here."""
+    check_safe(folder)
+    info = read_info(folder)
+    tokenizer = load_tokenizer(folder)
+    stored = getattr(AutoConfig.from_pretrained(folder, trust_remote_code=False), "dtype", None) or torch.float32
+    options = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
+    role: ModelRole = "policy"
+    if isinstance(config, RewardModelConfig):
+        role = "reward"
+        model = reward_model_from(folder, tokenizer, info, config.seed, options)
+    else:
+        role = "sft" if isinstance(config, SftConfig) else "policy"
+        model = AutoModelForCausalLM.from_pretrained(folder, **options)
+    model.config.use_cache = False
+    if config.gradient_checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    template = config.template or info.template
+    if template == "chat" and not tokenizer.chat_template:
+        raise BadInput(
+            f"template chat needs a tokenizer with a chat template, and {folder.name} has none",
+            code="no_chat_template",
+            hint="Use template: plain.",
+        )
+    window = getattr(model.config, "max_position_embeddings", None) or info.max_length
+    length = config.max_length or info.max_length
+    if length > window:
+        raise BadInput(f"max_length {length} is more than the {window} positions that the model has", code="bad_config")
+    renderer = Renderer(tokenizer, template, length, learn=config.learn)
+    return Setup(model, tokenizer, renderer, info.model_copy(update={"template": template}), stored, role)
+
+
+def reward_model_from(folder: Path, tokenizer: Any, info: ModelInfo, seed: int, options: dict[str, Any]) -> Any:
+    """A classifier with one label on the policy's body.
+
+    The new head is small, so that the first loss is ln 2 to three digits and its gradient still reaches the body.
+    Padding gets a token of its own: other loaders find the last real token by it.
+    """
+    pad = distinct_pad(tokenizer)
+    if pad is None:
+        tokenizer.add_special_tokens({"pad_token": PAD})
+    else:
+        tokenizer.pad_token = pad
+    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, **options)
+    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+        model.resize_token_embeddings(len(tokenizer))
+    model.config.pad_token_id = tokenizer.pad_token_id
+    model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
+    if info.role != "reward":
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            width = model.score.weight.shape[1]
+            model.score.weight.copy_(torch.randn(1, width, generator=generator) / (width + 1))
+    return model
+
+
+def objective_of(config: TrainingConfig) -> Objective:
+    if isinstance(config, RewardModelConfig):
+        return RewardObjective(config.centre, config.use_margin)
+    if isinstance(config, RwrConfig):
+        return LanguageObjective(weighted=True, self_normalised=config.self_normalised, max_weight=config.max_weight)
+    return LanguageObjective()
+
+
+def batcher_of(
+    stage: Stage,
+    config: TrainingConfig,
+    module: PolicyModule | RewardModule,
+    examples: list[Example],
+    pad_id: int,
+    device: torch.device,
+) -> Batcher:
+    """The fastest way of batching that gives the same numbers with this architecture; tried out once, here."""
+    wanted = config.batching
+    if wanted == "auto":
+        wanted = "packed" if device.type == "cuda" else "padded"
+    share = isinstance(config, RewardModelConfig) and config.share_prompt
+    plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
+    plain = replace(plain, micro_batch=config.micro_batch)
+    probe = sorted(examples, key=lambda e: e.tokens)[:PROBE_EXAMPLES]
+    was_training = module.training
+    module.eval()
+    try:
+        if isinstance(module, PolicyModule) and not _head_agrees(module, plain, probe, device):
+            stage.log("this architecture changes its logits after the LM head; its own full forward is used")
+            module.whole_head = True
+        for candidate in (
+            replace(plain, layout=wanted, share=share),
+            replace(plain, layout=wanted),
+        ):
+            if candidate == plain or _layouts_agree(module, plain, candidate, probe, device):
+                return candidate
+            what = "share the prompt of a pair" if candidate.share else "pack sequences"
+            stage.log(f"this architecture cannot {what} in its present attention implementation; doing without")
+        return plain
+    finally:
+        module.train(was_training)
+
+
+@torch.no_grad()
+def _head_agrees(module: PolicyModule, plain: Batcher, probe: list[Example], device: torch.device) -> bool:
+    if getattr(module.model, "base_model", module.model) is module.model:
+        return False
+    batch = plain.collate(probe).to(device)
+    logits = module.model(input_ids=batch.input_ids, use_cache=False).logits.flatten(0, 1)
+    full, _ = label_log_probs(logits.index_select(0, batch.read), batch.labels)
+    ours, _ = module(**batch.model_inputs())
+    return _close(ours, full)
+
+
+@torch.no_grad()
+def _layouts_agree(
+    module: PolicyModule | RewardModule, plain: Batcher, other: Batcher, probe: list[Example], device: torch.device
+) -> bool:
+    states = []
+    for batcher in (plain, other):
+        batch = batcher.collate(probe).to(device)
+        inputs = {
+            "input_ids": batch.input_ids,
+            "position_ids": batch.position_ids,
+            "attention_mask": batch.attention_mask,
+            "use_cache": False,
+        }
+        try:
+            states.append(read_hidden(module.model, inputs, batch.read))
+        except (ValueError, RuntimeError, NotImplementedError, TypeError):
+            if batcher is plain:
+                raise
+            return False  # this attention implementation refuses such a mask
+    return _close(*states)
+
+
+def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and bool((a - b).abs().max() <= AGREE * (b.std() + b.abs().mean()))
