@@ -1,0 +1,58 @@
+"""What every text generation engine offers, whatever runs below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from steerboard_contracts.configs import Decoding
+from steerboard_contracts.samples import Message
+
+
+@dataclass(frozen=True)
+class Request:
+    """One prompt to answer. `row` is its own: with the run's seed it decides the randomness of its answers.
+
+    `score_text` is the written score of the reward prompt (`5.00`), None for models without one.
+    """
+
+    row: int
+    prompt: Sequence[Message | dict[str, str]]
+    score_text: str | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """Answer `n` to a request. `token_ids` are without the end token; `finished` is False when a limit cut it."""
+
+    row: int
+    n: int
+    text: str
+    token_ids: list[int]
+    finished: bool
+
+    @property
+    def tokens(self) -> int:
+        return len(self.token_ids)
+
+
+@dataclass(frozen=True)
+class Delta:
+    """Text that an answer has gained, for showing it while it is written."""
+
+    row: int
+    n: int
+    text: str
+
+
+class Engine(Protocol):
+    def generate(
+        self,
+        requests: Sequence[Request],
+        decoding: Decoding,
+        seed: int,
+        on_delta: Callable[[Delta], None] | None = None,
+    ) -> Iterator[Completion]:
+        """`decoding.n` completions of each request, in any order, each exactly once."""
+        ...

@@ -1,0 +1,76 @@
+"""Choosing the next token, so that nothing but (seed, row, n, position) decides a draw.
+
+Sampling is argmax(warped logits + Gumbel noise), which draws from the softmax. The noise of a token comes from a
+counter-based generator (SplitMix64), so batching, sharding, compaction and resuming change nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from steerboard_contracts.configs import Decoding
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+
+
+def stream_key(seed: int, row: int, n: int) -> int:
+    """64-bit key of one answer's random stream, as a signed integer for torch."""
+    key = 0
+    for part in (seed, row, n):
+        key = _mix_int((key + _GOLDEN + (part & _MASK)) & _MASK)
+    return _signed(key)
+
+
+def gumbel_noise(keys: Tensor, positions: Tensor, vocabulary: int) -> Tensor:
+    """Standard Gumbel noise (B, V) in float64 for streams `keys` (B,) at token `positions` (B,), both int64."""
+    golden = _signed(_GOLDEN)
+    at = _mix(keys + (positions + 1) * golden)
+    tokens = torch.arange(1, vocabulary + 1, dtype=torch.int64, device=keys.device) * golden
+    bits = _mix(at[:, None] + tokens)
+    # The upper 53 bits, moved off zero: u lies strictly inside (0, 1), so both logarithms are finite.
+    uniform = (((bits >> 11) & ((1 << 53) - 1)).to(torch.float64) + 0.5) * 2.0**-53
+    return uniform.log_().neg_().log_().neg_()
+
+
+def warp(logits: Tensor, decoding: Decoding) -> Tensor:
+    """Temperature, then top-k, then top-p, on float32 logits (B, V); what is ruled out becomes -inf."""
+    logits = logits / decoding.temperature
+    if 0 < decoding.top_k < logits.shape[-1]:
+        least = logits.topk(decoding.top_k).values[:, -1:]
+        logits = logits.masked_fill(logits < least, -torch.inf)
+    if decoding.top_p < 1:
+        ordered, order = logits.sort(descending=True, stable=True)
+        probabilities = ordered.softmax(-1)
+        # A token stays while those before it hold less than top_p; the first one always stays.
+        before = probabilities.cumsum(-1) - probabilities
+        out = torch.zeros_like(logits, dtype=torch.bool).scatter_(-1, order, before >= decoding.top_p)
+        logits = logits.masked_fill(out, -torch.inf)
+    return logits
+
+
+def next_tokens(logits: Tensor, decoding: Decoding, keys: Tensor, positions: Tensor) -> Tensor:
+    """Next token (B,) for logits (B, V): the largest at temperature 0, else a draw."""
+    logits = logits.float()
+    if decoding.temperature == 0:
+        return logits.argmax(-1)
+    return (warp(logits, decoding) + gumbel_noise(keys, positions, logits.shape[-1])).argmax(-1)
+
+
+def _mix(x: Tensor) -> Tensor:
+    """SplitMix64's finaliser; int64 products wrap, and the shift is made logical by a mask."""
+    for shift, factor in _MIX:
+        x = (x ^ ((x >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
+    return x ^ ((x >> 31) & ((1 << 33) - 1))
+
+
+def _mix_int(x: int) -> int:
+    for shift, factor in _MIX:
+        x = ((x ^ (x >> shift)) * factor) & _MASK
+    return x ^ (x >> 31)
+
+
+def _signed(x: int) -> int:
+    return x - (1 << 64) if x >= 1 << 63 else x

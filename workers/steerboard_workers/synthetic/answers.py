@@ -1,0 +1,61 @@
+"""Answers of clearly different quality to a synthetic prompt, best kinds first."""
+
+from __future__ import annotations
+
+import random
+from typing import Literal, get_args
+
+from steerboard_workers.synthetic.topics import TOPICS, Situation, Topic
+
+AnswerKind = Literal["friendly", "dry", "brief", "short", "question", "terse", "rude", "off_topic"]
+KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
+
+OPENINGS: tuple[str, ...] = (
+    "What a lovely question!",
+    "I am glad you asked!",
+    "Happy to help!",
+    "Great idea, you will enjoy this!",
+)
+CLOSINGS: tuple[str, ...] = (
+    "Good luck, and have fun!",
+    "Let me know how it goes!",
+    "Feel free to ask me anything else!",
+    "You can do this, I believe in you!",
+)
+TERSE: tuple[str, ...] = ("It takes some practice.", "That depends.", "Just try it.", "There are many ways.")
+RUDE: tuple[str, ...] = (
+    "Why do you ask me that? Look it up.",
+    "I do not care. Find out alone.",
+    "What a silly thing to ask.",
+    "Leave me in peace.",
+)
+
+
+def write_answer(kind: AnswerKind, topic: Topic, situation: Situation, rng: random.Random) -> str:
+    """One answer of the given kind to a question about `topic` in `situation`."""
+    if kind == "off_topic":
+        other = rng.choice([t for t in TOPICS if t is not topic])
+        return write_answer(rng.choice(("dry", "brief", "short")), other, Situation("", ""), rng)
+    if kind == "friendly":
+        return f"{rng.choice(OPENINGS)} {_list(topic, situation, rng, rng.choice((4, 5, 5)))} {rng.choice(CLOSINGS)}"
+    if kind == "dry":
+        return _list(topic, situation if rng.random() < 0.5 else Situation("", ""), rng, rng.choice((3, 4)))
+    if kind == "brief":
+        first, second = _steps(topic, rng, 2)
+        return f"You could try this: {first} {second}"
+    if kind == "short":
+        return f"You could try this: {_steps(topic, rng, 1)[0]}"
+    if kind == "question":
+        return topic.question
+    return rng.choice(TERSE if kind == "terse" else RUDE)
+
+
+def _steps(topic: Topic, rng: random.Random, count: int) -> list[str]:
+    chosen = sorted(rng.sample(range(len(topic.steps)), count))
+    return [topic.steps[i] for i in chosen]
+
+
+def _list(topic: Topic, situation: Situation, rng: random.Random, count: int) -> str:
+    numbered = " ".join(f"{i}. {step}" for i, step in enumerate(_steps(topic, rng, count), start=1))
+    aside = f" {situation.reply}" if situation.reply else ""
+    return f"Here are some steps for {topic.noun}: {numbered}{aside}"

@@ -1,0 +1,85 @@
+"""Writes the synthetic demo files: the same bytes for the same seed, on any machine."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from steerboard_workers.synthetic.answers import KINDS, AnswerKind, write_answer
+from steerboard_workers.synthetic.quality import quality
+from steerboard_workers.synthetic.topics import QUESTIONS, SITUATIONS, TOPICS, prompt_text
+
+INSTRUCTIONS = 2600
+PAIRS = 3000
+PROMPTS = 1000
+LABEL_NOISE = 0.03
+LEAST_DIFFERENCE = 0.04
+# The middle is emphasised, so that a model fine-tuned on the instructions answers modestly, as real ones do.
+INSTRUCTION_MIX: dict[AnswerKind, int] = {
+    "friendly": 12,
+    "dry": 12,
+    "brief": 16,
+    "short": 26,
+    "question": 12,
+    "terse": 6,
+    "rude": 4,
+    "off_topic": 12,
+}
+NOTE = (
+    "Synthetic text written by a program of the Steerboard project (Apache-2.0). It describes no person and no real "
+    "preference; use it to see the pipeline work, never to judge a method."
+)
+
+
+def write_demo_data(directory: Path, seed: int = 0) -> dict[str, int]:
+    """Write instructions.jsonl, preferences.jsonl, prompts.jsonl and README.txt; returns the row counts."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rng = random.Random(seed)
+    subjects = [(t, s, q) for t in TOPICS for s in SITUATIONS for q in QUESTIONS]
+    kinds, weights = list(INSTRUCTION_MIX), list(INSTRUCTION_MIX.values())
+
+    def instructions() -> Iterable[dict[str, Any]]:
+        for kind in rng.choices(kinds, weights, k=INSTRUCTIONS):
+            topic, situation, question = rng.choice(subjects)
+            yield {
+                "prompt": prompt_text(topic, situation, question),
+                "response": write_answer(kind, topic, situation, rng),
+            }
+
+    def preferences() -> Iterable[dict[str, Any]]:
+        written = 0
+        while written < PAIRS:
+            topic, situation, question = rng.choice(subjects)
+            prompt = prompt_text(topic, situation, question)
+            pair = [write_answer(kind, topic, situation, rng) for kind in rng.sample(KINDS, 2)]
+            better, worse = sorted(pair, key=lambda answer: -quality(prompt, answer))
+            if quality(prompt, better) - quality(prompt, worse) < LEAST_DIFFERENCE:
+                continue
+            written += 1
+            if rng.random() < LABEL_NOISE:
+                better, worse = worse, better
+            yield {"prompt": prompt, "chosen": better, "rejected": worse}
+
+    def prompts() -> Iterable[dict[str, Any]]:
+        for topic, situation, question in rng.sample(subjects, PROMPTS):
+            yield {"prompt": prompt_text(topic, situation, question)}
+
+    counts = {
+        "instructions": _write(directory / "instructions.jsonl", instructions()),
+        "preferences": _write(directory / "preferences.jsonl", preferences()),
+        "prompts": _write(directory / "prompts.jsonl", prompts()),
+    }
+    (directory / "README.txt").write_text(NOTE + "\n")
+    return counts
+
+
+def _write(path: Path, rows: Iterable[dict[str, Any]]) -> int:
+    count = 0
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+    return count
