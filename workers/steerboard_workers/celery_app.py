@@ -33,14 +33,14 @@ def make_app(redis_url: str, pool: str, drain: Callable[[], None], stop: Callabl
         broker_transport_options={"socket_connect_timeout": 5.0, "socket_keepalive": True, "retry_on_timeout": True},
     )
 
-    @app.task(name=WAKE_TASK)
     def wake(pool: str) -> None:
         drain()
 
-    @signals.worker_shutting_down.connect(weak=False)
     def shutting_down(**_: object) -> None:
         stop()
 
+    app.task(wake, name=WAKE_TASK)
+    signals.worker_shutting_down.connect(shutting_down, weak=False)
     return app
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from steerboard.platform import events
+from steerboard.runs.announcements import announce
 from steerboard.runs.claims import Claim, fenced
 from steerboard.runs.tables import Metric, RunLog
 
@@ -57,7 +57,7 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
         payload = {"run_id": str(run.id), "name": run.name, "progress": batch.progress}
         if run.pipeline_id is not None:
             payload["pipeline_id"] = str(run.pipeline_id)
-        events.emit(session, run.project_id, "run.progress", payload)
+        announce(session, run.project_id, "run.progress", payload)
 
 
 def storable(line: str) -> str:

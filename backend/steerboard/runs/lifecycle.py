@@ -16,7 +16,7 @@ from steerboard.registry.tables import Model
 from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
 from steerboard.runs.settling import settle, shards_of, stop, upstream_of
 from steerboard.runs.tables import Run, RunInput
-from steerboard.runs.transitions import ENDED, lock, move
+from steerboard.runs.transitions import ENDED, lock, lock_order, move
 from steerboard_contracts.configs import RunConfig
 
 
@@ -54,6 +54,8 @@ def create_run(
     """
     for input_name, ref in inputs.items():
         _check_input(session, project, input_name, ref)
+    upstream = [ref.run for ref in inputs.values() if ref.run is not None]
+    names = session.scalars(select(Run.name).where(Run.id.in_(upstream)).order_by(Run.id)).all() if upstream else []
     run = Run(
         project_id=project.id,
         pipeline_id=pipeline_id,
@@ -71,8 +73,6 @@ def create_run(
         created_by=created_by,
     )
     session.add(run)
-    upstream = [ref.run for ref in inputs.values() if ref.run is not None]
-    names = session.scalars(select(Run.name).where(Run.id.in_(upstream)).order_by(Run.id)).all() if upstream else []
     move(session, run, "pending", f"waits for {', '.join(names)}" if names else "is being set up")
     for input_name, ref in inputs.items():
         session.add(
@@ -102,6 +102,7 @@ def request_cancel(session: Session, run: Run, actor: str) -> None:
 
     Asking twice is asking once. Raises `RunNotActive` when the run has ended in another way.
     """
+    lock_order(session, run)
     run = lock(session, run)
     if run.state == "cancelled":
         return
@@ -118,6 +119,7 @@ def resume(session: Session, run: Run, actor: str) -> None:
     Runs downstream that ended only because this one did wait for it again, and so do its broken shards. Raises
     `RunNotResumable` when the run is in another state or one of its upstream runs has to be resumed first.
     """
+    lock_order(session, run)
     run = lock(session, run)
     if run.state not in ("failed", "cancelled"):
         raise RunNotResumable(f"run {run.name} is {run.state}", hint="Only failed and cancelled runs are resumed.")

@@ -11,28 +11,38 @@ from sqlalchemy.orm import Session, aliased
 
 from steerboard.runs import reuse
 from steerboard.runs.tables import Run, RunInput
-from steerboard.runs.transitions import ENDED, lock, move
+from steerboard.runs.transitions import ENDED, move
 
 _BROKEN = ("failed", "cancelled")
 
 
 def settle_pending(session: Session, limit: int = 100) -> int:
-    """Settle up to `limit` pending runs that can move. Rows that another process has in hand are left to it.
+    """Settle up to `limit` pending runs that can move, and stop shards whose parent has ended.
 
-    Returns how many moved; call again until it is 0, since an ending may settle runs further down.
+    Rows that another process has in hand are left to it, so this never waits for one. Returns how many moved; call
+    again until it is 0, since an ending may settle runs further down.
     """
-    moved = 0
-    runs = session.scalars(
-        select(Run)
-        .where(Run.state == "pending", _can_move())
-        .order_by(Run.position)
-        .limit(limit)
-        .with_for_update(key_share=True, skip_locked=True)
-        .execution_options(populate_existing=True)
-    )
-    for run in list(runs):
-        moved += settle(session, run)
+    moved = sum(settle(session, run) for run in _take(session, Run.state == "pending", _can_move(), limit=limit))
+    parent = aliased(Run)
+    orphaned = exists().where(Run.parent_id == parent.id, parent.state.in_(ENDED))
+    active = Run.state.not_in(ENDED)
+    for shard in _take(session, active, Run.cancel_requested_at.is_(None), orphaned, limit=limit):
+        stop(session, shard, f"the end of run {session.get_one(Run, shard.parent_id).name}")
+        moved += 1
     return moved
+
+
+def _take(session: Session, *which: ColumnElement[bool], limit: int) -> list[Run]:
+    return list(
+        session.scalars(
+            select(Run)
+            .where(*which)
+            .order_by(Run.position)
+            .limit(limit)
+            .with_for_update(key_share=True, skip_locked=True)
+            .execution_options(populate_existing=True)
+        )
+    )
 
 
 def settle(session: Session, run: Run) -> bool:
@@ -98,8 +108,6 @@ def _end_because_of(session: Session, run: Run, broken: Run, shards: list[Run]) 
         move(session, run, "failed", f"{what} failed: {broken.reason}", code)
     else:
         move(session, run, "cancelled", f"{what} was cancelled", "cancelled" if shards else "upstream_cancelled")
-    for shard in shards:
-        stop(session, lock(session, shard), f"run {run.name}")
 
 
 def stop(session: Session, run: Run, by: str) -> None:

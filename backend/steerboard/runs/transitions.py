@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from steerboard.platform import events
 from steerboard.runs import wakeups
+from steerboard.runs.announcements import announce
 from steerboard.runs.tables import Run, RunTransition
 
 RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled"]
@@ -45,7 +45,7 @@ def move(session: Session, run: Run, to: RunState, reason: str, code: str | None
     session.flush()
     session.add(RunTransition(run_id=run.id, attempt=run.attempt, from_state=before, to_state=to, reason=reason))
     session.refresh(run, ["queued_at", "ended_at"])
-    events.emit(
+    announce(
         session,
         run.project_id,
         "run.state",
@@ -70,3 +70,13 @@ def lock(session: Session, run: Run) -> Run:
     return session.scalars(
         select(Run).where(Run.id == run.id).with_for_update(key_share=True).execution_options(populate_existing=True)
     ).one()
+
+
+def lock_order(session: Session, run: Run) -> None:
+    """Taken before a transaction locks, and waits for, the rows of several runs of a project, so that two such
+    never wait for each other. Whoever locks a single row, or skips locked ones, needs it not.
+    """
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended('runs of ' || :project, 0))"),
+        {"project": str(run.project_id)},
+    )

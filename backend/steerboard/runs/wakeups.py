@@ -64,7 +64,7 @@ def waiting(redis_url: str, pool: str) -> int | None:
         with redis.Redis.from_url(
             client_url(redis_url), socket_timeout=_CONNECT_SECONDS, socket_connect_timeout=_CONNECT_SECONDS
         ) as client:
-            return int(client.llen(pool))  # type: ignore[arg-type]
+            return int(client.llen(pool))
     except redis.RedisError:
         return None
 

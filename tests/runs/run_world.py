@@ -1,0 +1,112 @@
+"""Runs without their stages: real rows in a real Postgres."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.database import new_id, transaction
+from steerboard.registry.tables import Artifact, Model
+from steerboard.runs import claims, lifecycle
+from steerboard.runs.claims import Claim
+from steerboard.runs.lifecycle import InputRef
+from steerboard.runs.tables import Run, RunOutput, RunTransition
+from steerboard_contracts.configs import RUN_CONFIG
+
+Sessions = sessionmaker[Session]
+
+
+class World:
+    """A project's runs, seen and moved the way the API and workers do it: one transaction a call."""
+
+    def __init__(self, sessions: Sessions, project: Project) -> None:
+        self.sessions = sessions
+        self.project = project
+
+    def dataset(self, content_hash: str | None = None) -> uuid.UUID:
+        with transaction(self.sessions) as session:
+            dataset = Dataset(
+                project_id=self.project.id,
+                name=f"data-{new_id().hex[-12:]}",
+                kind="instructions",
+                rows=1,
+                held_out_rows=0,
+                content_hash=content_hash or new_id().hex,
+                origin={},
+            )
+            session.add(dataset)
+            session.flush()
+            return dataset.id
+
+    def model(self, run_id: uuid.UUID | None = None) -> uuid.UUID:
+        with transaction(self.sessions) as session:
+            artifact = Artifact(hash=new_id().hex, size=0, manifest={"files": []})
+            session.add(artifact)
+            session.flush()
+            model = Model(
+                project_id=self.project.id,
+                name=f"model-{new_id().hex[-12:]}",
+                role="sft",
+                artifact_hash=artifact.hash,
+                run_id=run_id,
+                info={},
+            )
+            session.add(model)
+            session.flush()
+            return model.id
+
+    def create(self, name: str = "r", *, config: dict[str, Any] | None = None, **options: Any) -> uuid.UUID:
+        """A `mix` run with no inputs unless told otherwise."""
+        inputs = {
+            key: ref if isinstance(ref, InputRef) else InputRef(run=ref)
+            for key, ref in options.pop("inputs", {}).items()
+        }
+        with transaction(self.sessions) as session:
+            run = lifecycle.create_run(
+                session,
+                session.get_one(Project, self.project.id),
+                name=name,
+                config=RUN_CONFIG.validate_python(config or {"run": "mix", "parts": [{}], "seed": hash(name) % 2**31}),
+                inputs=inputs,
+                created_by="tester",
+                **{"reuse": False, **options},
+            )
+            return run.id
+
+    def get(self, run_id: uuid.UUID) -> Run:
+        with transaction(self.sessions) as session:
+            return session.get_one(Run, run_id)
+
+    def state(self, run_id: uuid.UUID) -> str:
+        return self.get(run_id).state
+
+    def claim(self, pool: str = "default", owner: str = "w1", lease_seconds: float = 30) -> Claim | None:
+        with transaction(self.sessions) as session:
+            return claims.claim_next(
+                session, pool=pool, owner=owner, worker=f"worker {owner}", devices=1, lease_seconds=lease_seconds
+            )
+
+    def act(self, claim: Claim, action: Callable[[Session, Run], None]) -> None:
+        """One fenced transaction on behalf of a claim."""
+        with transaction(self.sessions) as session:
+            action(session, claims.fenced(session, claim))
+
+    def give_output(self, run_id: uuid.UUID) -> uuid.UUID:
+        model = self.model(run_id)
+        with transaction(self.sessions) as session:
+            session.add(RunOutput(run_id=run_id, name="model", type="model", model_id=model))
+        return model
+
+    def timeline(self, run_id: uuid.UUID) -> list[str]:
+        with transaction(self.sessions) as session:
+            return list(
+                session.scalars(
+                    select(RunTransition.to_state).where(RunTransition.run_id == run_id).order_by(RunTransition.id)
+                )
+            )

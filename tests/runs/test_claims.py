@@ -1,0 +1,211 @@
+"""Leases, fencing and the order in which runs are taken."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from run_world import World
+from sqlalchemy import select, text
+from steerboard.platform.settings import Settings
+
+from steerboard.platform.database import transaction
+from steerboard.runs import claims, endings, journal, lifecycle, sweeper
+from steerboard.runs.claims import Claim
+from steerboard.runs.endings import Failure
+from steerboard.runs.errors import LeaseLost
+from steerboard.runs.journal import Batch
+from steerboard.runs.tables import Metric, Run, RunAttempt, RunLog
+
+
+def let_lease_expire(world: World, claim: Claim) -> None:
+    with transaction(world.sessions) as session:
+        session.execute(text("UPDATE runs SET lease_expires_at = clock_timestamp() - interval '1 second'"))
+    with transaction(world.sessions) as session:
+        assert sweeper.expire_leases(session, retry_seconds=0) == 1
+
+
+def test_runs_are_taken_by_priority_then_by_place_in_the_queue_and_only_from_their_pool(world: World) -> None:
+    low, high, next_high = world.create("low"), world.create("high", priority=5), world.create("next", priority=5)
+    other = world.create("other", pool="large")
+    order = [world.claim().run_id for _ in range(3)]  # type: ignore[union-attr]
+    assert order == [high, next_high, low]
+    assert world.claim() is None
+    assert world.claim(pool="large").run_id == other  # type: ignore[union-attr]
+
+
+def test_concurrent_workers_never_take_the_same_run(world: World) -> None:
+    runs = {world.create(f"r{number}") for number in range(24)}
+    taken: list[Claim] = []
+
+    def work(owner: str) -> None:
+        while claim := world.claim(owner=owner):
+            taken.append(claim)
+
+    threads = [threading.Thread(target=work, args=(f"w{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == 24
+    assert {claim.run_id for claim in taken} == runs
+
+
+def test_a_stale_worker_writes_nothing_after_another_has_taken_over(world: World) -> None:
+    run_id = world.create()
+    stale = world.claim(owner="stale")
+    assert stale is not None
+    let_lease_expire(world, stale)
+    fresh = world.claim(owner="fresh")
+    assert fresh is not None
+    assert fresh.attempt == 2
+    batch = Batch(progress={"done": 1}, metrics={("loss", 1): 9.0}, logs=[("info", "late")])
+    attempts = [
+        lambda session: journal.write(session, stale, batch),
+        lambda session: claims.renew(session, stale, 30),
+        lambda session: endings.succeed(session, claims.fenced(session, stale), {}, 1.0),
+        lambda session: endings.cancel(session, claims.fenced(session, stale), 1.0),
+    ]
+    for write in attempts:
+        with pytest.raises(LeaseLost), transaction(world.sessions) as session:
+            write(session)
+    with transaction(world.sessions) as session:
+        assert session.scalars(select(Metric)).all() == []
+        assert session.scalars(select(RunLog)).all() == []
+        run = session.get_one(Run, run_id)
+        assert (run.state, run.attempt, run.lease_owner, run.progress) == ("running", 2, "fresh", None)
+
+
+def test_the_same_worker_in_a_later_attempt_does_not_pass_for_its_earlier_one(world: World) -> None:
+    world.create()
+    first = world.claim(owner="w")
+    assert first is not None
+    let_lease_expire(world, first)
+    assert world.claim(owner="w") is not None
+    with pytest.raises(LeaseLost), transaction(world.sessions) as session:
+        claims.fenced(session, first)
+
+
+def test_a_renewed_lease_does_not_expire(world: World) -> None:
+    world.create()
+    claim = world.claim(lease_seconds=0)
+    assert claim is not None
+    with transaction(world.sessions) as session:
+        assert claims.renew(session, claim, 30).renewed
+    with transaction(world.sessions) as session:
+        assert sweeper.expire_leases(session, retry_seconds=0) == 0
+
+
+def test_a_heartbeat_tells_that_cancellation_was_asked_for(world: World) -> None:
+    run_id = world.create()
+    claim = world.claim()
+    assert claim is not None
+    with transaction(world.sessions) as session:
+        assert not claims.renew(session, claim, 30).cancel_requested
+        lifecycle.request_cancel(session, session.get_one(Run, run_id), "ann")
+    with transaction(world.sessions) as session:
+        assert claims.renew(session, claim, 30).cancel_requested
+
+
+def test_a_heartbeat_does_not_wait_for_a_long_transaction_on_the_run_and_neither_does_the_sweeper(
+    world: World,
+) -> None:
+    world.create()
+    claim = world.claim(lease_seconds=0)
+    assert claim is not None
+    with transaction(world.sessions) as registering:
+        claims.fenced(registering, claim)
+        with transaction(world.sessions) as session:
+            assert not claims.renew(session, claim, 30).renewed
+        with transaction(world.sessions) as session:
+            assert sweeper.expire_leases(session, retry_seconds=0) == 0
+
+
+def test_an_attempt_is_made_again_after_a_pause_until_there_are_no_more_and_then_the_last_reason_stands(
+    world: World,
+) -> None:
+    run_id = world.create(max_attempts=2)
+    bystander = world.create("bystander", priority=-1)
+    memory = Failure("out_of_memory", "The stage ran out of memory.", retryable=True)
+    claim = world.claim()
+    assert claim is not None
+    world.act(claim, lambda session, run: endings.fail(session, run, memory, 2.0, retry_seconds=60))
+    assert world.state(run_id) == "queued"
+    assert world.claim().run_id == bystander, "its pause has not passed, and the queue goes on"  # type: ignore[union-attr]
+    with transaction(world.sessions) as session:
+        session.execute(text("UPDATE runs SET not_before = clock_timestamp()"))
+    claim = world.claim()
+    assert claim is not None
+    world.act(claim, lambda session, run: endings.fail(session, run, memory, 3.0, retry_seconds=60))
+    run = world.get(run_id)
+    assert (run.state, run.reason_code, run.attempt) == ("failed", "out_of_memory", 2)
+    assert (run.device_seconds, run.failed_device_seconds) == (0.0, 5.0)
+
+
+def test_a_final_failure_is_not_tried_again(world: World) -> None:
+    run_id = world.create()
+    claim = world.claim()
+    assert claim is not None
+    world.act(claim, lambda session, run: endings.fail(session, run, Failure("bad_input", "no"), 1.0, 0.0))
+    assert world.state(run_id) == "failed"
+
+
+def test_a_lost_worker_costs_an_attempt_and_a_stopped_one_does_not(world: World) -> None:
+    run_id = world.create(max_attempts=2)
+    for _ in range(3):
+        claim = world.claim()
+        assert claim is not None
+        world.act(claim, lambda session, run: endings.stop(session, run, "stopped", 1.0))
+        assert world.state(run_id) == "queued"
+    for expected in ("queued", "failed"):
+        claim = world.claim()
+        assert claim is not None
+        let_lease_expire(world, claim)
+        assert world.state(run_id) == expected
+    assert world.get(run_id).reason_code == "worker_lost"
+    with transaction(world.sessions) as session:
+        attempts = session.scalars(select(RunAttempt).order_by(RunAttempt.attempt)).all()
+    assert [attempt.outcome for attempt in attempts] == ["stopped"] * 3 + ["failed"] * 2
+
+
+def test_a_replayed_step_overwrites_its_metrics(world: World) -> None:
+    world.create()
+    claim = world.claim()
+    assert claim is not None
+    for value in (3.0, 2.5):
+        with transaction(world.sessions) as session:
+            journal.write(session, claim, Batch(metrics={("loss", 7): value, ("loss", 8): value}))
+    with transaction(world.sessions) as session:
+        rows = session.execute(select(Metric.step, Metric.value).order_by(Metric.step)).all()
+    assert [tuple(row) for row in rows] == [(7, 2.5), (8, 2.5)]
+
+
+def test_log_lines_that_postgres_cannot_hold_are_kept_as_far_as_it_can(world: World) -> None:
+    world.create()
+    claim = world.claim()
+    assert claim is not None
+    with transaction(world.sessions) as session:
+        journal.write(session, claim, Batch(logs=[("info", "a\x00b\ud800"), ("info", "x" * 100_000)]))
+    with transaction(world.sessions) as session:
+        lines = session.scalars(select(RunLog.message).order_by(RunLog.id)).all()
+    assert lines[0].startswith("a")
+    assert len(lines[1]) == journal.LINE_CHARACTERS
+
+
+def test_sweepers_at_work_together_end_each_lost_attempt_once(world: World, settings: Settings) -> None:
+    runs = [world.create(f"r{number}", max_attempts=5) for number in range(8)]
+    while world.claim(lease_seconds=0):
+        pass
+    barrier = threading.Barrier(5)
+
+    def sweep() -> None:
+        barrier.wait()
+        sweeper.sweep(world.sessions, settings)
+
+    threads = [threading.Thread(target=sweep) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for run in runs:
+        assert world.timeline(run) == ["pending", "queued", "running", "queued"]
