@@ -125,12 +125,14 @@ class Trainer:
                 hint="Lower the learning rate, or look for odd rows in the data.",
             )
         seconds = time.perf_counter() - started
+        tokens = sum(e.tokens for e in examples)
         return {
             **metrics,
             **self._objective.batch_metrics(examples),
             "lr": lr,
             "grad_norm": norm,
-            "tokens_per_second": sum(e.tokens for e in examples) / seconds,
+            "tokens": tokens,
+            "tokens_per_second": tokens / seconds,
             "truncated": sum(e.truncated for e in examples) / len(examples),
             "dropped": self._data.dropped,
         }
