@@ -1,0 +1,75 @@
+"""Datasets by name or id: finding, announcing, deleting."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import Exists, delete, or_, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.errors import InUse, NameTaken
+from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
+from steerboard.platform.errors import NotFound
+from steerboard.platform.events import emit
+from steerboard.registry.references import as_id, check_name, stage_output
+from steerboard.runs.tables import RunInput, RunOutput
+
+
+def get_dataset(session: Session, project: Project, ref: str | uuid.UUID) -> Dataset:
+    """By id, name, or `<pipeline>.<stage>`. Raises `NotFound`, also for another project's."""
+    id_ = as_id(ref)
+    match = Dataset.id == id_ if id_ else Dataset.name == ref
+    dataset = session.scalar(select(Dataset).where(Dataset.project_id == project.id, match))
+    if dataset is None and isinstance(ref, str):
+        made = stage_output(session, project.id, ref, "dataset")
+        dataset = session.get(Dataset, made) if made else None
+    if dataset is None:
+        raise NotFound(f"there is no dataset {str(ref)!r}", hint="steerboard datasets list shows what there is.")
+    return dataset
+
+
+def check_free_name(session: Session, project: Project, name: str) -> str:
+    """The name itself. Raises `BadInput` (`invalid_name`) or `NameTaken`."""
+    check_name(name)
+    if session.scalar(select(Dataset.id).where(Dataset.project_id == project.id, Dataset.name == name)):
+        raise NameTaken(f"there is already a dataset {name!r}", hint="Choose another name, or delete that one.")
+    return name
+
+
+def announce(session: Session, dataset: Dataset) -> None:
+    """Tell the project's event stream. Late in a transaction: it locks the stream until the commit."""
+    session.flush()
+    payload = {"id": str(dataset.id), "name": dataset.name, "kind": dataset.kind, "rows": dataset.rows}
+    emit(session, dataset.project_id, "dataset.created", payload)
+
+
+def delete_dataset(session: Session, dataset: Dataset) -> None:
+    """Remove a dataset with its rows and rewards. Raises `InUse` when a run or another dataset refers to it."""
+    child = session.scalar(select(Dataset.name).where(Dataset.base_dataset_id == dataset.id).limit(1))
+    if child is not None:
+        raise InUse(f"dataset {child!r} is built on {dataset.name!r}", hint="Delete that one first.")
+    used = session.scalar(select(or_(_used(RunInput, dataset), _used(RunOutput, dataset))))
+    if used:
+        raise InUse(f"a run used or made {dataset.name!r}", hint="Lineage stays whole: such datasets are kept.")
+    source_id = dataset.reward_source_id
+    session.execute(delete(Reward).where(Reward.dataset_id == dataset.id))
+    session.execute(delete(SampleRow).where(SampleRow.dataset_id == dataset.id))
+    session.execute(delete(Dataset).where(Dataset.id == dataset.id))
+    if source_id:
+        _delete_unused_import(session, source_id)
+
+
+def _used(table: type[RunInput] | type[RunOutput], dataset: Dataset) -> Exists:
+    return select(table.run_id).where(table.dataset_id == dataset.id).exists()
+
+
+def _delete_unused_import(session: Session, source_id: uuid.UUID) -> None:
+    session.execute(
+        delete(RewardSource).where(
+            RewardSource.id == source_id,
+            RewardSource.kind == "imported",
+            ~select(Reward.row).where(Reward.reward_source_id == source_id).exists(),
+            ~select(Dataset.id).where(Dataset.reward_source_id == source_id).exists(),
+        )
+    )

@@ -1,0 +1,69 @@
+"""What can go wrong with a file or a dataset, each with a stable code and a way out."""
+
+from __future__ import annotations
+
+from steerboard_contracts.errors import BadInput, BadRow
+
+
+class WrongFileType(BadInput):
+    """The content is none of jsonl, csv and parquet, whatever the file is called."""
+
+    code = "wrong_file_type"
+    title = "This kind of file cannot be imported"
+
+
+class EmptyFile(BadInput):
+    code = "empty_file"
+    title = "The file has no rows"
+
+
+class BrokenFile(BadInput):
+    """A container is damaged: a truncated gzip stream, a parquet file without its footer."""
+
+    code = "broken_file"
+    title = "The file is damaged"
+
+
+class FileTooLarge(BadInput):
+    """An upload, or what a compressed file unpacks to, exceeds the limit."""
+
+    code = "file_too_large"
+    status = 413
+    title = "The file is too large"
+
+
+class UnknownColumn(BadInput):
+    """The columns do not fit the kind, or `--map` names one that is not there."""
+
+    code = "unknown_column"
+    title = "The file's columns do not fit"
+
+
+class InvalidName(BadInput):
+    code = "invalid_name"
+    title = "This name cannot be used"
+
+
+class NameTaken(BadInput):
+    code = "name_taken"
+    status = 409
+    title = "This name is in use"
+
+
+class InUse(BadInput):
+    """Something still refers to the dataset or model that was to be deleted."""
+
+    code = "in_use"
+    status = 409
+    title = "Something still refers to it"
+
+
+class RewardsMismatch(BadInput):
+    """Rewards do not cover every row exactly once, or contradict the ones that a labelled dataset pins."""
+
+    code = "rewards_mismatch"
+    title = "The rewards do not fit the dataset"
+
+
+class RowsRefused(BadRow):
+    """Bad rows were found and the caller asked to refuse them. `code` is that of the rows where they share one."""

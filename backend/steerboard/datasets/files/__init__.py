@@ -1,0 +1,1 @@
+"""Streaming readers: any supported file as a stream of numbered records. No database, no rules about samples."""

@@ -1,0 +1,45 @@
+"""JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import orjson
+
+from steerboard.datasets.files.lines import bounded_lines, decoded
+from steerboard.datasets.files.records import Limits, Problem, Record
+
+
+def read_jsonl(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
+    """One record a line; blank lines are passed over. Broken lines come out as problems and do not end the stream."""
+    for number, line in bounded_lines(stream, limits):
+        if isinstance(line, Problem):
+            yield number, line
+        elif not line.isspace() and line:
+            yield number, parse_object(line)
+
+
+def parse_object(line: bytes) -> dict[str, Any] | Problem:
+    """One JSON object. NaN and Infinity, which Python writes, are read so that the field at fault can be named."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        text = decoded(line)
+        if isinstance(text, Problem):
+            return text
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as error:
+            return Problem("broken_json", f"is not valid JSON: {error.msg} at column {error.colno}")
+        except (RecursionError, ValueError) as error:
+            return Problem("broken_json", f"is not valid JSON: {error}")
+    if not isinstance(value, dict):
+        return Problem("bad_row", f"is a JSON {_json_type(value)}, not an object")
+    return value
+
+
+def _json_type(value: object) -> str:
+    names = {list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
+    return names.get(type(value), "null")

@@ -1,0 +1,73 @@
+"""Bounded lines of a binary stream, and text decoding with the reason where it fails."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from steerboard.datasets.errors import BrokenFile, FileTooLarge
+from steerboard.datasets.files.records import Limits, Problem
+
+BOM = b"\xef\xbb\xbf"
+_SKIP = 1 << 16
+GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def unpacked(file: BinaryIO) -> BinaryIO:
+    """The content of a gzip file as a buffered stream."""
+    return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file), 1 << 20))
+
+
+def damaged_gzip(error: Exception, line: int) -> BrokenFile:
+    return BrokenFile(
+        f"the gzip stream is damaged after line {line}: {error}",
+        hint="The file was probably cut off while it was copied; fetch it again.",
+    )
+
+
+def bounded_lines(stream: BinaryIO, limits: Limits) -> Iterator[tuple[int, bytes | Problem]]:
+    """Lines with their number from 1, without a byte order mark, line ends kept.
+
+    A line over `limits.line` comes out as a `Problem` and is skipped in small pieces.
+    Raises `BrokenFile` for a damaged gzip stream and `FileTooLarge` beyond `limits.unpacked`.
+    """
+    number = total = 0
+    try:
+        while line := stream.readline(limits.line + 1):
+            number += 1
+            total += len(line)
+            if number == 1 and line.startswith(BOM):
+                line = line[len(BOM) :]
+            if len(line) > limits.line and not line.endswith(b"\n"):
+                length = len(line)
+                del line
+                while piece := stream.readline(_SKIP):
+                    length += len(piece)
+                    if piece.endswith(b"\n"):
+                        break
+                total += length
+                reason = f"is {length:,} bytes long; a line may have at most {limits.line:,}"
+                yield number, Problem("line_too_long", reason)
+            else:
+                yield number, line
+            if total > limits.unpacked:
+                raise FileTooLarge(
+                    f"the file unpacks to more than {limits.unpacked:,} bytes", hint="Import it in several parts."
+                )
+    except GZIP_ERRORS as error:
+        raise damaged_gzip(error, number) from error
+
+
+def decoded(line: bytes) -> str | Problem:
+    """Strict UTF-8."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        bad = line[error.start]
+        return Problem(
+            "invalid_encoding",
+            f"is not valid UTF-8: byte 0x{bad:02x} at position {error.start + 1}; save the file as UTF-8",
+        )

@@ -1,0 +1,183 @@
+"""Which column feeds which field: recognised from the columns' names and first values, or given by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steerboard.datasets.dialogues import is_message_list, is_transcript
+from steerboard.datasets.errors import UnknownColumn
+from steerboard_contracts.samples import SAMPLE_CLASSES, SampleKind
+
+# The first name that a file has wins; the field's own name comes first, so that our exports read back.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "prompt": ("prompt", "instruction", "question", "query", "user", "user_prompt"),
+    "input": ("input",),
+    "system": ("system", "system_prompt"),
+    "messages": ("messages", "conversations", "conversation", "dialogue", "dialog", "turns"),
+    "response": ("response", "output", "answer", "completion", "response_text"),
+    "chosen": ("chosen", "chosen_response", "response_chosen", "preferred"),
+    "rejected": ("rejected", "rejected_response", "response_rejected", "dispreferred"),
+    "margin": ("margin",),
+    "desirable": ("desirable", "label", "thumbs_up", "is_good"),
+    "reward": ("reward", "score", "rating", "grade"),
+    "source": ("source",),
+    "reference": ("reference", "reference_answer"),
+}
+_SCORES = ("score_chosen", "score_rejected")
+
+# What a kind can take from a file. `messages`, `system` and `input` become part of the prompt.
+FIELDS: dict[SampleKind, tuple[str, ...]] = {
+    "instructions": ("prompt", "response", "messages", "system", "input", "source"),
+    "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input"),
+    "unpaired": ("prompt", "response", "desirable", "messages", "system", "input"),
+    "prompts": ("prompt", "reference", "messages", "system", "input"),
+    "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input"),
+}
+_NEEDED: dict[SampleKind, tuple[str, ...]] = {
+    "instructions": ("prompt", "response"),
+    "preferences": ("prompt", "chosen", "rejected"),
+    "unpaired": ("prompt", "response", "desirable"),
+    "prompts": ("prompt",),
+    "labelled": ("prompt", "response", "reward"),
+}
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """`columns`: field -> column. `transcripts`: texts are Human/Assistant transcripts. `sides_hold_prompt`:
+    chosen and rejected are whole dialogues. `margin_from_scores`: score_chosen - score_rejected."""
+
+    kind: SampleKind
+    columns: dict[str, str]
+    transcripts: bool = False
+    sides_hold_prompt: bool = False
+    margin_from_scores: bool = False
+
+    @property
+    def consumed(self) -> frozenset[str]:
+        """Columns that do not go to `extra`: those read, and those an export would write under the same name."""
+        return frozenset(self.columns.values()) | frozenset(SAMPLE_CLASSES[self.kind].model_fields)
+
+    @property
+    def has_margin(self) -> bool:
+        return "margin" in self.columns or self.margin_from_scores
+
+
+def detect_kind(columns: Sequence[str]) -> SampleKind:
+    """The kind whose fields the columns have. Raises `UnknownColumn` when there is none."""
+
+    def has(field: str) -> bool:
+        return any(alias in columns for alias in ALIASES[field])
+
+    if has("chosen") and has("rejected"):
+        return "preferences"
+    if has("response") and has("prompt"):
+        if has("desirable"):
+            return "unpaired"
+        return "labelled" if has("reward") else "instructions"
+    if has("messages"):
+        return "instructions"
+    if has("prompt"):
+        return "prompts"
+    raise UnknownColumn(
+        f"no kind of dataset has these columns: {_listed(columns)}",
+        hint="Say what they are, for example --kind preferences --map prompt=COLUMN,chosen=COLUMN,rejected=COLUMN.",
+    )
+
+
+def plan_mapping(
+    kind: SampleKind | None,
+    columns: Sequence[str],
+    first_rows: Sequence[dict[str, Any]],
+    given: dict[str, str],
+) -> Mapping:
+    """Recognise columns; `given` (field -> column) overrides. Raises `UnknownColumn` naming what there is."""
+    if kind is None:
+        # A field named by the user counts as a column of that name.
+        kind = detect_kind([*columns, *given])
+    _check_given(kind, columns, given)
+    found = dict(given)
+    for field in FIELDS[kind]:
+        alias = next((a for a in ALIASES[field] if a in columns and a not in given.values()), None)
+        if alias and field not in found:
+            found[field] = alias
+    _drop_unusable(kind, found, given, first_rows)
+
+    def values(field: str) -> list[Any]:
+        return [row[found[field]] for row in first_rows if field in found and row.get(found[field]) is not None]
+
+    sides = values("chosen") + values("rejected")
+    side_transcripts = bool(sides) and all(is_transcript(v) for v in sides)
+    dialogues = bool(sides) and all(is_message_list(v) and len(v) > 1 for v in sides)
+    if side_transcripts or dialogues:
+        for field in ("prompt", "messages", "input", "system"):
+            # The prompt stands in the sides; a prompt column only repeats its first turn.
+            found.pop(field, None)
+    elif "messages" in found and "prompt" in found and "messages" not in given:
+        # Prompt and response side by side are preferred; a lone prompt column repeats the messages' first turn.
+        complete = kind in ("prompts", "preferences") or "response" in found
+        found.pop("messages" if complete or "prompt" in given else "prompt")
+    _check_complete(kind, columns, found, side_transcripts or dialogues)
+    if found.get("prompt") != "instruction" and "input" not in given:
+        found.pop("input", None)  # `input` belongs to `instruction` (Alpaca); elsewhere it is any column
+    prompts = values("prompt")
+    return Mapping(
+        kind=kind,
+        columns=found,
+        transcripts=side_transcripts or (bool(prompts) and all(is_transcript(v) for v in prompts)),
+        sides_hold_prompt=side_transcripts or dialogues,
+        margin_from_scores=kind == "preferences" and "margin" not in found and all(s in columns for s in _SCORES),
+    )
+
+
+def _check_given(kind: SampleKind, columns: Sequence[str], given: dict[str, str]) -> None:
+    for field, column in given.items():
+        if field not in FIELDS[kind]:
+            raise UnknownColumn(
+                f"{kind} have no field {field!r}; they have {_listed(FIELDS[kind])}",
+                hint="Write --map FIELD=COLUMN with one of these fields.",
+            )
+        if column not in columns:
+            raise UnknownColumn(
+                f"there is no column {column!r} (given for {field}); the file has {_listed(columns)}",
+                hint="Column names are case-sensitive.",
+            )
+
+
+def _drop_unusable(
+    kind: SampleKind, found: dict[str, str], given: dict[str, str], first_rows: Sequence[dict[str, Any]]
+) -> None:
+    """Forget optional columns that were only guessed by name and hold something else."""
+    for field in ("source", "system", "input", "reference"):
+        column = found.get(field)
+        if column is None or field in given:
+            continue
+        if not all(isinstance(row.get(column), str | None) for row in first_rows):
+            del found[field]
+    if kind != "preferences" or "chosen" not in found:
+        return
+    if "messages" in found and "messages" not in given:
+        del found["messages"]
+
+
+def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, str], in_sides: bool) -> None:
+    supplied = set(found)
+    if in_sides:
+        supplied.add("prompt")
+    if "messages" in found:
+        supplied |= {"prompt"} if kind in ("prompts", "preferences") else {"prompt", "response"}
+    missing = [field for field in _NEEDED[kind] if field not in supplied]
+    if missing:
+        known = "; ".join(f"{field}: {', '.join(ALIASES[field])}" for field in missing)
+        raise UnknownColumn(
+            f"{kind} need {_listed(_NEEDED[kind])}, and no column was found for {_listed(missing)};"
+            f" the file has {_listed(columns)}",
+            hint=f"Known names are {known}. Others can be given: --map {missing[0]}=COLUMN.",
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:30])
+    return f"{shown}, and {len(names) - 30} more" if len(names) > 30 else shown or "no columns"

@@ -1,0 +1,125 @@
+"""Pages of datasets, samples and rewards."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Literal, cast
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.rewards import owner_of
+from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardOut, RewardSourceOut, SampleOut
+from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.samples import SampleKind, half_of
+
+_SUMMARISED = ("figures", "rewards")
+
+
+def dataset_out(session: Session, dataset: Dataset) -> DatasetOut:
+    return datasets_out(session, [dataset])[0]
+
+
+def datasets_out(session: Session, datasets: list[Dataset]) -> list[DatasetOut]:
+    """The figures were worked out when the rows were written, so a list costs one query."""
+    ids = {d.reward_source_id for d in datasets if d.reward_source_id}
+    names: dict[uuid.UUID, str] = {}
+    if ids:
+        sources = session.scalars(select(RewardSource).where(RewardSource.id.in_(ids)))
+        names = {source.id: source.name for source in sources}
+    return [_out(dataset, names) for dataset in datasets]
+
+
+def _out(dataset: Dataset, source_names: dict[uuid.UUID, str]) -> DatasetOut:
+    lengths = dataset.origin.get("figures") or {}
+    return DatasetOut(
+        id=dataset.id,
+        name=dataset.name,
+        kind=cast(SampleKind, dataset.kind),
+        rows=dataset.rows,
+        held_out_rows=dataset.held_out_rows,
+        content_hash=dataset.content_hash,
+        origin={key: value for key, value in dataset.origin.items() if key not in _SUMMARISED},
+        base_dataset_id=dataset.base_dataset_id,
+        reward_source=source_names.get(dataset.reward_source_id) if dataset.reward_source_id else None,
+        normaliser=Normaliser.model_validate(dataset.normaliser) if dataset.normaliser else None,
+        rewards=RewardFigures.model_validate(dataset.origin["rewards"]) if "rewards" in dataset.origin else None,
+        prompt_characters=lengths.get("prompt_characters"),
+        response_characters=lengths.get("response_characters"),
+        run_id=dataset.run_id,
+        created_at=dataset.created_at,
+    )
+
+
+def sample_page(
+    session: Session, dataset: Dataset, *, after: int, limit: int, split: Literal["train", "held_out"] | None
+) -> list[SampleOut]:
+    """Up to `limit` samples with a row number above `after`."""
+    columns: list[Any] = [SampleRow.row, SampleRow.prompt_hash, SampleRow.held_out, SampleRow.sample, SampleRow.extra]
+    query = select(*columns)
+    if dataset.reward_source_id:
+        on: ColumnElement[bool] = (
+            (Reward.dataset_id == SampleRow.dataset_id)
+            & (Reward.row == SampleRow.row)
+            & (Reward.reward_source_id == dataset.reward_source_id)
+        )
+        query = select(*columns, Reward.value).join(Reward, on)
+    query = query.where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row > after)
+    if split:
+        query = query.where(SampleRow.held_out == (split == "held_out"))
+    return [
+        SampleOut(
+            row=row[0],
+            half=half_of(row[1]),
+            split="held_out" if row[2] else "train",
+            sample=row[3],
+            extra=row[4],
+            reward=row[5] if dataset.reward_source_id else None,
+        )
+        for row in session.execute(query.order_by(SampleRow.row).limit(limit))
+    ]
+
+
+def reward_page(session: Session, dataset: Dataset, source: RewardSource, *, after: int, limit: int) -> list[RewardOut]:
+    """Up to `limit` rewards of one source with a row number above `after`."""
+    query = (
+        select(Reward.row, Reward.value)
+        .where(Reward.dataset_id == owner_of(dataset), Reward.reward_source_id == source.id, Reward.row > after)
+        .order_by(Reward.row)
+        .limit(limit)
+    )
+    return [RewardOut(row=row, value=value) for row, value in session.execute(query)]
+
+
+def reward_sources(session: Session, dataset: Dataset) -> list[RewardSourceOut]:
+    """Every source that graded rows of this dataset, with its figures."""
+    value = Reward.value
+    percentiles = [func.percentile_cont(share).within_group(value) for share in (0.2, 0.5, 0.8)]
+    figures = (
+        select(
+            Reward.reward_source_id,
+            func.count(),
+            func.avg(value),
+            func.stddev_pop(value),
+            *percentiles,
+            func.min(value),
+            func.max(value),
+        )
+        .where(Reward.dataset_id == owner_of(dataset))
+        .group_by(Reward.reward_source_id)
+    )
+    by_source = {row[0]: row[1:] for row in session.execute(figures)}
+    sources = session.scalars(select(RewardSource).where(RewardSource.id.in_(by_source)).order_by(RewardSource.id))
+    names = ("n", "mean", "sd", "p20", "p50", "p80", "low", "high")
+    return [
+        RewardSourceOut(
+            id=source.id,
+            name=source.name,
+            kind=cast(Literal["model", "weighted", "imported"], source.kind),
+            model_id=source.model_id,
+            weights=source.weights,
+            figures=RewardFigures(**dict(zip(names, by_source[source.id], strict=True))),
+        )
+        for source in sources
+    ]

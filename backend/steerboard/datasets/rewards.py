@@ -1,0 +1,260 @@
+"""Rewards of rows, where they come from, and labelled datasets that pin them."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+from sqlalchemy import delete, func, insert, literal, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.catalogue import announce, check_free_name
+from steerboard.datasets.errors import NameTaken, RewardsMismatch
+from steerboard.datasets.exporting import ordered_fields, stored_rows
+from steerboard.datasets.rows import COPY_REWARDS, ContentHash, canonical_json, copy_in
+from steerboard.datasets.schemas import RewardFigures
+from steerboard.datasets.tables import Dataset, Reward, RewardSource
+from steerboard.platform.errors import NotFound
+from steerboard.registry.references import as_id, check_name
+from steerboard.registry.tables import Model
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.prompts import Normaliser
+
+# Another device or batch may give the last bits of a reward differently; more than this is a different model.
+_SAME = 1e-2
+
+
+def owner_of(dataset: Dataset) -> uuid.UUID:
+    """The dataset whose rows this one shows, and to which rewards belong."""
+    return dataset.base_dataset_id or dataset.id
+
+
+def get_source(session: Session, project: Project, ref: str | uuid.UUID) -> RewardSource:
+    """By id or name. Raises `NotFound`."""
+    id_ = as_id(ref)
+    match = RewardSource.id == id_ if id_ else RewardSource.name == ref
+    source = session.scalar(select(RewardSource).where(RewardSource.project_id == project.id, match))
+    if source is None:
+        raise NotFound(f"there is no reward source {str(ref)!r}", hint="List them: GET datasets/{dataset}/rewards.")
+    return source
+
+
+def reward_source_for_model(session: Session, project: Project, model: Model) -> RewardSource:
+    """The source that stands for a reward model; made at its first use."""
+    return _source(session, project, kind="model", name=model.name, model_id=model.id)
+
+
+def imported_source(session: Session, project: Project, name: str) -> RewardSource:
+    """The source that stands for grades from a file."""
+    return _source(session, project, kind="imported", name=name)
+
+
+def _source(
+    session: Session, project: Project, *, kind: str, name: str, model_id: uuid.UUID | None = None
+) -> RewardSource:
+    # Locked, so that two runs that grade with one model agree on its source.
+    session.execute(select(Project.id).where(Project.id == project.id).with_for_update())
+    if model_id:
+        known = session.scalar(select(RewardSource).where(RewardSource.model_id == model_id))
+        if known:
+            return known
+    named = session.scalar(select(RewardSource).where(RewardSource.project_id == project.id, RewardSource.name == name))
+    if named and named.kind == kind == "imported":
+        return named
+    if named:
+        name = f"{name[:110]}.{kind}"  # the name is used by a source of another kind
+    source = RewardSource(project_id=project.id, name=check_name(name), kind=kind, model_id=model_id, weights=None)
+    session.add(source)
+    session.flush()
+    return source
+
+
+def record_rewards(session: Session, dataset: Dataset, source: RewardSource, path: Path) -> int:
+    """Store a stage's jsonl of {"row", "value"}: each row of the dataset exactly once, each value finite.
+
+    Raises `RewardsMismatch`, or `BadInput` (`non_finite_reward`). Returns the number of rows.
+    """
+    return store_rewards(session, dataset, source, _reward_lines(path))
+
+
+def _reward_lines(path: Path) -> Iterator[tuple[int, Any, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                value = orjson.loads(line.replace(b"NaN", b"null").replace(b"Infinity", b"null"))
+                yield number, value["row"], value["value"]
+            except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+                raise RewardsMismatch(f"line {number} is not a reward: {error}", code="bad_row") from error
+
+
+def store_rewards(
+    session: Session, dataset: Dataset, source: RewardSource, graded: Iterable[tuple[int, Any, Any]]
+) -> int:
+    """Like `record_rewards`, from (line, row, value). Rewards that a labelled dataset pins are never changed:
+    the recorded ones stand, and values that differ from them by more than rounding raise `RewardsMismatch`."""
+    values = _complete(dataset.rows, graded)
+    owner = owner_of(dataset)
+    of_source = (Reward.dataset_id == owner, Reward.reward_source_id == source.id)
+    pinned = session.scalar(
+        select(Dataset.name).where(
+            Dataset.reward_source_id == source.id, (Dataset.base_dataset_id == owner) | (Dataset.id == owner)
+        )
+    )
+    if pinned is not None:
+        _check_same(session.scalars(select(Reward.value).where(*of_source).order_by(Reward.row)), values, pinned)
+        return len(values)
+    session.execute(delete(Reward).where(*of_source))
+    with copy_in(session, COPY_REWARDS) as copy:
+        ids = (str(owner), str(source.id))
+        for row, value in enumerate(values):
+            copy.write_row((*ids, row, value))
+    return len(values)
+
+
+def _complete(rows: int, graded: Iterable[tuple[int, Any, Any]]) -> array[float]:
+    """Rewards by row. Raises when a row is missing, doubled or unknown, or a value is not a finite number."""
+    values = array("d", bytes(8 * rows))
+    seen = bytearray(rows)
+    for line, row, value in graded:
+        place = [ErrorLocation(location=f"line {line}", message=f"row {row}: {value}")]
+        if not isinstance(row, int) or not 0 <= row < rows:
+            raise RewardsMismatch(f"line {line} names row {row}; the dataset has rows 0 to {rows - 1}", errors=place)
+        if seen[row]:
+            raise RewardsMismatch(f"line {line} gives row {row} a second reward", errors=place)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise BadInput(
+                f"line {line}: the reward of row {row} is not a finite number", code="non_finite_reward", errors=place
+            )
+        values[row] = value
+        seen[row] = 1
+    missing = rows - sum(seen)
+    if missing:
+        raise RewardsMismatch(f"{missing:,} of {rows:,} rows have no reward; the first is row {seen.index(0)}")
+    return values
+
+
+def _check_same(recorded: Iterable[float], values: array[float], pinned: str) -> None:
+    for row, (old, new) in enumerate(zip(recorded, values, strict=True)):
+        if abs(old - new) > _SAME * max(1.0, abs(old)):
+            raise RewardsMismatch(
+                f"row {row} has the reward {old:g} in dataset {pinned!r}, which pins it; it cannot become {new:g}",
+                hint="Give these rewards a source of their own.",
+            )
+
+
+def add_weighted(
+    session: Session, project: Project, dataset: Dataset, name: str, weights: dict[str, float]
+) -> RewardSource:
+    """A new source whose rewards are sum(weight * reward) of others that graded every row of the dataset."""
+    parts = {ref: get_source(session, project, ref) for ref in weights}
+    owner = owner_of(dataset)
+    for ref, part in parts.items():
+        graded = session.scalar(
+            select(func.count()).where(Reward.dataset_id == owner, Reward.reward_source_id == part.id)
+        )
+        if graded != dataset.rows:
+            raise RewardsMismatch(f"{ref!r} has graded {graded:,} of {dataset.rows:,} rows")
+    if not all(math.isfinite(weight) for weight in weights.values()):
+        raise BadInput("a weight is not a finite number", code="bad_weights")
+    if session.scalar(select(RewardSource.id).where(RewardSource.project_id == project.id, RewardSource.name == name)):
+        raise NameTaken(f"there is already a reward source {name!r}")
+    source = RewardSource(
+        project_id=project.id,
+        name=check_name(name),
+        kind="weighted",
+        model_id=None,
+        weights={str(part.id): weights[ref] for ref, part in parts.items()},
+    )
+    session.add(source)
+    session.flush()
+    first, *others = [(part.id, weights[ref]) for ref, part in parts.items()]
+    total: Any = 0.0
+    rewards = [Reward.__table__.alias(f"part_{i}") for i in range(1 + len(others))]
+    joined: Any = rewards[0]
+    conditions = []
+    for table, (part_id, weight) in zip(rewards, [first, *others], strict=True):
+        total = total + table.c.value * weight
+        conditions += [table.c.dataset_id == owner, table.c.reward_source_id == part_id]
+        if table is not rewards[0]:
+            joined = joined.join(table, table.c.row == rewards[0].c.row)
+    rows = select(literal(owner), literal(source.id), rewards[0].c.row, total).select_from(joined).where(*conditions)
+    session.execute(insert(Reward).from_select(["dataset_id", "reward_source_id", "row", "value"], rows))
+    return source
+
+
+def figures(values: Iterable[float], mean: float, sd: float) -> RewardFigures:
+    """Percentiles are linear between the two nearest rewards."""
+    ordered = sorted(values)
+
+    def at(share: float) -> float:
+        place = share * (len(ordered) - 1)
+        below = math.floor(place)
+        above = min(below + 1, len(ordered) - 1)
+        return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+    return RewardFigures(
+        n=len(ordered), mean=mean, sd=sd, p20=at(0.2), p50=at(0.5), p80=at(0.8), low=ordered[0], high=ordered[-1]
+    )
+
+
+def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> tuple[Normaliser, RewardFigures]:
+    """The normaliser over all rewards (float64), and their figures. Raises for degenerate rewards."""
+    normaliser = Normaliser.fit(rewards, source.name, model_hash)
+    return normaliser, figures(rewards, normaliser.mean, normaliser.sd)
+
+
+def pin_labelled(
+    session: Session, project: Project, *, name: str, dataset: Dataset, source: RewardSource, run_id: uuid.UUID | None
+) -> Dataset:
+    """A labelled dataset over the rows of `dataset` with the rewards of `source`, normalised together.
+
+    Raises `RewardsMismatch` unless every row has a reward, `BadInput` (`wrong_kind`) when rows have no single
+    response, and `BadInput` (`degenerate_rewards`) when there is nothing to normalise.
+    """
+    if dataset.kind not in ("instructions", "labelled"):
+        raise BadInput(
+            f"{dataset.name!r} holds {dataset.kind}; only prompts with one response can be labelled", code="wrong_kind"
+        )
+    check_free_name(session, project, name)
+    labelled = Dataset(
+        project_id=project.id,
+        name=name,
+        kind="labelled",
+        rows=dataset.rows,
+        held_out_rows=dataset.held_out_rows,
+        content_hash="",
+        origin={},
+        base_dataset_id=owner_of(dataset),
+        reward_source_id=source.id,
+        normaliser=None,
+        run_id=run_id,
+    )
+    rewards = array("d")
+    content = ContentHash()
+    for row in stored_rows(session, labelled):
+        content.add(canonical_json(ordered_fields("labelled", orjson.loads(row.sample))))
+        assert row.reward is not None
+        rewards.append(row.reward)
+    if len(rewards) != dataset.rows:
+        raise RewardsMismatch(f"{source.name!r} has graded {len(rewards):,} of {dataset.rows:,} rows")
+    model = session.get(Model, source.model_id) if source.model_id else None
+    normaliser, reward_figures = fit(source, rewards, model.artifact_hash if model else None)
+    labelled.content_hash = content.hexdigest(rewards)
+    labelled.normaliser = normaliser.model_dump()
+    labelled.origin = {
+        "type": "labelled",
+        "of": dataset.name,
+        "figures": dataset.origin.get("figures"),
+        "rewards": reward_figures.model_dump(),
+        "prompts_as_text": dataset.origin.get("prompts_as_text", False),
+        "extra_columns": dataset.origin.get("extra_columns", {}),
+    }
+    session.add(labelled)
+    announce(session, labelled)
+    return labelled

@@ -1,0 +1,122 @@
+"""Validated samples -> rows of the table, by COPY, while their hash, split and figures are worked out."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import orjson
+import psycopg
+from sqlalchemy.orm import Session
+
+from steerboard_contracts.errors import NoSpaceLeft
+from steerboard_contracts.samples import Sample, is_held_out, prompt_hash
+
+# A labelled row's reward is a row of `rewards`, not part of its sample.
+_ELSEWHERE = frozenset({"reward"})
+
+
+def sample_fields(sample: Sample) -> dict[str, Any]:
+    """The sample as stored: the kind's fields in their order, without absent ones and without the reward."""
+    fields: dict[str, Any] = {"prompt": [{"role": m.role, "content": m.content} for m in sample.prompt]}
+    for name, value in sample.__dict__.items():
+        if value is not None and name != "prompt" and name not in _ELSEWHERE:
+            fields[name] = value
+    return fields
+
+
+def canonical_json(fields: dict[str, Any]) -> bytes:
+    """The bytes that are hashed: compact UTF-8 JSON in field order."""
+    return orjson.dumps(fields)
+
+
+class ContentHash:
+    """SHA-256 over canonical rows in order; of labelled rows also over their rewards. Extras do not count:
+    training never sees them."""
+
+    def __init__(self) -> None:
+        self._rows = hashlib.sha256()
+
+    def add(self, canonical: bytes) -> None:
+        self._rows.update(canonical)
+        self._rows.update(b"\n")
+
+    def hexdigest(self, rewards: array[float] | None = None) -> str:
+        if rewards is None:
+            return self._rows.hexdigest()
+        return hashlib.sha256(self._rows.digest() + rewards.tobytes()).hexdigest()
+
+
+class RowWriter:
+    """Feeds one COPY. Row numbers count from 0 in the order of `add`."""
+
+    def __init__(self, copy: psycopg.Copy, dataset_id: uuid.UUID, salt: str, held_out_fraction: float) -> None:
+        self._copy = copy
+        self._dataset_id = str(dataset_id)
+        self._salt = salt
+        self._fraction = held_out_fraction
+        self._hash = ContentHash()
+        self.rows = 0
+        self.held_out_rows = 0
+        self.prompt_lengths = array("I")
+        self.response_lengths = array("I")
+
+    def add(self, sample: Sample, fields: dict[str, Any], canonical: bytes, extra: str | None) -> None:
+        hash64 = prompt_hash(sample.prompt, self._salt)
+        held_out = is_held_out(hash64, self._fraction)
+        self._copy.write_row((self._dataset_id, self.rows, hash64, "t" if held_out else "f", canonical.decode(), extra))
+        self._hash.add(canonical)
+        self.rows += 1
+        self.held_out_rows += held_out
+        self.prompt_lengths.append(sum(len(m.content) for m in sample.prompt))
+        for side in ("response", "chosen", "rejected"):
+            if side in fields:
+                self.response_lengths.append(len(fields[side]))
+
+    def content_hash(self, rewards: array[float] | None = None) -> str:
+        return self._hash.hexdigest(rewards)
+
+    def figures(self) -> dict[str, Any]:
+        return {"prompt_characters": spread(self.prompt_lengths), "response_characters": spread(self.response_lengths)}
+
+
+def spread(values: array[int]) -> dict[str, float] | None:
+    """Mean, median, 95th percentile and largest of some lengths."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return {
+        "mean": round(sum(ordered) / len(ordered), 1),
+        "p50": ordered[len(ordered) // 2],
+        "p95": ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))],
+        "max": ordered[-1],
+    }
+
+
+@contextmanager
+def copy_in(session: Session, statement: str) -> Iterator[psycopg.Copy]:
+    """A COPY ... FROM STDIN inside the session's transaction. A full disk becomes `NoSpaceLeft`."""
+    connection = raw_connection(session)
+    try:
+        with connection.cursor() as cursor, cursor.copy(statement) as copy:
+            yield copy
+    except psycopg.errors.DiskFull as error:
+        raise NoSpaceLeft(
+            "the database has no space left for these rows", hint="Free some space and import again."
+        ) from error
+
+
+def raw_connection(session: Session) -> psycopg.Connection[Any]:
+    """The psycopg connection of the session's transaction, for COPY and server-side cursors."""
+    session.flush()
+    connection = session.connection().connection.driver_connection
+    assert isinstance(connection, psycopg.Connection)
+    return connection
+
+
+COPY_SAMPLES = "COPY samples (dataset_id, row, prompt_hash, held_out, sample, extra) FROM STDIN"
+COPY_REWARDS = "COPY rewards (dataset_id, reward_source_id, row, value) FROM STDIN"

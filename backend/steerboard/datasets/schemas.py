@@ -1,0 +1,130 @@
+"""What the API and the CLI see of datasets."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.samples import SampleKind
+
+BadRows = Literal["refuse", "skip"]
+ExportFormat = Literal["jsonl", "jsonl.gz", "parquet"]
+
+
+class BadRowReport(BaseModel):
+    """`line` counts from 1; rows for parquet."""
+
+    line: int
+    code: str
+    reason: str
+    file: str | None = None
+
+
+class Spread(BaseModel):
+    """Lengths in characters."""
+
+    mean: float
+    p50: float
+    p95: float
+    max: float
+
+
+class RewardFigures(BaseModel):
+    """Raw rewards of a labelled dataset."""
+
+    n: int
+    mean: float
+    sd: float
+    p20: float
+    p50: float
+    p80: float
+    low: float
+    high: float
+
+
+class DatasetOut(BaseModel):
+    id: uuid.UUID
+    name: str
+    kind: SampleKind
+    rows: int
+    held_out_rows: int
+    content_hash: str
+    origin: dict[str, Any] = Field(description="Where the rows came from: a file, a hub name or a run.")
+    base_dataset_id: uuid.UUID | None
+    reward_source: str | None
+    normaliser: Normaliser | None
+    rewards: RewardFigures | None
+    prompt_characters: Spread | None
+    response_characters: Spread | None
+    run_id: uuid.UUID | None
+    created_at: dt.datetime
+
+
+class ImportReport(BaseModel):
+    """What an import did with every row it read: read = rows + sum(cleaned) + bad_rows."""
+
+    dataset: DatasetOut
+    format: str
+    columns: dict[str, str] = Field(description="Field -> the column it was taken from.")
+    form: Literal["columns", "transcripts", "dialogues"]
+    read: int
+    rows: int
+    cleaned: dict[str, int] = Field(description="Dropped rows by cleaning rule.")
+    bad_rows: int
+    bad_counts: dict[str, int] = Field(description="Bad rows by reason.")
+    bad: list[BadRowReport] = Field(description="The first 1,000 bad rows.")
+
+
+class SampleOut(BaseModel):
+    row: int
+    split: Literal["train", "held_out"]
+    half: Literal["a", "b"]
+    sample: dict[str, Any]
+    extra: dict[str, Any] | None
+    reward: float | None = None
+
+
+class RewardOut(BaseModel):
+    row: int
+    value: float
+
+
+class RewardSourceOut(BaseModel):
+    """A source and what it gave to the rows of one dataset."""
+
+    id: uuid.UUID
+    name: str
+    kind: Literal["model", "weighted", "imported"]
+    model_id: uuid.UUID | None
+    weights: dict[str, float] | None
+    figures: RewardFigures
+
+
+class WeightedSourceIn(BaseModel):
+    """A weighted sum of reward sources that each graded every row of the dataset."""
+
+    name: str
+    weights: dict[str, float] = Field(min_length=1, description="Reward source -> weight.")
+
+
+class LabelledIn(BaseModel):
+    """Pins one reward source's rewards as a `labelled` dataset."""
+
+    name: str
+    source: str
+
+
+class HubImportIn(BaseModel):
+    """`hub` = `org/name[@revision][:split]` on the Hugging Face hub."""
+
+    hub: str
+    name: str
+    kind: SampleKind | None = None
+    mapping: dict[str, str] = {}
+    bad_rows: BadRows = "refuse"
+    clean: bool = True
+    min_margin: float | None = None

@@ -1,0 +1,153 @@
+"""The registry's rules: what becomes a model, where it came from, and how it reaches a local disk."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.errors import InUse, NameTaken
+from steerboard.datasets.tables import RewardSource
+from steerboard.platform.artifacts import ArtifactStore, Manifest
+from steerboard.platform.errors import NotFound
+from steerboard.platform.events import emit
+from steerboard.registry.folders import check_folder, read_info
+from steerboard.registry.references import as_id, check_name, stage_output
+from steerboard.registry.tables import Artifact, Model
+from steerboard.runs.tables import RunInput, RunOutput
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import ModelRole
+
+
+def get_model(session: Session, project: Project, ref: str | uuid.UUID) -> Model:
+    """By id, name, or `<pipeline>.<stage>`. Raises `NotFound`, also for another project's."""
+    id_ = as_id(ref)
+    match = Model.id == id_ if id_ else Model.name == ref
+    model = session.scalar(select(Model).where(Model.project_id == project.id, match))
+    if model is None and isinstance(ref, str):
+        made = stage_output(session, project.id, ref, "model")
+        model = session.get(Model, made) if made else None
+    if model is None:
+        raise NotFound(f"there is no model {str(ref)!r}", code="unknown_model", hint="steerboard models list")
+    return model
+
+
+def register_model(
+    session: Session,
+    store: ArtifactStore,
+    project: Project,
+    *,
+    name: str,
+    folder: Path,
+    role: ModelRole,
+    method: str | None,
+    parent_id: uuid.UUID | None,
+    run_id: uuid.UUID | None,
+) -> Model:
+    """Store a finished model folder and enter it. The folder is checked before a byte of it is stored.
+
+    Raises `UnsafeModelFile`, `BadInput` (`not_a_model`, `bad_model_info`, `role_mismatch`), `NameTaken`.
+    """
+    check_name(name)
+    check_folder(folder)
+    info = read_info(folder)
+    if info.role != role or info.method != method:
+        raise BadInput(
+            f"steerboard.json says {info.role}/{info.method}, the registry was told {role}/{method}",
+            code="role_mismatch",
+        )
+    if session.scalar(select(Model.id).where(Model.project_id == project.id, Model.name == name)):
+        raise NameTaken(f"there is already a model {name!r}", hint="Choose another name.")
+    manifest = store.put_folder(folder)
+    entry = insert(Artifact).values(hash=manifest.hash, size=manifest.size, manifest={"files": manifest.files})
+    session.execute(entry.on_conflict_do_nothing())
+    model = Model(
+        project_id=project.id,
+        name=name,
+        role=role,
+        method=method,
+        artifact_hash=manifest.hash,
+        parent_id=parent_id,
+        run_id=run_id,
+        info=info.model_dump(mode="json"),
+    )
+    session.add(model)
+    session.flush()
+    payload = {"id": str(model.id), "name": name, "role": role, "method": method}
+    emit(session, project.id, "model.created", payload)
+    return model
+
+
+def manifest_of(session: Session, model: Model) -> Manifest:
+    artifact = session.get_one(Artifact, model.artifact_hash)
+    return Manifest(hash=artifact.hash, size=artifact.size, files=artifact.manifest["files"])
+
+
+def materialise(session: Session, store: ArtifactStore, model: Model, cache: Path) -> Path:
+    """A local folder with the model's files, `cache/<hash>`, shared by all workers of the machine; read-only.
+
+    Every use verifies all hashes under a lock; a damaged copy is fetched again. Raises `CorruptArtifact` when
+    the store's own copy is damaged, `NoSpaceLeft` (through the caller) when the disk is full.
+    """
+    manifest = manifest_of(session, model)
+    cache.mkdir(parents=True, exist_ok=True)
+    folder = cache / manifest.hash
+    with _locked(cache / f"{manifest.hash}.lock"):
+        if folder.exists():
+            if holds(folder, manifest):
+                return folder
+            shutil.rmtree(folder)
+        store.fetch(manifest, folder)
+        for file in manifest.files:
+            (folder / file["path"]).chmod(0o444)
+    return folder
+
+
+def holds(folder: Path, manifest: Manifest) -> bool:
+    """Whether a folder has exactly the manifest's files with their hashes."""
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    if present != {file["path"] for file in manifest.files}:
+        return False
+    for file in manifest.files:
+        path = folder / file["path"]
+        if path.is_symlink() or path.stat().st_size != file["size"]:
+            return False
+        with path.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
+                return False
+    return True
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """An exclusive lock between processes; the kernel frees it when its holder dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def delete_model(session: Session, model: Model) -> None:
+    """Remove an entry. Its files stay in the store: other models may share them. Raises `InUse`."""
+    used = session.scalar(
+        select(
+            or_(
+                select(Model.id).where(Model.parent_id == model.id).exists(),
+                select(RewardSource.id).where(RewardSource.model_id == model.id).exists(),
+                select(RunInput.run_id).where(RunInput.model_id == model.id).exists(),
+                select(RunOutput.run_id).where(RunOutput.model_id == model.id).exists(),
+            )
+        )
+    )
+    if used:
+        raise InUse(f"a run, a model or a reward source refers to {model.name!r}", hint="Delete those first.")
+    session.delete(model)
+    session.flush()
