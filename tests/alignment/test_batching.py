@@ -1,0 +1,217 @@
+"""However a global batch is cut and laid out, the numbers are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaForCausalLM
+
+from steerboard_workers.alignment import modules
+from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule
+from steerboard_workers.alignment.objectives import LanguageObjective, RewardObjective
+
+VOCABULARY = 64
+EOS = 2
+CONFIG = LlamaConfig(
+    vocab_size=VOCABULARY,
+    hidden_size=32,
+    intermediate_size=64,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=128,
+    pad_token_id=EOS,  # the trap: padding looks like the end token
+    eos_token_id=EOS,
+    num_labels=1,
+    initializer_range=0.2,  # large weights, so that a leak between sequences shows
+)
+
+
+def examples(seed: int, n: int, responses: int, learned_prompt: bool = False) -> list[Example]:
+    draw = np.random.default_rng(seed)
+    made = []
+    for row in range(n):
+        prompt = draw.integers(3, VOCABULARY, draw.integers(2, 20)).astype(np.int32)
+        answers = tuple(
+            np.append(draw.integers(3, VOCABULARY, draw.integers(0, 15)), EOS).astype(np.int32)
+            for _ in range(responses)
+        )
+        inside = np.arange(len(prompt)) % 3 == 1 if learned_prompt else None
+        weight, margin = float(draw.uniform(0.5, 2)), float(draw.uniform(0, 1))
+        made.append(Example(row, prompt, answers, inside, weight=weight, margin=margin))
+    return made
+
+
+@pytest.fixture(scope="module")
+def policy():
+    torch.manual_seed(0)
+    return PolicyModule(LlamaForCausalLM(CONFIG).eval())
+
+
+@pytest.fixture(scope="module")
+def reward_model():
+    torch.manual_seed(0)
+    return RewardModule(AutoModelForSequenceClassification.from_config(CONFIG).eval())
+
+
+def batcher(layout="padded", reads="labels", tokens=10_000, share=False, micro_batch=None):
+    return Batcher(layout, reads, tokens, pad_id=EOS, share=share, micro_batch=micro_batch)
+
+
+def global_loss_and_gradient(module, objective, batch, cutter, ranks=1):
+    """What an optimiser step computes, with the ranks one after the other."""
+    module.zero_grad()
+    total = 0.0
+    for mine in cutter.cut(batch, ranks):
+        for part in mine:
+            micro = cutter.collate(part or batch[:1])
+            loss, _ = objective.forward(module(**micro.model_inputs()), micro)
+            loss = loss * ((1.0 if part else 0.0) / objective.count(batch))
+            loss.backward()
+            total += loss.item()
+    return total, torch.cat([p.grad.flatten() for p in module.parameters()])
+
+
+def same(a, b, tolerance=1e-5):
+    assert a[0] == pytest.approx(b[0], rel=tolerance)
+    torch.testing.assert_close(a[1], b[1], rtol=1e-3, atol=tolerance * b[1].abs().max().item())
+
+
+@pytest.mark.parametrize("learned_prompt", [False, True])
+def test_packed_equals_padded(policy, learned_prompt):
+    batch = examples(1, 9, 1, learned_prompt)
+    objective = LanguageObjective()
+    same(
+        global_loss_and_gradient(policy, objective, batch, batcher("packed")),
+        global_loss_and_gradient(policy, objective, batch, batcher("padded")),
+    )
+
+
+def test_padded_equals_one_sequence_at_a_time(policy):
+    """No attention mask is needed behind right padding."""
+    batch = examples(2, 9, 1)
+    objective = LanguageObjective()
+    same(
+        global_loss_and_gradient(policy, objective, batch, batcher()),
+        global_loss_and_gradient(policy, objective, batch, batcher(micro_batch=1)),
+    )
+
+
+@pytest.mark.parametrize("self_normalised", [False, True])
+@pytest.mark.parametrize(("micro_batch", "ranks"), [(1, 1), (2, 1), (4, 2), (8, 1), (3, 4)])
+def test_any_split_of_a_global_batch_gives_the_same_step(policy, micro_batch, ranks, self_normalised):
+    batch = examples(3, 8, 1)
+    objective = LanguageObjective(weighted=True, self_normalised=self_normalised)
+    same(
+        global_loss_and_gradient(policy, objective, batch, batcher(micro_batch=micro_batch), ranks),
+        global_loss_and_gradient(policy, objective, batch, batcher()),
+    )
+
+
+@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("tokens", [70, 10_000])
+def test_a_shared_prompt_gives_the_rewards_and_gradients_of_two_sequences(reward_model, layout, tokens):
+    batch = examples(4, 7, 2)
+    objective = RewardObjective(centre=0.01, use_margin=True)
+    same(
+        global_loss_and_gradient(reward_model, objective, batch, batcher(layout, "ends", tokens, share=True)),
+        global_loss_and_gradient(reward_model, objective, batch, batcher("padded", "ends", micro_batch=1)),
+    )
+
+
+def test_a_shared_prompt_holds_for_token_losses_too(policy):
+    """What preference methods on log-probs need: the first token of each response follows the prompt's last."""
+    batch = examples(5, 5, 3)
+    outputs = []
+    for share in (True, False):
+        micro = batcher(share=share).collate(batch)
+        outputs.append((policy(**micro.model_inputs())[0], micro.labels, micro.sequence))
+    torch.testing.assert_close(outputs[0][0], outputs[1][0], rtol=1e-4, atol=1e-5)
+    assert outputs[0][1].tolist() == outputs[1][1].tolist()
+    assert outputs[0][2].tolist() == outputs[1][2].tolist()
+
+
+@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("share", [False, True])
+def test_a_score_does_not_change_with_its_batch_mates(reward_model, layout, share):
+    batch = examples(6, 6, 2)
+    cutter = batcher(layout, "ends", share=share)
+    with torch.no_grad():
+        together = reward_model(**cutter.collate(batch).model_inputs())
+        alone = torch.cat([reward_model(**batcher(reads="ends").collate([e]).model_inputs()) for e in batch])
+    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
+
+
+def test_the_score_is_read_at_the_end_token_even_when_padding_is_the_same_token(reward_model):
+    example = examples(7, 1, 1)[0]
+    full = np.concatenate([example.prompt, example.responses[0]])
+    with torch.no_grad():
+        ours = reward_model(**batcher(reads="ends").collate([example, *examples(8, 3, 1)]).model_inputs())[0]
+        hidden = reward_model.model.model(input_ids=torch.from_numpy(full)[None].long()).last_hidden_state
+        torch.testing.assert_close(ours, reward_model.model.score(hidden)[0, -1, 0], rtol=1e-4, atol=1e-5)
+
+
+def test_chunks_of_the_lm_head_change_nothing(policy, monkeypatch):
+    batch = examples(9, 6, 1)
+    whole = global_loss_and_gradient(policy, LanguageObjective(), batch, batcher())
+    monkeypatch.setattr(modules, "CHUNK_ELEMENTS", 5 * VOCABULARY)
+    same(global_loss_and_gradient(policy, LanguageObjective(), batch, batcher()), whole)
+
+
+def test_the_loss_is_the_models_own(policy):
+    """transformers' labels with -100 on the prompt, averaged over supervised tokens."""
+    batch = [Example(e.row, e.prompt, e.responses) for e in examples(10, 1, 1)]
+    ids = torch.from_numpy(np.concatenate([batch[0].prompt, batch[0].responses[0]])).long()[None]
+    labels = ids.clone()
+    labels[:, : len(batch[0].prompt)] = -100
+    theirs = policy.model(input_ids=ids, labels=labels).loss.item()
+    assert global_loss_and_gradient(policy, LanguageObjective(), batch, batcher())[0] == pytest.approx(theirs, rel=1e-5)
+
+
+def test_weights_of_one_are_sft_and_a_constant_weight_scales_raw_rwr_only(policy):
+    batch = examples(11, 6, 1)
+    plain = [Example(e.row, e.prompt, e.responses) for e in batch]
+    heavy = [Example(e.row, e.prompt, e.responses, weight=3.0) for e in batch]
+    sft = global_loss_and_gradient(policy, LanguageObjective(), plain, batcher())
+    same(global_loss_and_gradient(policy, LanguageObjective(weighted=True), plain, batcher()), sft)
+    raw = global_loss_and_gradient(policy, LanguageObjective(weighted=True), heavy, batcher())
+    same(raw, (sft[0] * 3, sft[1] * 3))
+    same(global_loss_and_gradient(policy, LanguageObjective(True, self_normalised=True), heavy, batcher()), sft)
+
+
+@given(
+    n=st.integers(1, 30),
+    tokens=st.integers(10, 200),
+    ranks=st.integers(1, 5),
+    micro_batch=st.one_of(st.none(), st.integers(1, 5)),
+    layout=st.sampled_from(["padded", "packed"]),
+    share=st.booleans(),
+)
+@settings(max_examples=120, deadline=None)
+def test_cutting_keeps_every_example_once_and_gives_ranks_equal_numbers(n, tokens, ranks, micro_batch, layout, share):
+    batch = examples(n, n, 2)
+    cutter = batcher(layout, "ends", tokens, share, micro_batch)
+    cut = cutter.cut(batch, ranks)
+    assert len({len(mine) for mine in cut}) == 1
+    assert sorted(e.row for mine in cut for part in mine for e in part) == list(range(n))
+    for part in (part for mine in cut for part in mine if len(part) > 1):
+        assert cutter.collate(part).input_ids.numel() <= tokens
+        assert micro_batch is None or len(part) <= micro_batch
+
+
+def test_reward_measures_are_those_of_the_definitions():
+    batch = batcher(reads="ends").collate(examples(12, 4, 2))
+    rewards = torch.tensor([2.0, 1.0, 0.0, 0.0, -1.0, 3.0, 5.0, 4.5])
+    _, sums = RewardObjective().forward(rewards, batch)
+    metrics = RewardObjective().metrics(dict(zip(RewardObjective.measures, sums.tolist(), strict=True)))
+    assert metrics["pair_accuracy"] == pytest.approx((1 + 0.5 + 0 + 1) / 4)  # a tie is half right
+    assert metrics["margin"] == pytest.approx((1 + 0 - 4 + 0.5) / 4)
+    assert metrics["reward_mean"] == pytest.approx(rewards.mean().item())
+    assert metrics["reward_std"] == pytest.approx(rewards.std(unbiased=False).item())
+    expected = torch.corrcoef(torch.stack([rewards, batch.lengths]))[0, 1].item()
+    assert metrics["reward_length_correlation"] == pytest.approx(expected, rel=1e-4)

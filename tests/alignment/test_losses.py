@@ -1,0 +1,108 @@
+"""Closed forms of the five methods' losses (METHODS.md, last column)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steerboard_workers.alignment.losses import (
+    bradley_terry,
+    correlation,
+    effective_sample_size,
+    rwr_weight,
+    weighted_nll,
+)
+from steerboard_workers.alignment.modules import label_log_probs
+from steerboard_workers.alignment.order import Order, cosine_with_warmup
+
+
+def test_uniform_logits_cost_ln_vocabulary_a_token():
+    log_probs, correct = label_log_probs(torch.zeros(7, 100), torch.arange(7))
+    loss = weighted_nll(log_probs, torch.zeros(7, dtype=torch.long), torch.ones(1))
+    assert loss.item() / 7 == pytest.approx(math.log(100), rel=1e-6)
+    assert correct.all()  # nothing is likelier
+
+
+def test_log_probs_are_computed_in_float32_whatever_the_logits_are():
+    logits = torch.randn(5, 50, generator=torch.Generator().manual_seed(0)).bfloat16()
+    log_probs, _ = label_log_probs(logits, torch.arange(5))
+    assert log_probs.dtype == torch.float32
+    exact = logits.double().log_softmax(-1)[torch.arange(5), torch.arange(5)]
+    torch.testing.assert_close(log_probs.double(), exact, rtol=1e-6, atol=1e-6)
+
+
+def test_a_zero_head_costs_ln_2_a_pair():
+    assert bradley_terry(torch.zeros(3), torch.zeros(3)).item() / 3 == pytest.approx(math.log(2))
+
+
+@given(margin=st.floats(-20, 20))
+@settings(max_examples=50)
+def test_a_margin_at_zero_difference_costs_softplus(margin):
+    loss = bradley_terry(torch.zeros(1).double(), torch.zeros(1).double(), torch.tensor([margin]).double())
+    assert loss.item() == pytest.approx(math.log1p(math.exp(-abs(margin))) + max(margin, 0.0))
+
+
+@given(shift=st.floats(-50, 50))
+@settings(max_examples=50)
+def test_adding_a_constant_to_all_rewards_changes_nothing(shift):
+    chosen, rejected = torch.tensor([0.3, -1.0]).double(), torch.tensor([0.1, 2.0]).double()
+    assert bradley_terry(chosen + shift, rejected + shift).item() == pytest.approx(
+        bradley_terry(chosen, rejected).item(), rel=1e-9
+    )
+
+
+def test_the_centring_term_is_the_squared_sum():
+    plain = bradley_terry(torch.tensor([2.0]), torch.tensor([1.0]))
+    centred = bradley_terry(torch.tensor([2.0]), torch.tensor([1.0]), centre=0.5)
+    assert (centred - plain).item() == pytest.approx(0.5 * 9)
+
+
+def test_rwr_weights_at_beta_5_span_what_the_paper_has():
+    weights = [rwr_weight(z, 5.0, 20.0) for z in (-2.5, 0.0, 2.5)]
+    assert weights == pytest.approx([0.6065, 1.0, 1.6487], abs=1e-4)
+    assert effective_sample_size(weights) == pytest.approx(sum(weights) ** 2 / sum(w * w for w in weights) / 3)
+
+
+def test_rwr_weights_are_clipped_and_never_overflow():
+    assert rwr_weight(1e9, 0.1, 20.0) == 20.0
+    assert math.isfinite(rwr_weight(1e9, 0.1, None))
+
+
+def test_equal_weights_have_full_effective_sample_size():
+    assert effective_sample_size([0.7] * 9) == pytest.approx(1.0)
+
+
+def test_correlation_from_sums_is_pearsons():
+    x, y = torch.randn(2, 50, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    ours = correlation(50, *(v.item() for v in (x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum())))
+    assert ours == pytest.approx(torch.corrcoef(torch.stack([x, y]))[0, 1].item())
+    assert correlation(3, 3.0, 6.0, 3.0, 14.0, 6.0) == 0.0  # a variable that does not vary
+
+
+@given(n=st.integers(1, 40), batch=st.integers(1, 17), epochs=st.integers(1, 3), seed=st.integers(0, 5))
+@settings(max_examples=80, deadline=None)
+def test_every_sample_comes_once_an_epoch(n, batch, epochs, seed):
+    order = Order(n, batch, epochs, seed)
+    seen = [i for step in range(order.steps) for i in order.step(step)]
+    assert len(seen) == n * epochs
+    for epoch in range(epochs):
+        assert sorted(seen[epoch * n : (epoch + 1) * n]) == list(range(n))
+
+
+def test_each_epoch_and_seed_has_an_order_of_its_own():
+    first, second = Order(50, 50, 2, 0).step(0), Order(50, 50, 2, 0).step(1)
+    assert first != second
+    assert first != Order(50, 50, 2, 1).step(0)
+    assert first == Order(50, 50, 2, 0).step(0)
+
+
+def test_the_schedule_warms_up_to_the_peak_and_ends_at_its_minimum():
+    factors = [cosine_with_warmup(step, 100, 0.1, 0.1) for step in range(100)]
+    assert factors[:10] == pytest.approx([(i + 1) / 10 for i in range(10)])
+    assert factors[10] == pytest.approx(1.0)
+    assert factors[-1] == pytest.approx(0.1, abs=1e-3)
+    assert all(a >= b for a, b in zip(factors[10:], factors[11:], strict=False))

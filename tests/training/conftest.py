@@ -1,0 +1,149 @@
+"""A tiny random base model and small datasets, written once; stages run in this process or as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, StageSpec
+from steerboard_workers.stages.runtime import EventWriter, Stage
+
+WORDS = [
+    "bread",
+    "flour",
+    "water",
+    "salt",
+    "yeast",
+    "oven",
+    "cake",
+    "sugar",
+    "butter",
+    "eggs",
+    "sky",
+    "blue",
+    "light",
+    "short",
+    "waves",
+    "scatter",
+    "bake",
+    "mix",
+]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def sentence(draw: random.Random, low: int, high: int) -> str:
+    return " ".join(draw.choice(WORDS) for _ in range(draw.randint(low, high))) + "."
+
+
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory) -> Path:
+    """labelled.jsonl (longer answers have higher rewards) and preferences.jsonl (the longer answer is chosen)."""
+    folder = tmp_path_factory.mktemp("data")
+    draw = random.Random(0)
+    labelled, pairs = [], []
+    for row in range(120):
+        prompt = [{"role": "user", "content": sentence(draw, 2, 12)}]
+        if row % 4 == 0:
+            earlier = [{"role": "user", "content": sentence(draw, 2, 5)}]
+            prompt = [*earlier, {"role": "assistant", "content": sentence(draw, 1, 6)}, *prompt]
+        place = {"row": row, "split": "held_out" if row % 6 == 0 else "train", "half": "ab"[row % 2]}
+        good, bad = sentence(draw, 8, 14), sentence(draw, 1, 5)
+        kind = row % 3
+        response = good if kind == 0 else bad
+        reward = len(response.split()) + draw.gauss(0, 0.3)
+        source = ("generated", "instructions", "preferences.chosen")[kind]
+        labelled.append({"prompt": prompt, "response": response, "source": source, "reward": reward, **place})
+        pairs.append({"prompt": prompt, "chosen": good, "rejected": bad, **place})
+    for name, rows in (("labelled", labelled), ("preferences", pairs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def make_stage(data_folder, tmp_path_factory):
+    """make_stage(config, model=..., data="labelled", folder=None) -> a Stage with its stage.json on disk."""
+
+    def make(
+        config: dict, model: Path | None = None, data: str | None = "labelled", folder: Path | None = None, **spec
+    ):
+        folder = folder or tmp_path_factory.mktemp("stage")
+        inputs = {}
+        if model is not None:
+            inputs["model"] = {"type": "model", "name": "start", "path": str(model), "content_hash": "m"}
+        if data is not None:
+            kind = "preferences" if data == "preferences" else "labelled"
+            path = data_folder / f"{data}.jsonl" if "/" not in data else Path(data)
+            name = "data.0" if config["run"] == "base" else "data"
+            inputs[name] = {
+                "type": "dataset",
+                "name": "d",
+                "path": str(path),
+                "kind": kind,
+                "rows": 0,
+                "content_hash": "d",
+            }
+        written = StageSpec.model_validate(
+            {"run_id": "r", "name": "test", "config": config, "inputs": inputs, "device": "cpu", "threads": 1, **spec}
+        )
+        (folder / STAGE_FILE).write_text(written.model_dump_json())
+        return Stage(folder, written, RecordingWriter())
+
+    return make
+
+
+class RecordingWriter(EventWriter):
+    def __init__(self) -> None:
+        super().__init__(-1)
+        self.events: list = []
+
+    def write(self, event, *, any_rank: bool = False) -> None:
+        self.events.append(event)
+
+
+def recorded(stage: Stage, kind: str) -> list:
+    return [event for event in stage._events.events if event.type == kind]
+
+
+def metrics_of(events: list) -> dict[int, dict[str, float]]:
+    """Metric values by step, the last word on each; timings are left out."""
+    return {
+        e.step: {k: v for k, v in e.values.items() if k != "tokens_per_second"} for e in events if e.type == "metrics"
+    }
+
+
+@pytest.fixture(scope="session")
+def base_model(make_stage) -> Path:
+    from steerboard_workers.stages import base
+
+    shape = {"vocabulary": 400, "hidden": 48, "layers": 2, "heads": 2, "max_length": 128}
+    stage = make_stage({"run": "base", "source": "random:tiny-llama", **shape})
+    base.run(stage)
+    return stage.directory / "outputs" / "model"
+
+
+def run_process(stage: Stage, launcher: list[str] | None = None, **environment: str) -> tuple[int, list, str]:
+    """The stage as the platform runs it: exit code, events, standard error."""
+    command = launcher or [sys.executable]
+    done = subprocess.run(
+        [*command, "-m", "steerboard_workers.stages", str(stage.directory)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        timeout=200,
+        check=False,
+    )
+    return done.returncode, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()], done.stderr
