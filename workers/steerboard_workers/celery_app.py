@@ -6,9 +6,11 @@ late changes nothing: the task looks into Postgres, and so does the ticker every
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 from celery import Celery, signals
+from celery.platforms import SecurityWarning
 
 from steerboard.runs.wakeups import WAKE_TASK, broker_url
 
@@ -46,6 +48,8 @@ def make_app(redis_url: str, pool: str, drain: Callable[[], None], stop: Callabl
 
 def serve(app: Celery, pool: str, log_level: str) -> None:
     """Consume wake-ups until SIGTERM or SIGINT; outlives any outage of the broker."""
+    # About pickled messages from strangers as root; only JSON is accepted here, and only the name of a pool is read.
+    warnings.simplefilter("ignore", SecurityWarning)
     worker = app.Worker(
         pool="threads",
         concurrency=1,

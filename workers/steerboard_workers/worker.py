@@ -12,8 +12,9 @@ import os
 import socket
 import threading
 import time
+from typing import Any
 
-from sqlalchemy import func, update
+from sqlalchemy import Engine, event, func, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from steerboard.platform.artifacts import ArtifactStore
@@ -37,7 +38,7 @@ class Worker:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._settings = settings
         self._devices = devices
-        self._sessions = make_sessions(make_engine(settings.database_url, pool_size=4))
+        self._sessions = make_sessions(_engine(settings))
         self._busy = threading.Lock()
         self._run: Claim | None = None
         self.stopping = threading.Event()
@@ -135,6 +136,22 @@ class Worker:
                 )
 
 
+def _engine(settings: Settings) -> Engine:
+    """Connections whose transactions the server ends when this process falls silent inside one.
+
+    Otherwise a frozen worker would keep its run's row locked, and nobody could take the run over.
+    """
+    engine = make_engine(settings.database_url, pool_size=4)
+    silence = max(1000, round(2000 * settings.lease_seconds))
+
+    def limit_silence(connection: Any, _record: object) -> None:
+        connection.execute(f"SET idle_in_transaction_session_timeout = {silence}")
+        connection.commit()
+
+    event.listen(engine, "connect", limit_silence)
+    return engine
+
+
 def parse_devices(text: str) -> list[str]:
     """`0-3,6` as the ids 0, 1, 2, 3, 6; an empty text as none."""
     devices: list[str] = []
@@ -151,12 +168,12 @@ def main() -> None:
     parser.add_argument("--name", help="how it is shown; host and process id by default")
     arguments = parser.parse_args()
     settings = get_settings()
-    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     worker = Worker(settings, pool=arguments.pool, devices=parse_devices(arguments.devices), name=arguments.name)
     app = celery_app.make_app(settings.redis_url, worker.pool, worker.drain, worker.stopping.set)
     worker.start()
     try:
-        celery_app.serve(app, worker.pool, settings.log_level.upper())
+        celery_app.serve(app, worker.pool, settings.log_level)
     finally:
         worker.close()
 

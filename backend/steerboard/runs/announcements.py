@@ -32,4 +32,5 @@ def _emit(session: Session) -> None:
 
 @event.listens_for(Session, "after_rollback")
 def _forget(session: Session) -> None:
-    session.info.pop(_WAITING, None)
+    if not session.in_nested_transaction():
+        session.info.pop(_WAITING, None)

@@ -58,10 +58,3 @@ class WorkerLost(SteerboardError):
     code = "worker_lost"
     title = "The worker was lost"
     retryable = True
-
-
-class InvalidRun(BadInput):
-    """The config or the inputs of a run that somebody asked for do not fit its kind; nothing was started."""
-
-    code = "invalid_run"
-    title = "The run cannot be started"

@@ -14,6 +14,7 @@ from steerboard.datasets import service as datasets
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.registry import service as registry
+from steerboard.registry.folders import check_folder, read_info
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Pipeline, Run, RunOutput
@@ -27,6 +28,14 @@ from steerboard_contracts.stage import (
 )
 
 Things = dict[str, Dataset | Model]
+
+
+def upload(store: ArtifactStore, outputs: list[StageOutput], folder: Path) -> None:
+    """Bring large files into the store before the transaction, which then finds them there and stays short."""
+    for output in outputs:
+        if isinstance(output, ModelOutput):
+            check_folder(folder / output.path)
+            store.put_folder(folder / output.path)
 
 
 def register(
@@ -90,6 +99,8 @@ def _model(
     path: Path,
 ) -> Model:
     parent = inputs.get("model")
+    # A folder brought in as a base may be a policy of its own method, which the run knows nothing of.
+    method = read_info(path).method
     return registry.register_model(
         session,
         store,
@@ -97,7 +108,7 @@ def _model(
         name=output_name(session, run),
         folder=path,
         role=output.role,
-        method=run.method,
+        method=method,
         parent_id=parent.id if isinstance(parent, Model) else None,
         run_id=run.id,
     )
@@ -109,9 +120,11 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
         raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` and model `reward` as inputs")
     source = datasets.reward_source_for_model(session, project, reward)
     datasets.record_rewards(session, data, source, path)
-    return datasets.pin_labelled(
+    labelled = datasets.pin_labelled(
         session, project, name=output_name(session, run), dataset=data, source=source, run_id=run.id
     )
+    session.flush()
+    return labelled
 
 
 def _document(output: AnswersOutput | ReportOutput, path: Path) -> dict[str, Any]:

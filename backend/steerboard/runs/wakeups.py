@@ -104,10 +104,11 @@ def _committed(session: Session) -> None:
     pools = session.info.pop(_POOLS, [])
     if pools:
         url = get_settings().redis_url
-        for pool in pools:
+        for pool in dict.fromkeys(pools if url else []):
             _publisher.put(url, pool)
 
 
 @event.listens_for(Session, "after_rollback")
 def _rolled_back(session: Session) -> None:
-    session.info.pop(_POOLS, None)
+    if not session.in_nested_transaction():
+        session.info.pop(_POOLS, None)

@@ -9,8 +9,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 _POLL_SECONDS = 0.1
 _KILL_SECONDS = 5.0
 _RETRY_SECONDS = 1.0
+# Hashing a large model again may take a while in which the database hears nothing.
+_REGISTRATION_PATIENCE = "10min"
 _FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 
@@ -63,7 +65,7 @@ class Supervisor:
         self._sessions = sessions
         self._store = store
         self._settings = settings
-        self._home = Path(settings.home)
+        self._home = settings.home
         self._devices = devices
         self._stopping = stopping
 
@@ -187,7 +189,9 @@ class Supervisor:
 
     def _register(self, claim: Claim, attempt: Attempt, result: Succeeded, device_seconds: float) -> None:
         """Outputs, accounting and state in one transaction."""
+        outputs.upload(self._store, result.outputs, attempt.workspace.directory)
         with transaction(self._sessions) as session:
+            session.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_REGISTRATION_PATIENCE}'"))
             run = claims.fenced(session, claim)
             if run.shard is None:
                 things = inputs.resolve(session, run)

@@ -65,12 +65,8 @@ def _dataset(session: Session, dataset: Dataset, cache: Path) -> DatasetInput:
     rows, about = folder / f"{dataset.id}.jsonl", folder / f"{dataset.id}.json"
     if rows.is_file() and about.is_file():
         return DatasetInput.model_validate_json(about.read_bytes())
+    described = datasets.export_for_stage(session, dataset, rows)
     partial = folder / f".{dataset.id}.{os.getpid()}.partial"
-    try:
-        described = datasets.export_for_stage(session, dataset, partial).model_copy(update={"path": str(rows)})
-        partial.replace(rows)
-        partial.write_text(described.model_dump_json())
-        partial.replace(about)
-    finally:
-        partial.unlink(missing_ok=True)
+    partial.write_text(described.model_dump_json())
+    partial.replace(about)
     return described
