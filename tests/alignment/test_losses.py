@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -105,4 +106,4 @@ def test_the_schedule_warms_up_to_the_peak_and_ends_at_its_minimum():
     assert factors[:10] == pytest.approx([(i + 1) / 10 for i in range(10)])
     assert factors[10] == pytest.approx(1.0)
     assert factors[-1] == pytest.approx(0.1, abs=1e-3)
-    assert all(a >= b for a, b in zip(factors[10:], factors[11:], strict=False))
+    assert all(a >= b for a, b in pairwise(factors[10:]))

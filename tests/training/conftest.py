@@ -15,26 +15,8 @@ import torch
 from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, StageSpec
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
-WORDS = [
-    "bread",
-    "flour",
-    "water",
-    "salt",
-    "yeast",
-    "oven",
-    "cake",
-    "sugar",
-    "butter",
-    "eggs",
-    "sky",
-    "blue",
-    "light",
-    "short",
-    "waves",
-    "scatter",
-    "bake",
-    "mix",
-]
+_TEXT = "bread flour water salt yeast oven cake sugar butter eggs sky blue light short waves scatter bake mix"
+WORDS = tuple(_TEXT.split())
 
 
 @pytest.fixture(autouse=True)
