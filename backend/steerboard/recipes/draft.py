@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from steerboard.recipes.document import Document, Path
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import NAME, NAME_RULE
-from steerboard.recipes.kinds import METHODS, RUN_WORDS, STAGE_OPTIONS, StageKind, kind_of
 from steerboard.recipes.validation import add_validation_faults
+from steerboard.runs.kinds import METHODS, RUN_WORDS, STAGE_OPTIONS, StageKind, kind_of
 from steerboard_contracts.configs import RUN_CONFIG, RunConfig
 
 

@@ -10,7 +10,7 @@ from steerboard.recipes.document import Document
 from steerboard.recipes.draft import Draft, Reference
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import Outside, StageRef, Value
-from steerboard.recipes.kinds import Slot
+from steerboard.runs.kinds import Slot
 
 Source = KnownDataset | KnownModel | StageRef
 

@@ -1,0 +1,54 @@
+"""Recipes over HTTP: what ships, what a recipe would do, and starting one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from steerboard.platform.web import Access, AccessTo, Db, audit, problems
+from steerboard.recipes import service
+from steerboard.recipes.document import parse
+from steerboard.recipes.schemas import PipelineCreate, PlanOut, RecipeOut, RecipeRequest
+from steerboard.runs import pipelines
+from steerboard.runs.schemas import PipelineDetail
+
+router = APIRouter(tags=["recipes"])
+
+Reader = Annotated[Access, Depends(AccessTo("read"))]
+Runner = Annotated[Access, Depends(AccessTo("run"))]
+
+
+def _out(name: str, text: str) -> RecipeOut:
+    return RecipeOut(name=name, description=str(parse(text).data.get("description") or ""), text=text)
+
+
+@router.get("/recipes")
+def list_recipes(access: Reader) -> list[RecipeOut]:
+    """The recipes that ship with Steerboard."""
+    return [_out(name, text) for name, text in service.shipped().items()]
+
+
+@router.get("/recipes/{name}", responses=problems(404))
+def get_recipe(name: str, access: Reader) -> RecipeOut:
+    return _out(name, service.shipped_text(name))
+
+
+@router.post("/recipes/check", responses=problems(404, 422))
+def check_recipe(body: RecipeRequest, session: Db, access: Reader) -> PlanOut:
+    """The stages that a start would create, with resolved configs and inputs. Starts nothing."""
+    return PlanOut.of(service.plan(session, access.project, _text(body), body.set))
+
+
+@router.post("/pipelines", status_code=201, responses=problems(404, 409, 422))
+def start_pipeline(body: PipelineCreate, session: Db, access: Runner) -> PipelineDetail:
+    """Check a recipe and start it: the pipeline and all its runs, or nothing."""
+    planned = service.plan(session, access.project, _text(body), body.set)
+    pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse)
+    detail = {"recipe": planned.name, "set": body.set, "stages": [stage.name for stage in planned.stages]}
+    audit(session, access, "pipeline.start", f"pipeline {pipeline.name} {pipeline.id}", detail)
+    return pipelines.detail(session, pipeline)
+
+
+def _text(body: RecipeRequest) -> str:
+    return body.text if body.text is not None else service.shipped_text(body.recipe or "")

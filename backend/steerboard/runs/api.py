@@ -1,0 +1,129 @@
+"""Runs over HTTP: look, start, cancel, resume, clone."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
+from steerboard.runs import lifecycle, pipelines, queries, single
+from steerboard.runs.kinds import STAGE_KINDS
+from steerboard.runs.pipelines_api import router as pipelines_router
+from steerboard.runs.schemas import (
+    LogLine,
+    MetricSeries,
+    RunClone,
+    RunCreate,
+    RunDetail,
+    RunKindOut,
+    RunSummary,
+)
+from steerboard.runs.system_api import system_router
+from steerboard.runs.tables import Run, RunLog
+from steerboard.runs.transitions import RunState
+from steerboard_contracts.configs import RunKind
+
+__all__ = ["router", "system_router"]
+
+router = APIRouter(tags=["runs"])
+router.include_router(pipelines_router)
+
+Reader = Annotated[Access, Depends(AccessTo("read"))]
+Runner = Annotated[Access, Depends(AccessTo("run"))]
+
+
+@router.get("/runs", responses=problems(404, 422))
+def list_runs(
+    session: Db,
+    access: Reader,
+    state: Annotated[list[RunState], Query()] = [],  # noqa: B006
+    kind: Annotated[list[RunKind], Query()] = [],  # noqa: B006
+    pipeline: Annotated[str | None, Query(description="Id or name.")] = None,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Page[RunSummary]:
+    """The newest first. Shards are shown with their run."""
+    pipeline_id = pipelines.get_pipeline(session, access.project, pipeline).id if pipeline else None
+    found = queries.runs_of(access.project, state, kind, pipeline_id)
+    return paginate(session, found, Run.id, RunSummary.model_validate, cursor=cursor, limit=limit)
+
+
+@router.post("/runs", status_code=201, responses=problems(404, 409, 422))
+def start_run(body: RunCreate, session: Db, access: Runner) -> RunDetail:
+    """Start a run outside any pipeline."""
+    run = single.start_run(session, access.project, body, access.actor)
+    audit(session, access, "run.start", f"run {run.name} {run.id}", {"config": run.config, "inputs": body.inputs})
+    return queries.detail(session, run)
+
+
+@router.get("/runs/{run}", responses=problems(404))
+def get_run(run: str, session: Db, access: Reader) -> RunDetail:
+    """Config, inputs, outputs, timeline, attempts and cost of a run."""
+    return queries.detail(session, queries.get_run(session, access.project, run))
+
+
+@router.get("/runs/{run}/metrics", responses=problems(404, 422))
+def get_metrics(
+    run: str,
+    session: Db,
+    access: Reader,
+    name: Annotated[list[str], Query(description="Only these metrics.")] = [],  # noqa: B006
+    points: Annotated[int, Query(ge=1, le=10_000, description="At most this many points a metric.")] = 500,
+) -> list[MetricSeries]:
+    """Metrics by name, down-sampled in the database."""
+    return queries.metrics(session, queries.get_run(session, access.project, run), name, points)
+
+
+@router.get("/runs/{run}/logs", responses=problems(404, 422))
+def get_logs(
+    run: str,
+    session: Db,
+    access: Reader,
+    level: Annotated[list[str], Query()] = [],  # noqa: B006
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+) -> Page[LogLine]:
+    """Lines of the stage's log, the oldest first."""
+    found = queries.log_lines(queries.get_run(session, access.project, run), level)
+    return paginate(session, found, RunLog.id, LogLine.model_validate, cursor=cursor, limit=limit, newest_first=False)
+
+
+@router.post("/runs/{run}/cancel", responses=problems(404, 409))
+def cancel_run(run: str, session: Db, access: Runner) -> RunDetail:
+    """Pending and queued runs end at once; a running one at its worker's next heartbeat."""
+    found = queries.get_run(session, access.project, run)
+    lifecycle.request_cancel(session, found, access.actor)
+    audit(session, access, "run.cancel", f"run {found.name} {found.id}")
+    return _fresh(session, found)
+
+
+@router.post("/runs/{run}/resume", responses=problems(404, 409))
+def resume_run(run: str, session: Db, access: Runner) -> RunDetail:
+    """Give a failed or cancelled run new attempts, from its newest checkpoint."""
+    found = queries.get_run(session, access.project, run)
+    lifecycle.resume(session, found, access.actor)
+    audit(session, access, "run.resume", f"run {found.name} {found.id}")
+    return _fresh(session, found)
+
+
+@router.post("/runs/{run}/clone", status_code=201, responses=problems(404, 409, 422))
+def clone_run(run: str, body: RunClone, session: Db, access: Runner) -> RunDetail:
+    """The same run again, with changes."""
+    original = queries.get_run(session, access.project, run)
+    cloned = single.clone_run(session, access.project, original, body, access.actor)
+    detail = {"from": str(original.id), "config": body.config, "inputs": body.inputs}
+    audit(session, access, "run.clone", f"run {cloned.name} {cloned.id}", detail)
+    return queries.detail(session, cloned)
+
+
+def _fresh(session: Db, run: Run) -> RunDetail:
+    session.flush()
+    session.refresh(run)
+    return queries.detail(session, run)
+
+
+@router.get("/schemas/{kind}", responses=problems(404, 422))
+def get_schema(kind: RunKind, access: Reader) -> list[RunKindOut]:
+    """JSON Schema of a run kind's config and its inputs, for launch forms: one for each method of `train`."""
+    return [RunKindOut.of(one) for one in STAGE_KINDS if one.run == kind]

@@ -1,0 +1,110 @@
+"""Pipelines as a whole: their state follows from their runs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.platform.errors import NotFound
+from steerboard.runs import lifecycle
+from steerboard.runs.schemas import PipelineDetail, PipelineState, PipelineSummary, RunSummary
+from steerboard.runs.tables import Pipeline, Run
+from steerboard.runs.transitions import ENDED
+
+
+def state_of(counts: Mapping[str, int]) -> PipelineState:
+    """From the number of runs in each state: running while any is under way, then the worst of their ends."""
+    active = sum(counts.get(state, 0) for state in ("pending", "queued", "running"))
+    if active:
+        begun = counts.get("running", 0) + sum(counts.get(state, 0) for state in ENDED)
+        return "running" if begun else "queued"
+    if counts.get("failed"):
+        return "failed"
+    return "cancelled" if counts.get("cancelled") else "succeeded"
+
+
+def get_pipeline(session: Session, project: Project, ref: str) -> Pipeline:
+    """By id or name. Raises `NotFound`."""
+    mine = select(Pipeline).where(Pipeline.project_id == project.id)
+    try:
+        found = session.scalars(mine.where(Pipeline.id == uuid.UUID(ref))).first()
+    except ValueError:
+        found = session.scalars(mine.where(Pipeline.name == ref)).first()
+    if found is None:
+        raise NotFound(f"there is no pipeline `{ref}`")
+    return found
+
+
+def pipelines_of(project: Project) -> Select[Pipeline]:
+    return select(Pipeline).where(Pipeline.project_id == project.id)
+
+
+def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummary]:
+    """In the order of `ids`. A sharded run carries the cost of its shards, once it has them all."""
+    rows = session.execute(
+        select(
+            Run.pipeline_id,
+            Run.state,
+            func.count(),
+            func.sum(Run.device_seconds),
+            func.sum(Run.failed_device_seconds),
+            func.max(Run.ended_at),
+        )
+        .where(Run.pipeline_id.in_(ids), Run.parent_id.is_(None))
+        .group_by(Run.pipeline_id, Run.state)
+    ).all()
+    pipelines = {row.id: row for row in session.scalars(select(Pipeline).where(Pipeline.id.in_(ids)))}
+    found = []
+    for pipeline in (pipelines[id_] for id_ in ids):
+        mine = [row for row in rows if row[0] == pipeline.id]
+        counts = {row[1]: row[2] for row in mine}
+        state = state_of(counts)
+        ends = [row[5] for row in mine if row[5] is not None]
+        found.append(
+            PipelineSummary(
+                id=pipeline.id,
+                name=pipeline.name,
+                recipe=str(pipeline.recipe.get("name", "")),
+                state=state,
+                stages=counts,
+                device_seconds=sum(row[3] for row in mine),
+                failed_device_seconds=sum(row[4] for row in mine),
+                created_by=pipeline.created_by,
+                created_at=pipeline.created_at,
+                ended_at=max(ends, default=None) if state in ENDED else None,
+            )
+        )
+    return found
+
+
+def detail(session: Session, pipeline: Pipeline) -> PipelineDetail:
+    return PipelineDetail(
+        **summaries(session, [pipeline.id])[0].model_dump(),
+        runs=[RunSummary.model_validate(run) for run in stages_of(session, pipeline)],
+        recipe_text=pipeline.recipe_text,
+        settings=pipeline.settings,
+    )
+
+
+def stages_of(session: Session, pipeline: Pipeline) -> list[Run]:
+    """Its runs in the order of the plan, without shards."""
+    return list(
+        session.scalars(
+            select(Run).where(Run.pipeline_id == pipeline.id, Run.parent_id.is_(None)).order_by(Run.position)
+        )
+    )
+
+
+def cancel(session: Session, pipeline: Pipeline, actor: str) -> int:
+    """Ask every run that has not ended to end, the last ones first. Returns how many were asked."""
+    asked = 0
+    for run in reversed(stages_of(session, pipeline)):
+        session.refresh(run)
+        if run.state not in ENDED:
+            lifecycle.request_cancel(session, run, actor)
+            asked += 1
+    return asked

@@ -1,0 +1,170 @@
+"""Reading runs and what they left behind."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.errors import NotFound
+from steerboard.registry.tables import Model
+from steerboard.runs.schemas import (
+    AttemptOut,
+    MetricPoint,
+    MetricSeries,
+    RunDetail,
+    RunInputOut,
+    RunOutputOut,
+    RunSummary,
+    TransitionOut,
+)
+from steerboard.runs.tables import Metric, Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
+
+
+def get_run(session: Session, project: Project, ref: str) -> Run:
+    """By id, by `PIPELINE.STAGE`, or by the name of a run of its own (the newest one). Raises `NotFound`."""
+    mine = select(Run).where(Run.project_id == project.id)
+    run_id = _uuid(ref)
+    if run_id is not None:
+        found = session.scalars(mine.where(Run.id == run_id)).first()
+    else:
+        pipeline, dot, stage = ref.rpartition(".")
+        found = None
+        if dot:
+            in_pipeline = mine.join(Pipeline, Pipeline.id == Run.pipeline_id).where(
+                Pipeline.name == pipeline, Run.name == stage, Run.parent_id.is_(None)
+            )
+            found = session.scalars(in_pipeline).first()
+        if found is None:
+            alone = mine.where(Run.name == ref, Run.pipeline_id.is_(None), Run.parent_id.is_(None))
+            found = session.scalars(alone.order_by(Run.id.desc()).limit(1)).first()
+    if found is None:
+        raise NotFound(f"there is no run `{ref}`", hint="Runs are named by their id, or as PIPELINE.STAGE.")
+    return found
+
+
+def _uuid(ref: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(ref)
+    except ValueError:
+        return None
+
+
+def runs_of(
+    project: Project,
+    states: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    pipeline_id: uuid.UUID | None = None,
+    shards: bool = False,
+) -> Select[Run]:
+    """Runs of a project, unordered; shards only on request."""
+    found = select(Run).where(Run.project_id == project.id)
+    if states:
+        found = found.where(Run.state.in_(states))
+    if kinds:
+        found = found.where(Run.kind.in_(kinds))
+    if pipeline_id is not None:
+        found = found.where(Run.pipeline_id == pipeline_id)
+    return found if shards else found.where(Run.parent_id.is_(None))
+
+
+def detail(session: Session, run: Run) -> RunDetail:
+    """A run with its inputs, outputs, timeline, attempts and shards."""
+    timeline = session.scalars(select(RunTransition).where(RunTransition.run_id == run.id).order_by(RunTransition.id))
+    attempts = session.scalars(select(RunAttempt).where(RunAttempt.run_id == run.id).order_by(RunAttempt.attempt))
+    shards = session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard))
+    return RunDetail(
+        **RunSummary.model_validate(run).model_dump(),
+        config=run.config,
+        summary=run.summary,
+        error=run.error,
+        reuse=run.reuse,
+        inputs=_inputs(session, run),
+        outputs=_outputs(session, run),
+        timeline=[TransitionOut.model_validate(row) for row in timeline],
+        attempts=[AttemptOut.model_validate(row) for row in attempts],
+        shards=[RunSummary.model_validate(row) for row in shards],
+    )
+
+
+def _inputs(session: Session, run: Run) -> list[RunInputOut]:
+    rows = session.execute(
+        select(RunInput, Run.name, Dataset.name, Model.name)
+        .where(RunInput.run_id == run.id)
+        .outerjoin(Run, Run.id == RunInput.upstream_run_id)
+        .outerjoin(Dataset, Dataset.id == RunInput.dataset_id)
+        .outerjoin(Model, Model.id == RunInput.model_id)
+        .order_by(RunInput.name)
+    )
+    found = []
+    for row, run_name, dataset_name, model_name in rows:
+        if row.upstream_run_id is not None:
+            found.append(RunInputOut(name=row.name, type="run", id=row.upstream_run_id, label=run_name))
+        elif row.dataset_id is not None:
+            found.append(RunInputOut(name=row.name, type="dataset", id=row.dataset_id, label=dataset_name))
+        else:
+            found.append(RunInputOut(name=row.name, type="model", id=row.model_id, label=model_name))
+    return found
+
+
+def _outputs(session: Session, run: Run) -> list[RunOutputOut]:
+    rows = session.execute(
+        select(RunOutput, Dataset.name, Model.name)
+        .where(RunOutput.run_id == run.id)
+        .outerjoin(Dataset, Dataset.id == RunOutput.dataset_id)
+        .outerjoin(Model, Model.id == RunOutput.model_id)
+        .order_by(RunOutput.name)
+    )
+    return [
+        RunOutputOut(
+            name=row.name,
+            type=row.type,
+            id=row.dataset_id or row.model_id,
+            label=dataset_name or model_name,
+            document=row.document,
+        )
+        for row, dataset_name, model_name in rows
+    ]
+
+
+def metrics(session: Session, run: Run, names: Sequence[str], points: int) -> list[MetricSeries]:
+    """Each metric of a run with at most `points` points, evenly over its steps; the work is done in the database."""
+    numbered = select(
+        Metric.name,
+        Metric.step,
+        Metric.value,
+        (func.row_number().over(partition_by=Metric.name, order_by=Metric.step) - 1).label("place"),
+        func.count().over(partition_by=Metric.name).label("steps"),
+    ).where(Metric.run_id == run.id)
+    if names:
+        numbered = numbered.where(Metric.name.in_(names))
+    inner = numbered.subquery()
+    # One bucket a step while there are few enough, else `points` buckets of nearly equal size.
+    bucket = func.div(inner.c.place * func.least(points, inner.c.steps), inner.c.steps)
+    rows = session.execute(
+        select(
+            inner.c.name,
+            inner.c.steps,
+            func.max(inner.c.step),
+            func.avg(inner.c.value),
+            func.min(inner.c.value),
+            func.max(inner.c.value),
+        )
+        .group_by(inner.c.name, inner.c.steps, bucket)
+        .order_by(inner.c.name, func.max(inner.c.step))
+    )
+    series: dict[str, MetricSeries] = {}
+    for name, steps, step, value, low, high in rows:
+        one = series.setdefault(name, MetricSeries(name=name, steps=steps, points=[]))
+        one.points.append(MetricPoint(step=step, value=value, low=low, high=high))
+    return list(series.values())
+
+
+def log_lines(run: Run, levels: Sequence[str] = ()) -> Select[RunLog]:
+    """Lines of a run's log, unordered."""
+    found = select(RunLog).where(RunLog.run_id == run.id)
+    return found.where(RunLog.level.in_(levels)) if levels else found

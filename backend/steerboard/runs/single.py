@@ -1,0 +1,147 @@
+"""Runs of their own, outside any pipeline: checked by the same rules as the stages of a recipe."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.service import get_dataset
+from steerboard.platform.errors import NotFound
+from steerboard.registry.service import get_model
+from steerboard.runs.inputs import resolve
+from steerboard.runs.kinds import STAGE_KINDS, Slot, StageKind, kind_of
+from steerboard.runs.lifecycle import InputRef, create_run
+from steerboard.runs.schemas import RunClone, RunCreate
+from steerboard.runs.tables import Run
+from steerboard_contracts.configs import RUN_CONFIG, RunConfig
+from steerboard_contracts.errors import BadInput, ErrorLocation
+
+
+class InvalidRun(BadInput):
+    """The config or the inputs of a run that somebody asked for do not fit its kind; nothing was started."""
+
+    code = "invalid_run"
+    title = "The run cannot be started"
+
+
+def start_run(session: Session, project: Project, asked: RunCreate, actor: str) -> Run:
+    """Check and create a run. Raises `InvalidRun` with every fault by field."""
+    faults: list[ErrorLocation] = []
+    kind, config = _config(asked.config, faults)
+    refs: dict[str, InputRef] = {}
+    if kind is not None:
+        refs = _inputs(session, project, kind, asked.inputs, faults)
+        _check_complete(kind, asked, faults)
+    if faults or config is None:
+        raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.")
+    return create_run(
+        session,
+        project,
+        name=asked.name or _free_name(session, project, config.run),
+        config=config,
+        inputs=refs,
+        pool=asked.pool,
+        priority=asked.priority,
+        reuse=asked.reuse,
+        created_by=actor,
+    )
+
+
+def clone_run(session: Session, project: Project, run: Run, changes: RunClone, actor: str) -> Run:
+    """A new run like `run`, with the changes. Its inputs are what the original's came to be.
+
+    Raises `InvalidRun`; also while an input of the original has not been made yet.
+    """
+    things = resolve(session, run)
+    names = {name: str(thing.id) for name, thing in things.items()}
+    asked = RunCreate(
+        name=changes.name,
+        config={**run.config, **changes.config},
+        inputs={**names, **changes.inputs},
+        pool=changes.pool or run.pool,
+        priority=run.priority,
+        reuse=changes.reuse,
+    )
+    return start_run(session, project, asked, actor)
+
+
+def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[StageKind | None, RunConfig | None]:
+    kind = kind_of(raw.get("run"), raw.get("method"))
+    if kind is None:
+        words = ", ".join(k.word for k in STAGE_KINDS)
+        at = "config.method" if raw.get("run") == "train" else "config.run"
+        faults.append(ErrorLocation(location=at, message=f"is no kind of run; known: {words}"))
+        return None, None
+    try:
+        return kind, RUN_CONFIG.validate_python(kind.config.model_validate(raw))
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_context=False):
+            location = ".".join(["config", *(str(part) for part in problem["loc"])])
+            message = problem["msg"].removeprefix("Value error, ")
+            faults.append(ErrorLocation(location=location, message=message))
+        return kind, None
+
+
+def _inputs(
+    session: Session, project: Project, kind: StageKind, names: dict[str, str], faults: list[ErrorLocation]
+) -> dict[str, InputRef]:
+    refs: dict[str, InputRef] = {}
+    for name, ref in names.items():
+        slot = kind.slots.get(name.partition(".")[0])
+        if slot is None or not re.fullmatch(r"[a-z]+\.\d+" if slot.many else r"[a-z]+", name):
+            known = ", ".join(f"{n}.0" if s.many else n for n, s in kind.slots.items())
+            faults.append(
+                ErrorLocation(location=f"inputs.{name}", message=f"is no input of {kind.word}; known: {known}")
+            )
+            continue
+        try:
+            refs[name] = _look_up(session, project, slot, name, ref, faults)
+        except NotFound as error:
+            faults.append(ErrorLocation(location=f"inputs.{name}", message=error.detail))
+    return refs
+
+
+def _look_up(
+    session: Session, project: Project, slot: Slot, name: str, ref: str, faults: list[ErrorLocation]
+) -> InputRef:
+    if slot.thing == "model":
+        model = get_model(session, project, ref)
+        found, what = InputRef(model=model.id), model.role
+    else:
+        dataset = get_dataset(session, project, ref)
+        found, what = InputRef(dataset=dataset.id), dataset.kind
+    if what not in slot.allowed:
+        word = "role" if slot.thing == "model" else "kind"
+        message = f"needs a {slot.thing} of {word} {' or '.join(sorted(slot.allowed))}; `{ref}` is of {word} {what}"
+        faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
+    return found
+
+
+def _check_complete(kind: StageKind, asked: RunCreate, faults: list[ErrorLocation]) -> None:
+    for name, slot in kind.slots.items():
+        first = f"{name}.0" if slot.many else name
+        if slot.required and first not in asked.inputs:
+            faults.append(ErrorLocation(location=f"inputs.{first}", message=f"is missing: {kind.word} needs it"))
+    for config_list in ("parts", "entrants"):
+        if config_list in kind.slots and isinstance(asked.config.get(config_list), list):
+            given = sum(name.startswith(f"{config_list}.") for name in asked.inputs)
+            if given != len(asked.config[config_list]):
+                message = f"has {len(asked.config[config_list])} items, but {given} inputs are given for them"
+                faults.append(ErrorLocation(location=f"config.{config_list}", message=message))
+    if kind.run == "generate" and ("data" in asked.inputs) == bool(asked.config.get("prompts")):
+        faults.append(ErrorLocation(location="inputs.data", message="give either this or config.prompts"))
+
+
+def _free_name(session: Session, project: Project, kind: str) -> str:
+    """`generate-3`: one more than the runs of this kind outside pipelines."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project.id}:{kind}", 0))))
+    pattern = rf"^{kind}-[0-9]{{1,9}}$"
+    taken = session.scalars(
+        select(Run.name).where(Run.project_id == project.id, Run.pipeline_id.is_(None), Run.name.regexp_match(pattern))
+    )
+    return f"{kind}-{max((int(name.rpartition('-')[2]) for name in taken), default=0) + 1}"
