@@ -14,6 +14,8 @@ CHUNK = 64
 class GrowingLayer(DynamicLayer):  # type: ignore[misc]
     """Keys and values (B, heads, T, d) as views into larger buffers, so that a step copies only its own token."""
 
+    keys: Tensor
+    values: Tensor
     _key_buffer: Tensor
     _value_buffer: Tensor
 

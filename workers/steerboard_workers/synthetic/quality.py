@@ -15,54 +15,11 @@ from steerboard_workers.synthetic.topics import SITUATIONS, TOPICS, Situation, T
 FULL_ANSWER_STEPS = 5
 STEP_MATCH = 0.7
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "at",
-        "be",
-        "by",
-        "do",
-        "each",
-        "every",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "i",
-        "in",
-        "is",
-        "it",
-        "its",
-        "me",
-        "my",
-        "of",
-        "off",
-        "on",
-        "one",
-        "or",
-        "out",
-        "so",
-        "some",
-        "that",
-        "the",
-        "them",
-        "then",
-        "there",
-        "this",
-        "to",
-        "two",
-        "up",
-        "until",
-        "use",
-        "well",
-        "what",
-        "with",
-        "you",
-        "your",
-    ]
+    re.findall(
+        r"\w+",
+        "a an and are at be by do each every for from had has have i in is it its me my of off on one or out so some "
+        "that the them then there this to two up until use well what with you your",
+    )
 )
 
 

@@ -1,0 +1,170 @@
+"""Runs stages by hand, each in a process of its own, without database, broker or API."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.samples import Message, half_of, is_held_out, prompt_hash
+from steerboard_contracts.stage import (
+    STAGE_EVENT,
+    DatasetInput,
+    DatasetOutput,
+    Failed,
+    ModelInput,
+    RewardsOutput,
+    Shard,
+    StageEvent,
+    StageInput,
+    StageSpec,
+    Succeeded,
+)
+
+
+@dataclass
+class Result:
+    """How a stage ended. `output` is its dataset or model as an input for the next stage."""
+
+    last: Succeeded | Failed
+    events: list[StageEvent]
+    seconds: float
+    directory: Path
+    output: StageInput | None = None
+
+
+@dataclass
+class HandPipeline:
+    """Keeps what the platform would keep: splits of datasets, and the outputs of stages by name."""
+
+    directory: Path
+    salt: str = "salt"
+    held_out: float = 0.1
+    threads: int | None = 1
+    things: dict[str, StageInput] = field(default_factory=dict)
+
+    def dataset(self, name: str, kind: str, rows: list[dict[str, Any]], normaliser: Normaliser | None = None) -> None:
+        """Write a dataset as the platform exports it to stages."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / f"{name.lstrip('$')}.jsonl"
+        with path.open("w") as file:
+            for place, row in enumerate(rows):
+                prompt = row["prompt"]
+                if isinstance(prompt, str):
+                    prompt = [{"role": "user", "content": prompt}]
+                hash64 = prompt_hash([Message(**m) for m in prompt], self.salt)
+                split = "held_out" if is_held_out(hash64, self.held_out) else "train"
+                place_fields = {"row": place, "split": split, "half": half_of(hash64)}
+                file.write(json.dumps({**row, "prompt": prompt, **place_fields}) + "\n")
+        self.things[name] = DatasetInput(
+            name=name, path=str(path), kind=kind, rows=len(rows), content_hash=name, normaliser=normaliser
+        )
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in Path(self.things[name].path).read_text().splitlines()]
+
+    def prepare(
+        self, name: str, config: Mapping[str, Any], inputs: Mapping[str, str], shard: Shard | None = None
+    ) -> Path:
+        """Write stage.json; the stage's directory."""
+        folder = self.directory / name
+        folder.mkdir(parents=True, exist_ok=True)
+        spec = StageSpec(
+            run_id=name,
+            name=name,
+            config=RUN_CONFIG.validate_python(dict(config)),
+            inputs={key: self.things[thing] for key, thing in inputs.items()},
+            shard=shard or Shard(),
+            threads=self.threads,
+        )
+        (folder / "stage.json").write_text(spec.model_dump_json())
+        return folder
+
+    def run(
+        self, name: str, config: Mapping[str, Any], inputs: Mapping[str, str], shard: Shard | None = None
+    ) -> Result:
+        """Run a stage to its end and keep its output under `name`."""
+        folder = self.prepare(name, config, inputs, shard)
+        started = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "steerboard_workers.stages", str(folder)], capture_output=True, text=True
+        )
+        seconds = time.monotonic() - started
+        events = [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()]
+        assert events, done.stderr
+        last = events[-1]
+        assert isinstance(last, Succeeded | Failed), done.stderr
+        result = Result(last, events, seconds, folder)
+        if isinstance(last, Succeeded):
+            self._keep(name, result, inputs)
+        return result
+
+    def _keep(self, name: str, result: Result, inputs: Mapping[str, str]) -> None:
+        assert isinstance(result.last, Succeeded)
+        output = result.last.outputs[0]
+        path = result.directory / output.path
+        if output.type == "model":
+            self.things[name] = ModelInput(
+                name=name, path=str(path), content_hash=name, cost_seconds=result.seconds, shared_seconds=0
+            )
+        elif isinstance(output, DatasetOutput):
+            rows = [json.loads(line) for line in path.read_text().splitlines()]
+            self.dataset(name, output.kind, [{k: v for k, v in row.items() if k != "row"} for row in rows])
+        elif isinstance(output, RewardsOutput):
+            values = [json.loads(line)["value"] for line in path.read_text().splitlines()]
+            rows = [{**row, "reward": v} for row, v in zip(self.rows(inputs["data"]), values, strict=True)]
+            self.dataset(name, "labelled", rows, Normaliser.fit(values, inputs["reward"]))
+        result.output = self.things.get(name)
+
+    def recipe(self, stages: Mapping[str, Mapping[str, Any]], on_end: Any = None) -> dict[str, Result]:
+        """Run a recipe's stages in their order, wired as the planner would, `independent` included."""
+        results: dict[str, Result] = {}
+        for name, fields in expand(stages).items():
+            config, inputs = wire(fields, list(self.things))
+            results[name] = self.run(name, config, inputs)
+            if on_end:
+                on_end(name, results[name])
+            assert isinstance(results[name].last, Succeeded), results[name].last
+        return results
+
+
+def expand(stages: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """With the independent reward model that a report asks for, right after the first one."""
+    expanded: dict[str, dict[str, Any]] = {}
+    twin = any("independent" in s.get("rewards", []) for s in stages.values()) and "independent" not in stages
+    for name, fields in stages.items():
+        expanded[name] = dict(fields)
+        if twin and fields.get("method") == "reward_model":
+            expanded[name]["half"] = "a"
+            expanded["independent"] = {**fields, "half": "b"}
+    return expanded
+
+
+def wire(fields: Mapping[str, Any], known: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A recipe's stage as (config, inputs)."""
+    config = dict(fields)
+    inputs: dict[str, str] = {}
+    run = config["run"]
+    if run == "base":
+        inputs = {f"data.{i}": name for i, name in enumerate(n for n in known if n.startswith("$"))}
+    for key in ("model", "data", "reward"):
+        if key in config:
+            inputs[key] = config.pop(key)
+    if run == "mix":
+        parts = [dict(part) for part in config["parts"]]
+        inputs |= {f"parts.{i}": part.pop("data") for i, part in enumerate(parts)}
+        config["parts"] = parts
+    if run == "evaluate":
+        entrants = [{"model": e} if isinstance(e, str) else dict(e) for e in config["entrants"]]
+        inputs |= {f"entrants.{i}": e.pop("model") for i, e in enumerate(entrants)}
+        inputs |= {f"rewards.{i}": name for i, name in enumerate(config.pop("rewards"))}
+        inputs |= {"data": "$prompts", "labelled": "labelled", "preferences": "$preferences"}
+        config["entrants"] = entrants
+    return config, inputs

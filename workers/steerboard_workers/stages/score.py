@@ -1,0 +1,100 @@
+"""The score stage: a reward model labels every row of a dataset, each exactly once."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from steerboard_contracts.configs import ScoreConfig
+from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.stage import RewardsOutput, Succeeded
+from steerboard_workers.stages.loading import load_reward_model
+from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.scoring import Scorable, score_batches
+
+# Rows read, rendered and scored at a time: enough to sort by length, few enough to keep in memory.
+BLOCK_ROWS = 16_384
+
+
+class RewardNotFinite(BadInput):
+    """A reward model gave NaN or infinity; its weights are broken, or its precision is too low."""
+
+    code = "non_finite_reward"
+    title = "A reward is not a finite number"
+
+
+def run(stage: Stage) -> Succeeded:
+    config = stage.spec.config
+    assert isinstance(config, ScoreConfig)
+    places = _places(stage)
+    stage.progress(0, 1, "models", "loading")
+    reward_model = load_reward_model(stage.model_path("reward"), config.precision, stage.spec.device)
+    with PartialRows(stage, ("row",)) as partial:
+        before = len(partial.rows)
+        block: list[tuple[int, Scorable]] = []
+        for place, row in enumerate(stage.rows("data")):
+            if place % stage.spec.shard.count != stage.spec.shard.index:
+                continue
+            number = int(row.get("row", place))
+            if (number,) not in partial:
+                block.append((number, _scorable(stage, row)))
+            if len(block) == BLOCK_ROWS:
+                _score(stage, config, reward_model, partial, block, places)
+                block = []
+        _score(stage, config, reward_model, partial, block, places)
+        scored = sorted(partial.rows.values(), key=lambda row: int(row["row"]))
+    if len(scored) != places:
+        raise BadInput(f"{places} rows were to be scored, but {len(scored)} have a reward", code="row_count_differs")
+    with stage.output_file("rewards.jsonl") as path, path.open("w") as file:
+        for row in scored:
+            file.write(json.dumps({"row": row["row"], "value": row["value"]}) + "\n")
+    output = RewardsOutput(path=stage.output_path("rewards.jsonl"), rows=places)
+    values = [row["value"] for row in scored]
+    return Succeeded(outputs=[output], summary={**_summary(values), "rows": places, "resumed_rows": before})
+
+
+def _places(stage: Stage) -> int:
+    """How many rows this shard has."""
+    rows, shard = stage.dataset("data").rows, stage.spec.shard
+    if rows == 0:
+        raise EmptySelection(f"dataset {stage.dataset('data').name} has no rows to score")
+    return len(range(shard.index, rows, shard.count))
+
+
+def _scorable(stage: Stage, row: dict[str, Any]) -> Scorable:
+    if not isinstance(row.get("response"), str):
+        dataset = stage.dataset("data")
+        raise BadInput(
+            f"dataset {dataset.name} is of kind {dataset.kind} and has no responses to score",
+            code="wrong_dataset_kind",
+            hint="Score instructions, labelled data, or a mixture; a mixture takes the sides of preferences apart.",
+        )
+    return Scorable(row["prompt"], row["response"])
+
+
+def _score(
+    stage: Stage,
+    config: ScoreConfig,
+    reward_model: Any,
+    partial: PartialRows,
+    block: list[tuple[int, Scorable]],
+    total: int,
+) -> None:
+    for places, values in score_batches(reward_model, [sample for _, sample in block], config.batch_tokens):
+        for place, value in zip(places, values, strict=True):
+            if not math.isfinite(value):
+                raise RewardNotFinite(
+                    f"the reward of row {block[place][0]} is {value}", hint="Score with precision fp32."
+                )
+        partial.add({"row": block[p][0], "value": v} for p, v in zip(places, values, strict=True))
+        stage.progress(len(partial.rows), total, "rows", "scoring")
+
+
+def _summary(values: list[float]) -> dict[str, float]:
+    if not values:
+        return {}
+    mean = math.fsum(values) / len(values)
+    sd = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / len(values))
+    return {"reward_mean": mean, "reward_sd": sd, "reward_min": min(values), "reward_max": max(values)}
