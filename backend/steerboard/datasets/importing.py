@@ -59,12 +59,8 @@ class Outcome:
 
 def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
     """Look at the first rows and settle kind and mapping. Raises typed errors for unusable files or columns."""
-    readers = [open_reader(source, options.limits) for source in sources]
-    several = len(sources) > 1
-    records: Iterator[tuple[str | None, Record]] = chain.from_iterable(
-        ((source.label if several else None, record) for record in reader.records)
-        for source, reader in zip(sources, readers, strict=True)
-    )
+    first_reader = open_reader(sources[0], options.limits)
+    records = _all_records(sources, first_reader, options.limits)
     first: list[tuple[str | None, Record]] = []
     size = 0
     for item in records:
@@ -77,7 +73,7 @@ def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
     if not rows:
         if not first:
             raise EmptyFile(f"{sources[0].label} has no rows")
-        _refuse(records, readers[0].unit)
+        _refuse(records, first_reader.unit)
     columns = list(dict.fromkeys(name for row in rows for name in row))
     mapping = plan_mapping(options.kind, columns, rows[:100], options.mapping)
     if options.min_margin is not None and not mapping.has_margin:
@@ -85,7 +81,17 @@ def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
             f"a smallest margin was asked for, but no column gives a margin; the file has {', '.join(columns)}",
             hint="Name it with --map margin=COLUMN, or leave --min-margin out.",
         )
-    return OpenedImport(readers[0], records, mapping)
+    return OpenedImport(first_reader, records, mapping)
+
+
+def _all_records(sources: list[Source], first: Reader, limits: Limits) -> Iterator[tuple[str | None, Record]]:
+    """Records with the name of their file, when there are several; a file is opened when its turn comes."""
+    for place, source in enumerate(sources):
+        reader = open_reader(source, limits) if place else first
+        label = source.label if len(sources) > 1 else None
+        for record in reader.records:
+            yield label, record
+        reader.file.close()
 
 
 def _refuse(records: Iterable[tuple[str | None, Record]], unit: str) -> None:

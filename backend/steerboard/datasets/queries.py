@@ -1,15 +1,15 @@
-"""Pages of datasets, samples and rewards."""
+"""Datasets, samples and rewards as the API shows them."""
 
 from __future__ import annotations
 
 import uuid
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.rewards import owner_of
-from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardOut, RewardSourceOut, SampleOut
+from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardSourceOut, SampleOut
 from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind, half_of
@@ -52,44 +52,27 @@ def _out(dataset: Dataset, source_names: dict[uuid.UUID, str]) -> DatasetOut:
     )
 
 
-def sample_page(
-    session: Session, dataset: Dataset, *, after: int, limit: int, split: Literal["train", "held_out"] | None
-) -> list[SampleOut]:
-    """Up to `limit` samples with a row number above `after`."""
-    columns: list[Any] = [SampleRow.row, SampleRow.prompt_hash, SampleRow.held_out, SampleRow.sample, SampleRow.extra]
-    query = select(*columns)
-    if dataset.reward_source_id:
-        on: ColumnElement[bool] = (
-            (Reward.dataset_id == SampleRow.dataset_id)
-            & (Reward.row == SampleRow.row)
-            & (Reward.reward_source_id == dataset.reward_source_id)
-        )
-        query = select(*columns, Reward.value).join(Reward, on)
-    query = query.where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row > after)
-    if split:
-        query = query.where(SampleRow.held_out == (split == "held_out"))
-    return [
-        SampleOut(
-            row=row[0],
-            half=half_of(row[1]),
-            split="held_out" if row[2] else "train",
-            sample=row[3],
-            extra=row[4],
-            reward=row[5] if dataset.reward_source_id else None,
-        )
-        for row in session.execute(query.order_by(SampleRow.row).limit(limit))
-    ]
-
-
-def reward_page(session: Session, dataset: Dataset, source: RewardSource, *, after: int, limit: int) -> list[RewardOut]:
-    """Up to `limit` rewards of one source with a row number above `after`."""
-    query = (
-        select(Reward.row, Reward.value)
-        .where(Reward.dataset_id == owner_of(dataset), Reward.reward_source_id == source.id, Reward.row > after)
-        .order_by(Reward.row)
-        .limit(limit)
+def sample_out(sample: SampleRow, reward: float | None) -> SampleOut:
+    return SampleOut(
+        row=sample.row,
+        half=half_of(sample.prompt_hash),
+        split="held_out" if sample.held_out else "train",
+        sample=sample.sample,
+        extra=sample.extra,
+        reward=reward,
     )
-    return [RewardOut(row=row, value=value) for row, value in session.execute(query)]
+
+
+def rewards_of(session: Session, dataset: Dataset, rows: list[int]) -> dict[int, float]:
+    """The pinned rewards of some rows; empty where the dataset pins no source."""
+    if dataset.reward_source_id is None:
+        return {}
+    query = select(Reward.row, Reward.value).where(
+        Reward.dataset_id == owner_of(dataset),
+        Reward.reward_source_id == dataset.reward_source_id,
+        Reward.row.in_(rows),
+    )
+    return {found.row: found.value for found in session.execute(query)}
 
 
 def reward_sources(session: Session, dataset: Dataset) -> list[RewardSourceOut]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.catalogue import announce, check_free_name
 from steerboard.datasets.errors import NameTaken, RewardsMismatch
 from steerboard.datasets.exporting import ordered_fields, stored_rows
+from steerboard.datasets.files.records import Source
+from steerboard.datasets.reward_files import GradedRow, read_rewards
 from steerboard.datasets.rows import COPY_REWARDS, ContentHash, canonical_json, copy_in
 from steerboard.datasets.schemas import RewardFigures
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
@@ -80,22 +82,11 @@ def record_rewards(session: Session, dataset: Dataset, source: RewardSource, pat
 
     Raises `RewardsMismatch`, or `BadInput` (`non_finite_reward`). Returns the number of rows.
     """
-    return store_rewards(session, dataset, source, _reward_lines(path))
-
-
-def _reward_lines(path: Path) -> Iterator[tuple[int, Any, Any]]:
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                value = orjson.loads(line.replace(b"NaN", b"null").replace(b"Infinity", b"null"))
-                yield number, value["row"], value["value"]
-            except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-                raise RewardsMismatch(f"line {number} is not a reward: {error}", code="bad_row") from error
+        return store_rewards(session, dataset, source, read_rewards(Source(path.name, lambda: file)))
 
 
-def store_rewards(
-    session: Session, dataset: Dataset, source: RewardSource, graded: Iterable[tuple[int, Any, Any]]
-) -> int:
+def store_rewards(session: Session, dataset: Dataset, source: RewardSource, graded: Iterable[GradedRow]) -> int:
     """Like `record_rewards`, from (line, row, value). Rewards that a labelled dataset pins are never changed:
     the recorded ones stand, and values that differ from them by more than rounding raise `RewardsMismatch`."""
     values = _complete(dataset.rows, graded)
@@ -117,7 +108,7 @@ def store_rewards(
     return len(values)
 
 
-def _complete(rows: int, graded: Iterable[tuple[int, Any, Any]]) -> array[float]:
+def _complete(rows: int, graded: Iterable[GradedRow]) -> array[float]:
     """Rewards by row. Raises when a row is missing, doubled or unknown, or a value is not a finite number."""
     values = array("d", bytes(8 * rows))
     seen = bytearray(rows)

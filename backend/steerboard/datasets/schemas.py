@@ -116,15 +116,3 @@ class LabelledIn(BaseModel):
 
     name: str
     source: str
-
-
-class HubImportIn(BaseModel):
-    """`hub` = `org/name[@revision][:split]` on the Hugging Face hub."""
-
-    hub: str
-    name: str
-    kind: SampleKind | None = None
-    mapping: dict[str, str] = {}
-    bad_rows: BadRows = "refuse"
-    clean: bool = True
-    min_margin: float | None = None

@@ -21,31 +21,36 @@ from steerboard.datasets.files.jsonl import read_jsonl
 from steerboard.datasets.files.records import Limits, Problem, Source
 from steerboard.datasets.importing import ImportOptions, open_import, write_rows
 from steerboard.datasets.queries import dataset_out
+from steerboard.datasets.reward_files import read_rewards
 from steerboard.datasets.rewards import (
+    add_weighted,
     fit,
     get_source,
     imported_source,
     pin_labelled,
     record_rewards,
     reward_source_for_model,
+    store_rewards,
 )
 from steerboard.datasets.rows import COPY_REWARDS, COPY_SAMPLES, RowWriter, canonical_json, copy_in, sample_fields
 from steerboard.datasets.schemas import BadRows, ImportReport
-from steerboard.datasets.tables import Dataset
+from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard.platform.database import new_id
 from steerboard_contracts.errors import BadInput, BadRow, EmptySelection, ErrorLocation
 from steerboard_contracts.samples import SAMPLE_CLASSES, SampleKind, validate_sample
 from steerboard_contracts.stage import DatasetInput
 
 __all__ = [
+    "add_weighted",
     "announce",
     "delete_dataset",
     "export_for_stage",
     "get_dataset",
     "get_source",
     "import_file",
-    "imported_source",
+    "import_rewards",
     "import_sources",
+    "imported_source",
     "pin_labelled",
     "record_rewards",
     "register_rows",
@@ -189,6 +194,19 @@ def register_rows(
         _complete(dataset, writer, None)
         announce(session, dataset)
     return dataset
+
+
+def import_rewards(
+    session: Session, project: Project, dataset: Dataset, file: Source, source_name: str
+) -> RewardSource:
+    """Grades from a file with the columns `row` (from 0) and `value` or `reward`, one for every row.
+
+    Raises the errors of `store_rewards`, `UnknownColumn`, and those of unusable files.
+    """
+    source = imported_source(session, project, source_name)
+    with session.begin_nested():
+        store_rewards(session, dataset, source, read_rewards(file))
+    return source
 
 
 def _bad_line(path: Path, line: int, problem: Problem) -> BadRow:

@@ -47,14 +47,14 @@ def open_reader(source: Source, limits: Limits | None = None) -> Reader:
     if not head:
         raise EmptyFile(f"{source.label} is empty", hint=_HINT)
     if head.startswith(b"PAR1"):
-        return Reader("parquet", "row", read_parquet(file, limits))
+        return Reader(file, "parquet", "row", read_parquet(file, limits))
     if head.startswith(b"\x1f\x8b"):
         head = _first_bytes(unpacked(file))
         file.seek(0)
         kind = text_format(head, source.label.removesuffix(".gz"), source.label)
-        return Reader(f"{kind}.gz", "line", _records(kind, unpacked(file), limits))
+        return Reader(file, f"{kind}.gz", "line", _records(kind, unpacked(file), limits))
     kind = text_format(head, source.label, source.label)
-    return Reader(kind, "line", _records(kind, file, limits))
+    return Reader(file, kind, "line", _records(kind, file, limits))
 
 
 def _records(kind: str, stream: BinaryIO, limits: Limits) -> Iterator[Record]:

@@ -41,6 +41,7 @@ class Source:
 class Reader:
     """An opened source. `unit` is what its numbers count: `line` or `row`."""
 
+    file: BinaryIO
     format: str
     unit: str
     records: Iterator[Record]
