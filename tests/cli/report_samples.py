@@ -1,0 +1,64 @@
+"""Reports to print."""
+
+from __future__ import annotations
+
+from steerboard_contracts.report import (
+    Control,
+    Example,
+    LabelledRewards,
+    MethodRow,
+    Report,
+    RewardModelSummary,
+    StageRow,
+)
+
+SCORES = [-5.0, -2.5, 0.0, 2.5, 5.0]
+ACHIEVED = [-1.6, -0.9, 0.1, 0.8, 1.2]
+
+
+def row(method: str, reward: float, half_width: float = 0.05, score: float | None = None) -> MethodRow:
+    return MethodRow(
+        method=method,
+        entrant=f"demo-1.{method}",
+        score=score,
+        n=100,
+        reward_mean=reward,
+        reward_low=reward - half_width,
+        reward_high=reward + half_width,
+        length_mean=44.4,
+        truncated=0.0,
+        distinct_1=0.3,
+        distinct_2=0.5,
+        win_rate_vs_sft=None if method == "sft" else 0.75,
+        independent_win_rate_vs_sft=None if method == "sft" else 0.5,
+        quality_mean=0.6,
+        quality_low=0.5,
+        quality_high=0.7,
+        device_seconds=20.0,
+    )
+
+
+def report(rows: list[MethodRow], **changes: object) -> Report:
+    found = Report(
+        stages=[StageRow(name="sft", status="succeeded", seconds=12.3, device_seconds=11.9)],
+        methods=rows,
+        reward_model=RewardModelSummary(
+            held_out_accuracy=0.912, pairs=123, independent_held_out_accuracy=0.9, independent_pairs=120
+        ),
+        control=Control(requested=SCORES, achieved=ACHIEVED, spearman=1.0),
+        labelled_rewards=LabelledRewards(p20=-1.0, p50=0.1, p80=0.9, n=1000),
+        prompts=100,
+    )
+    return found.model_copy(update=changes)
+
+
+def clear_win() -> Report:
+    conditioned = [row("decision_transformer", a, score=s) for s, a in zip(SCORES, ACHIEVED, strict=True)]
+    return report([row("sft", 0.2), row("mle_filter", 0.6), row("rwr", 0.3), *conditioned])
+
+
+def with_examples(synthetic: bool) -> Report:
+    texts = {5.0: "A full answer.", 0.0: "A thin one.", -5.0: "Something else."}
+    answers = [{"entrant": "demo-1.dt", "score": score, "text": text} for score, text in texts.items()]
+    example = Example(prompt="How do tomatoes grow?", answers=answers)
+    return clear_win().model_copy(update={"examples": [example], "synthetic": synthetic})
