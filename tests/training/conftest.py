@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from running import RecordingWriter
 
-from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, StageSpec
-from steerboard_workers.stages.runtime import EventWriter, Stage
+from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from steerboard_workers.stages.runtime import Stage
 
 _TEXT = "bread flour water salt yeast oven cake sugar butter eggs sky blue light short waves scatter bake mix"
 WORDS = tuple(_TEXT.split())
@@ -87,26 +85,6 @@ def make_stage(data_folder, tmp_path_factory):
     return make
 
 
-class RecordingWriter(EventWriter):
-    def __init__(self) -> None:
-        super().__init__(-1)
-        self.events: list = []
-
-    def write(self, event, *, any_rank: bool = False) -> None:
-        self.events.append(event)
-
-
-def recorded(stage: Stage, kind: str) -> list:
-    return [event for event in stage._events.events if event.type == kind]
-
-
-def metrics_of(events: list) -> dict[int, dict[str, float]]:
-    """Metric values by step, the last word on each; timings are left out."""
-    return {
-        e.step: {k: v for k, v in e.values.items() if k != "tokens_per_second"} for e in events if e.type == "metrics"
-    }
-
-
 @pytest.fixture(scope="session")
 def base_model(make_stage) -> Path:
     from steerboard_workers.stages import base
@@ -115,17 +93,3 @@ def base_model(make_stage) -> Path:
     stage = make_stage({"run": "base", "source": "random:tiny-llama", **shape})
     base.run(stage)
     return stage.directory / "outputs" / "model"
-
-
-def run_process(stage: Stage, launcher: list[str] | None = None, **environment: str) -> tuple[int, list, str]:
-    """The stage as the platform runs it: exit code, events, standard error."""
-    command = launcher or [sys.executable]
-    done = subprocess.run(
-        [*command, "-m", "steerboard_workers.stages", str(stage.directory)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        timeout=200,
-        check=False,
-    )
-    return done.returncode, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()], done.stderr

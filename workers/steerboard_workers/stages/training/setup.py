@@ -58,7 +58,7 @@ def open_model(folder: Path, config: TrainingConfig) -> Setup:
         model = AutoModelForCausalLM.from_pretrained(folder, **options)
     model.config.use_cache = False
     if config.gradient_checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
     template = config.template or info.template
     if template == "chat" and not tokenizer.chat_template:
         raise BadInput(

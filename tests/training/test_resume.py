@@ -1,0 +1,190 @@
+"""Killed anywhere and resumed, a run ends bit for bit as if nothing had happened, with no step missing or doubled."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from running import metrics_of
+from safetensors.torch import load_file
+
+from steerboard_contracts.stage import STAGE_EVENT
+from steerboard_workers.stages import train
+from steerboard_workers.stages.runtime import EventWriter, Stage
+
+CONFIG = {
+    "run": "train",
+    "batch": 8,
+    "epochs": 3,
+    "lr": 2e-3,
+    "max_steps": 24,
+    "max_length": 96,
+    "checkpoint_every": 5,
+    "checkpoint_seconds": 0,
+    "evaluate_every": 10,
+}
+METHODS = ["sft", "reward_model", "rwr", "decision_transformer"]
+
+
+def forked(stage: Stage, attempt: int, kill_after: int | None, draw: random.Random) -> list:
+    """Run a stage in a forked process and kill it with -9 some time after that many metric lines. Its events."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        status = 1
+        try:
+            spec = stage.spec.model_copy(update={"attempt": attempt})
+            events = EventWriter(writer)
+            events.write(train.run(Stage(stage.directory, spec, events)))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    content = b""
+    killed = False
+    while True:
+        if not killed and kill_after is not None and content.count(b'"type":"metrics"') >= kill_after:
+            select.select([], [], [], draw.uniform(0, 0.02))  # anywhere inside a step or a checkpoint's writing
+            os.kill(pid, signal.SIGKILL)
+            killed = True
+        chunk = os.read(reader, 4096)
+        if not chunk:
+            break
+        content += chunk
+    os.close(reader)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status == (-signal.SIGKILL if killed else 0)
+    complete = content[: content.rfind(b"\n") + 1]
+    return [STAGE_EVENT.validate_json(line) for line in complete.splitlines()]
+
+
+def final_weights(stage: Stage) -> dict[str, torch.Tensor]:
+    return load_file(stage.directory / "outputs" / "model" / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(make_stage, base_model):
+    """Events and weights of a method's run that nothing disturbs, computed once each."""
+    known: dict[str, tuple[list, dict[str, torch.Tensor]]] = {}
+
+    def run(method: str):
+        if method not in known:
+            stage = started(make_stage, base_model, method)
+            known[method] = (forked(stage, 1, None, random.Random(0)), final_weights(stage))
+        return known[method]
+
+    return run
+
+
+def started(make_stage, base_model, method: str, **config) -> Stage:
+    data = "preferences" if method == "reward_model" else "labelled"
+    return make_stage({**CONFIG, "method": method, **config}, model=base_model, data=data)
+
+
+def killed_and_resumed(make_stage, base_model, undisturbed, method: str, seed: int) -> None:
+    draw = random.Random(seed)
+    stage = started(make_stage, base_model, method)
+    emitted: list = []
+    attempts = 1 + draw.randint(1, 3)
+    for attempt in range(1, attempts):
+        emitted += forked(stage, attempt, draw.randint(1, 20), draw)
+    last = forked(stage, attempts, None, draw)
+    events, weights = undisturbed(method)
+    ours = final_weights(stage)
+    assert all(torch.equal(tensor, ours[name]) for name, tensor in weights.items())
+    # The last attempt alone tells the whole story, and what earlier ones said agrees with it.
+    assert metrics_of(last) == metrics_of(events)
+    steps = [event.step for event in last if event.type == "metrics"]
+    assert steps == list(range(1, 25))
+    for step, values in metrics_of(emitted).items():
+        assert values == metrics_of(events)[step]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, undisturbed, seed):
+    killed_and_resumed(make_stage, base_model, undisturbed, METHODS[seed % len(METHODS)], seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10, 60))
+def test_a_killed_run_resumes_bit_for_bit_fifty_times(make_stage, base_model, undisturbed, seed):
+    killed_and_resumed(make_stage, base_model, undisturbed, METHODS[seed % len(METHODS)], seed)
+
+
+def test_dropout_resumes_too(make_stage, base_model, tmp_path):
+    """Random states are part of a checkpoint."""
+    model = tmp_path / "model"
+    model.mkdir()
+    for path in base_model.iterdir():
+        (model / path.name).write_bytes(path.read_bytes())
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.3}))
+    plain, disturbed = (started(make_stage, model, "sft") for _ in range(2))
+    draw = random.Random(0)
+    forked(plain, 1, None, draw)
+    forked(disturbed, 1, 12, draw)
+    forked(disturbed, 2, None, draw)
+    ours = final_weights(disturbed)
+    assert all(torch.equal(tensor, ours[name]) for name, tensor in final_weights(plain).items())
+
+
+def test_a_damaged_latest_checkpoint_costs_steps_and_nothing_else(make_stage, base_model, undisturbed):
+    stage = started(make_stage, base_model, "sft")
+    draw = random.Random(0)
+    forked(stage, 1, 17, draw)
+    latest = max(stage.checkpoints.glob("a1-step-*"))
+    (latest / "weights.safetensors").write_bytes(b"damaged")
+    events = forked(stage, 2, None, draw)
+    logs = [event.message for event in events if event.type == "log"]
+    assert any("is not used" in line for line in logs)
+    assert any("resumed from step" in line for line in logs)
+    weights = undisturbed("sft")[1]
+    ours = final_weights(stage)
+    assert all(torch.equal(tensor, ours[name]) for name, tensor in weights.items())
+
+
+def test_checkpoints_by_time_and_their_events(make_stage, base_model):
+    stage = started(make_stage, base_model, "sft", checkpoint_every=0, checkpoint_seconds=1e-6)
+    events = forked(stage, 1, None, random.Random(0))
+    saved = [event for event in events if event.type == "checkpoint"]
+    assert [event.step for event in saved] == list(range(1, 24))
+    assert saved[-1].path == "checkpoints/a1-step-00000023"
+    assert len(list(stage.checkpoints.iterdir())) == 2
+
+
+@pytest.mark.long
+def test_two_processes_train_as_one(make_stage, base_model, tmp_path):
+    """torchrun with gloo: the same global batches, so the same losses and weights up to rounding."""
+    from running import run_process
+
+    results = []
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29517"]
+    for method in ("sft", "reward_model"):
+        for command in (None, launcher):
+            stage = started(make_stage, base_model, method, micro_batch=3)
+            code, events, stderr = run_process(stage, command)
+            assert code == 0, stderr[-2000:]
+            results.append((metrics_of(events), final_weights(stage)))
+            assert [e.type for e in events].count("succeeded") == 1
+    for (one, weights), (two, others) in (results[:2], results[2:]):
+        assert one.keys() == two.keys()
+        for step, values in one.items():
+            assert two[step]["loss"] == pytest.approx(values["loss"], rel=1e-5)
+            assert two[step].keys() == values.keys()
+        for name, tensor in weights.items():
+            torch.testing.assert_close(others[name], tensor, rtol=1e-3, atol=1e-5)
+
+
+def test_a_finished_runs_folder_has_no_partial_outputs(make_stage, base_model):
+    stage = started(make_stage, base_model, "sft", max_steps=2)
+    forked(stage, 1, None, random.Random(0))
+    assert [p.name for p in Path(stage.directory / "outputs").iterdir()] == ["model"]

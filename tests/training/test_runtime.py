@@ -1,0 +1,142 @@
+"""The stage process: one JSON line an event on standard output, nothing half-written, every failure with a code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from running import run_process
+
+from steerboard_contracts.errors import BadInput, OutOfMemory
+from steerboard_workers.stages.__main__ import failure_of
+
+
+def test_an_output_that_fails_leaves_nothing_behind(make_stage):
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+
+    def half_a_file():
+        with stage.output_file("data.jsonl") as path:
+            path.write_text("half a li")
+            raise RuntimeError
+
+    def half_a_folder():
+        with stage.output_folder("model") as folder:
+            (folder / "weights").write_text("half")
+            raise RuntimeError
+
+    for half in (half_a_file, half_a_folder):
+        with pytest.raises(RuntimeError):
+            half()
+    assert list((stage.directory / "outputs").iterdir()) == []
+
+
+def test_an_output_appears_complete_and_replaces_an_older_attempts(make_stage):
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    for text in ("first", "second"):
+        with stage.output_folder("model") as folder:
+            (folder / text).write_text(text)
+        with stage.output_file("data.jsonl") as path:
+            path.write_text(text)
+    outputs = stage.directory / "outputs"
+    assert sorted(p.name for p in outputs.rglob("*")) == ["data.jsonl", "model", "second"]
+    assert (outputs / "data.jsonl").read_text() == "second"
+
+
+def test_rows_name_the_line_that_is_broken(make_stage, tmp_path):
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"row": 0}\n{"row": 1\n')
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=str(path))
+    with pytest.raises(BadInput, match="line 2 is not JSON"):
+        list(stage.rows("data"))
+
+
+def test_a_missing_or_wrong_input_is_named(make_stage):
+    stage = make_stage({"run": "mix", "parts": [{}]})
+    with pytest.raises(BadInput, match="needs an input named model"):
+        stage.model("model")
+    with pytest.raises(BadInput, match="must be a model"):
+        stage.model("data")
+
+
+def test_progress_is_thinned_but_never_loses_the_end(make_stage):
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    for done in range(1001):
+        stage.progress(done, 1000, "rows", "mixing")
+    events = stage._events.events
+    assert events[0].done == 0
+    assert events[-1].done == 1000
+    assert len(events) < 50
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "retryable"),
+    [
+        (BadInput("x", code="empty_file"), "empty_file", False),
+        (OutOfMemory("x"), "out_of_memory", True),
+        (MemoryError(), "out_of_memory", True),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "out_of_memory", True),
+        (
+            RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"),
+            "out_of_memory",
+            True,
+        ),
+        (OSError(errno.ENOSPC, "No space left on device"), "no_space_left", True),
+        (OSError(errno.EFBIG, "File too large"), "no_space_left", True),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "out_of_memory", True),
+        (ZeroDivisionError("division by zero"), "stage_crashed", True),
+    ],
+)
+def test_every_failure_has_its_code(error, code, retryable):
+    failed = failure_of(error)
+    assert (failed.code, failed.retryable) == (code, retryable)
+    assert "Traceback" not in failed.detail
+
+
+def test_a_crash_is_one_event_with_the_traceback_on_standard_error(make_stage, tmp_path):
+    stage = make_stage({"run": "train", "method": "sft"}, model=tmp_path / "absent")
+    code, events, stderr = run_process(stage)
+    assert code == 1
+    assert events[-1].type == "failed"
+    assert events[-1].code == "unknown_model"
+    assert "Traceback" in stderr
+
+
+def test_a_broken_stage_file_is_a_failure_not_a_traceback(make_stage):
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    (stage.directory / "stage.json").write_text('{"run_id": 1}')
+    code, events, _ = run_process(stage)
+    assert (code, events[-1].code) == (1, "bad_stage_file")
+
+
+def test_prints_of_libraries_do_not_reach_the_event_stream(tmp_path):
+    script = (
+        "import os, sys; from steerboard_workers.stages.runtime import EventWriter\n"
+        "from steerboard_contracts.stage import Log\n"
+        "events = EventWriter.take_stdout()\n"
+        "print('noise'); os.system('echo more noise'); events.write(Log(message='hello'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout == '{"type":"log","level":"info","message":"hello"}\n'
+    assert "more noise" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_FSIZE as a full disk")
+def test_a_full_disk_fails_with_its_code_and_leaves_no_half_model(make_stage, base_model):
+    stage = make_stage({"run": "train", "method": "sft", "max_steps": 1, "batch": 4}, model=base_model)
+    limit = ["bash", "-c", f'ulimit -f 64; exec {sys.executable} "$@"', "_"]
+    code, events, _ = run_process(stage, limit)
+    assert (code, events[-1].code, events[-1].retryable) == (1, "no_space_left", True)
+    assert not list((stage.directory / "outputs").iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS as exhausted memory")
+def test_exhausted_memory_fails_with_its_code(make_stage, base_model):
+    big = {"run": "base", "source": "random:tiny-llama", "hidden": 4096, "layers": 32, "heads": 32, "vocabulary": 300}
+    stage = make_stage(big)
+    limit = ["bash", "-c", f'ulimit -v 6000000; exec {sys.executable} "$@"', "_"]
+    code, events, _ = run_process(stage, limit)
+    assert (code, events[-1].code, events[-1].retryable) == (1, "out_of_memory", True)
