@@ -1,0 +1,179 @@
+"""Rules of projects, tokens, sign-in links and browser sessions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+import uuid
+
+from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import (
+    ApiToken,
+    BrowserSession,
+    EventStream,
+    IdempotencyKey,
+    Membership,
+    Project,
+    SignInLink,
+    User,
+)
+from steerboard.platform.access import Caller
+from steerboard.platform.credentials import TOKEN_PREFIX, new_secret, secret_hash
+from steerboard.platform.errors import Conflict, NotFound, Unauthenticated
+
+DEFAULT_PROJECT = "default"
+LOCAL_USER = "owner"
+LINK_LIFE = dt.timedelta(minutes=30)
+SESSION_LIFE = dt.timedelta(days=14)
+
+
+def create_project(session: Session, name: str, held_out_fraction: float) -> Project:
+    """Raises `Conflict` (`name_taken`). The salt decides the splits of all of its data for good."""
+    if session.scalar(select(Project.id).where(Project.name == name)):
+        raise Conflict(f"there is already a project `{name}`", code="name_taken", hint="Choose another name.")
+    project = Project(name=name, split_salt=secrets.token_hex(16), held_out_fraction=held_out_fraction)
+    session.add(project)
+    session.flush()
+    session.add(EventStream(project_id=project.id, last_id=0))
+    return project
+
+
+def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project, User]:
+    """The project and person that `steerboard up` starts with; safe to call at every start."""
+    project = session.scalar(select(Project).where(Project.name == DEFAULT_PROJECT))
+    project = project or create_project(session, DEFAULT_PROJECT, held_out_fraction)
+    user = session.scalar(select(User).where(User.name == LOCAL_USER))
+    if user is None:
+        user = User(name=LOCAL_USER)
+        session.add(user)
+        session.flush()
+    session.execute(
+        insert(Membership).values(project_id=project.id, user_id=user.id, role="owner").on_conflict_do_nothing()
+    )
+    return project, user
+
+
+def visible_projects(caller: Caller) -> Select[tuple[Project]]:
+    found = select(Project)
+    if caller.token_scopes is None:
+        mine = select(Membership.project_id).where(Membership.user_id == caller.user_id)
+        return found.where(Project.id.in_(mine))
+    return found if caller.project_id is None else found.where(Project.id == caller.project_id)
+
+
+def create_token(
+    session: Session,
+    *,
+    name: str,
+    scopes: list[str],
+    project_id: uuid.UUID | None,
+    user_id: uuid.UUID | None = None,
+    life: dt.timedelta | None = None,
+) -> tuple[ApiToken, str]:
+    """The row and the secret, which exists nowhere else. Raises `Conflict` for a name that a live token has."""
+    taken = select(ApiToken.id).where(
+        ApiToken.project_id.is_not_distinct_from(project_id), ApiToken.name == name, ApiToken.revoked_at.is_(None)
+    )
+    if session.scalar(taken.limit(1)):
+        raise Conflict(
+            f"there is already a token `{name}`", code="name_taken", hint="Revoke it or choose another name."
+        )
+    secret = new_secret(TOKEN_PREFIX)
+    token = ApiToken(
+        name=name,
+        scopes=sorted(set(scopes)),
+        project_id=project_id,
+        user_id=user_id,
+        token_hash=secret_hash(secret),
+        hint=secret[: len(TOKEN_PREFIX) + 4],
+        expires_at=session.scalar(select(func.now())) + life if life else None,  # type: ignore[operator]
+    )
+    session.add(token)
+    session.flush()
+    session.refresh(token)
+    return token, secret
+
+
+def revoke_token(session: Session, project: Project, ref: str) -> ApiToken:
+    """By id or name. A second time changes nothing. Raises `NotFound`."""
+    try:
+        same = ApiToken.id == uuid.UUID(ref)
+    except ValueError:
+        same = ApiToken.name == ref
+    found = select(ApiToken).where(ApiToken.project_id == project.id, same)
+    token = session.scalar(found.order_by(ApiToken.revoked_at.is_(None).desc(), ApiToken.id.desc()).limit(1))
+    if token is None:
+        raise NotFound(f"there is no token `{ref}`", hint="List them with `steerboard tokens list`.")
+    revoke(session, token)
+    return token
+
+
+def revoke(session: Session, token: ApiToken) -> None:
+    live = update(ApiToken).where(ApiToken.id == token.id, ApiToken.revoked_at.is_(None))
+    session.execute(live.values(revoked_at=func.clock_timestamp()))
+    session.refresh(token)
+
+
+def replace_local_token(session: Session, user: User, name: str) -> str:
+    """The token of this machine's CLI: all projects, all scopes; every start makes a new one."""
+    for old in session.scalars(
+        select(ApiToken).where(ApiToken.name == name, ApiToken.project_id.is_(None), ApiToken.revoked_at.is_(None))
+    ):
+        revoke(session, old)
+    scopes = ["read", "write", "run", "admin"]
+    return create_token(session, name=name, scopes=scopes, project_id=None, user_id=user.id)[1]
+
+
+def create_sign_in_link(session: Session, user_id: uuid.UUID) -> tuple[str, dt.datetime]:
+    """The code of a link that works once, and when it ends."""
+    code = new_secret()
+    now = session.scalar(select(func.now()))
+    assert now is not None
+    session.add(SignInLink(code_hash=secret_hash(code), user_id=user_id, expires_at=now + LINK_LIFE))
+    return code, now + LINK_LIFE
+
+
+def use_sign_in_link(session: Session, code: str) -> tuple[str, BrowserSession]:
+    """Trade a code for a session: its cookie and its row. One statement decides, so two browsers cannot both win.
+
+    Raises `Unauthenticated` (`link_used`).
+    """
+    used = session.scalar(
+        update(SignInLink)
+        .where(
+            SignInLink.code_hash == secret_hash(code), SignInLink.used_at.is_(None), SignInLink.expires_at > func.now()
+        )
+        .values(used_at=func.now())
+        .returning(SignInLink.user_id)
+    )
+    if used is None:
+        raise Unauthenticated(
+            "This sign-in link was used already, or is too old.",
+            code="link_used",
+            hint="Make another with `steerboard sign-in`.",
+        )
+    cookie = new_secret()
+    now = session.scalar(select(func.now()))
+    assert now is not None
+    browser = BrowserSession(
+        session_hash=secret_hash(cookie), user_id=used, csrf_token=new_secret(), expires_at=now + SESSION_LIFE
+    )
+    session.add(browser)
+    return cookie, browser
+
+
+def end_session(session: Session, cookie: str) -> None:
+    found = session.get(BrowserSession, secret_hash(cookie))
+    if found is not None:
+        session.delete(found)
+
+
+def forget_old(session: Session) -> None:
+    """Links and sessions that have ended, and idempotency keys older than a week."""
+    session.execute(delete(SignInLink).where(SignInLink.expires_at < func.now()))
+    session.execute(delete(BrowserSession).where(BrowserSession.expires_at < func.now()))
+    week = func.now() - func.make_interval(0, 0, 1)
+    session.execute(delete(IdempotencyKey).where(IdempotencyKey.created_at < week))

@@ -1,0 +1,208 @@
+"""Who is asking, and for which project: bearer tokens and cookie sessions, scopes and roles, the audit row."""
+
+from __future__ import annotations
+
+import hmac
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy import func, or_, select, update
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import ApiToken, AuditEntry, BrowserSession, Membership, Project, User
+from steerboard.platform import idempotency
+from steerboard.platform.credentials import secret_hash
+from steerboard.platform.database import transaction
+from steerboard.platform.errors import Forbidden, NotFound, Unauthenticated
+
+Scope = Literal["read", "write", "run", "admin"]
+ALL_SCOPES: frozenset[Scope] = frozenset(("read", "write", "run", "admin"))
+ROLE_SCOPES: dict[str, frozenset[Scope]] = {
+    "owner": ALL_SCOPES,
+    "engineer": frozenset(("read", "write", "run")),
+    "annotator": frozenset(("read",)),
+    "viewer": frozenset(("read",)),
+}
+SESSION_COOKIE = "steerboard_session"
+CSRF_HEADER = "X-CSRF-Token"
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_LAST_USED_SECONDS = 60
+
+
+def db_session(request: Request) -> Iterator[Session]:
+    with transaction(request.app.state.sessions) as session:
+        request.state.session = session
+        yield session
+
+
+# Function scope: the transaction commits before the answer is sent, so a failed commit is a failed request.
+Db = Annotated[Session, Depends(db_session, scope="function")]
+_bearer = HTTPBearer(auto_error=False, description="A token of `steerboard tokens create`.")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A person or a token, before a project is known. `project_id` binds a token to one project."""
+
+    actor: str
+    identity: str
+    user_id: uuid.UUID | None
+    project_id: uuid.UUID | None
+    token_scopes: frozenset[str] | None
+
+    def scopes_in(self, session: Session, project: Project) -> frozenset[str]:
+        """What the caller may do there; empty when the project is none of theirs."""
+        if self.token_scopes is not None:
+            return self.token_scopes if self.project_id in (None, project.id) else frozenset()
+        role = session.scalar(
+            select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == self.user_id)
+        )
+        return frozenset(ROLE_SCOPES.get(role or "", ()))
+
+
+@dataclass(frozen=True)
+class Access:
+    """A caller in a project. `actor` is for people to read, `identity` never changes."""
+
+    project: Project
+    actor: str
+    scopes: frozenset[str]
+    identity: str = ""
+
+
+def identify(request: Request, session: Db, credentials: Credentials) -> Caller:
+    """The caller. Raises `Unauthenticated`; `Forbidden` (`csrf_failed`) for a cookie without its CSRF token."""
+    if credentials is not None:
+        return _token_caller(session, credentials.credentials)
+    cookie = request.cookies.get(SESSION_COOKIE)
+    if cookie is None:
+        raise Unauthenticated(
+            "This needs a bearer token or a signed-in browser.",
+            hint="Send `Authorization: Bearer TOKEN`, or open the sign-in link that `steerboard up` prints.",
+        )
+    return _cookie_caller(request, session, cookie)
+
+
+def _token_caller(session: Session, secret: str) -> Caller:
+    token = session.scalar(
+        select(ApiToken).where(
+            ApiToken.token_hash == secret_hash(secret),
+            ApiToken.revoked_at.is_(None),
+            or_(ApiToken.expires_at.is_(None), ApiToken.expires_at > func.now()),
+        )
+    )
+    if token is None:
+        raise Unauthenticated(
+            "The token is unknown, revoked or expired.",
+            code="invalid_token",
+            hint="Create another with `steerboard tokens create`.",
+        )
+    # Skips a locked row: concurrent requests of one token never wait for each other to note the time.
+    stale = or_(
+        ApiToken.last_used_at.is_(None),
+        ApiToken.last_used_at < func.now() - func.make_interval(0, 0, 0, 0, 0, 0, _LAST_USED_SECONDS),
+    )
+    free = select(ApiToken.id).where(ApiToken.id == token.id, stale).with_for_update(skip_locked=True)
+    session.execute(
+        update(ApiToken).where(ApiToken.id.in_(free)).values(last_used_at=func.now()),
+        execution_options={"synchronize_session": False},
+    )
+    return Caller(f"token:{token.name}", f"token:{token.id}", token.user_id, token.project_id, frozenset(token.scopes))
+
+
+def _cookie_caller(request: Request, session: Session, cookie: str) -> Caller:
+    found = session.execute(
+        select(BrowserSession, User)
+        .join(User, User.id == BrowserSession.user_id)
+        .where(BrowserSession.session_hash == secret_hash(cookie), BrowserSession.expires_at > func.now())
+    ).one_or_none()
+    if found is None:
+        raise Unauthenticated(
+            "The session has ended.", code="session_ended", hint="Sign in again with `steerboard sign-in`."
+        )
+    browser, user = found
+    if request.method not in _SAFE_METHODS and not hmac.compare_digest(
+        request.headers.get(CSRF_HEADER, "").encode(), browser.csrf_token.encode()
+    ):
+        raise Forbidden(
+            f"The header {CSRF_HEADER} does not carry this session's token.",
+            code="csrf_failed",
+            hint="Read it from GET /api/v1/session.",
+        )
+    return Caller(f"user:{user.name}", f"user:{user.id}", user.id, None, None)
+
+
+SignedIn = Annotated[Caller, Depends(identify, scope="function")]
+
+
+def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project, frozenset[str]]:
+    """A project by id or name, with the caller's scopes. Another's project is `NotFound`, like one that is not."""
+    try:
+        same = Project.id == uuid.UUID(ref)
+    except ValueError:
+        same = Project.name == ref
+    project = session.scalar(select(Project).where(same))
+    scopes = caller.scopes_in(session, project) if project else frozenset[str]()
+    if project is None or not scopes:
+        raise NotFound(f"there is no project `{ref}`", hint="List yours with GET /api/v1/projects.")
+    return project, scopes
+
+
+def require(scopes: frozenset[str], scope: Scope) -> None:
+    """`admin` may do everything. Raises `Forbidden` (`missing_scope`)."""
+    if scope not in scopes and "admin" not in scopes:
+        raise Forbidden(
+            f"this needs the scope `{scope}`; yours are {', '.join(sorted(scopes)) or 'none'}",
+            code="missing_scope",
+            hint="Ask an owner of the project for a token with that scope.",
+        )
+
+
+class AccessTo:
+    """Dependency `Annotated[Access, Depends(AccessTo("run"))]` of an endpoint below `/projects/{project}`."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __call__(self, request: Request, session: Db, caller: SignedIn, project: str) -> Access:
+        found, scopes = visible_project(session, caller, project)
+        require(scopes, self._scope)
+        idempotency.begin(request, session, caller.identity)
+        return Access(found, caller.actor, scopes, caller.identity)
+
+
+class SystemAccessTo:
+    """The same for endpoints outside of projects. A person may read; everything else needs a token for all projects."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def __call__(self, request: Request, session: Db, caller: SignedIn) -> Caller:
+        scopes: frozenset[str] = frozenset({"read"})
+        if caller.token_scopes is not None:
+            scopes = caller.token_scopes if caller.project_id is None else caller.token_scopes & {"read"}
+        elif self._scope != "read" and is_owner_somewhere(session, caller):
+            scopes = frozenset(ALL_SCOPES)
+        require(scopes, self._scope)
+        idempotency.begin(request, session, caller.identity)
+        return caller
+
+
+def is_owner_somewhere(session: Session, caller: Caller) -> bool:
+    owns = select(Membership.role).where(Membership.user_id == caller.user_id, Membership.role == "owner").limit(1)
+    return session.scalar(owns) is not None
+
+
+def audit(
+    session: Session, access: Access | Caller, action: str, target: str, detail: dict[str, Any] | None = None
+) -> None:
+    """Note a change in its own transaction. `action` is `thing.verb`, `target` names the thing."""
+    project_id = access.project.id if isinstance(access, Access) else access.project_id
+    session.add(
+        AuditEntry(project_id=project_id, actor=access.actor, action=action, target=target, detail=detail or {})
+    )

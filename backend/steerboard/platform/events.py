@@ -1,0 +1,81 @@
+"""The live events of a project: a log in Postgres with ids in commit order, and Redis as the wake-up only."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Any
+
+import redis
+from sqlalchemy import event as orm_event
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Event, EventStream
+from steerboard.platform.redis_url import connect
+from steerboard.platform.settings import get_settings
+
+log = logging.getLogger(__name__)
+
+_CHANGED = "steerboard.event_streams"
+
+
+def channel(project_id: uuid.UUID) -> str:
+    """Redis channel that says: this project has new events."""
+    return f"steerboard.events.{project_id}"
+
+
+def emit(session: Session, project_id: uuid.UUID, type: str, payload: dict[str, Any]) -> None:
+    """Add an event. The stream's row stays locked until commit, so ids are committed in their order.
+
+    Call it late in a transaction: other writers of the project wait from here to the commit.
+    """
+    step = update(EventStream).where(EventStream.project_id == project_id).values(last_id=EventStream.last_id + 1)
+    last = session.scalar(step.returning(EventStream.last_id))
+    if last is None:
+        session.execute(insert(EventStream).values(project_id=project_id, last_id=0).on_conflict_do_nothing())
+        last = session.scalar(step.returning(EventStream.last_id))
+    session.add(Event(project_id=project_id, id=last, type=type, payload=payload))
+    session.info.setdefault(_CHANGED, set()).add(project_id)
+
+
+def read_after(session: Session, project_id: uuid.UUID, after: int, limit: int = 500) -> list[Event]:
+    return list(
+        session.scalars(
+            select(Event).where(Event.project_id == project_id, Event.id > after).order_by(Event.id).limit(limit)
+        )
+    )
+
+
+def last_id(session: Session, project_id: uuid.UUID) -> int:
+    return session.scalar(select(EventStream.last_id).where(EventStream.project_id == project_id)) or 0
+
+
+_clients: dict[str, redis.Redis] = {}
+
+
+def _client(url: str) -> redis.Redis:
+    if url not in _clients:
+        _clients[url] = connect(url, seconds=0.5)
+    return _clients[url]
+
+
+@orm_event.listens_for(Session, "after_commit")
+def _wake_readers(session: Session) -> None:
+    if session.in_nested_transaction():
+        return
+    url = get_settings().redis_url
+    for project_id in session.info.pop(_CHANGED, set()):
+        if not url:
+            continue
+        try:
+            _client(url).publish(channel(project_id), "")
+        except redis.RedisError as error:
+            # Readers also poll, so a broker that is away only makes them later.
+            log.debug("no wake-up for readers of %s: %s", project_id, error)
+
+
+@orm_event.listens_for(Session, "after_rollback")
+def _forget(session: Session) -> None:
+    session.info.pop(_CHANGED, None)

@@ -1,0 +1,59 @@
+"""Bounds on request bodies, before anything reads them."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from steerboard.platform.errors import TooLarge, problem_response
+
+# A JSON body is held in memory whole; a recipe or a list of prompts is far below this.
+JSON_BYTES = 16 << 20
+_UPLOAD_TYPES = ("multipart/form-data", "application/octet-stream")
+
+
+class _Exceeded(Exception):
+    pass
+
+
+class BodyLimit:
+    """Uploads (forms and raw bytes, which endpoints stream) may be large, every other body must be small."""
+
+    def __init__(self, app: ASGIApp, *, upload_bytes: int) -> None:
+        self._app = app
+        self._upload_bytes = upload_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        upload = headers.get(b"content-type", b"").decode("latin-1").startswith(_UPLOAD_TYPES)
+        limit = self._upload_bytes if upload else JSON_BYTES
+        refusal = problem_response(
+            TooLarge(f"the body is larger than {limit >> 20} MB", hint="Raise STEERBOARD_MAX_UPLOAD_MB for uploads.")
+        )
+        declared = headers.get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > limit:
+            await refusal(scope, receive, send)
+            return
+        received = 0
+        started = False
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise _Exceeded
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, counted, noted)
+        except _Exceeded:
+            if not started:
+                await refusal(scope, receive, send)
