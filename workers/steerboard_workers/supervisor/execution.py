@@ -144,10 +144,13 @@ class Supervisor:
                 stage.kill_now()
             attempt.device_seconds = stage.finish() * max(1, len(self._devices))
         lease.check()
-        if self._leaving(lease) and not isinstance(stage.result, Succeeded):
+        done = isinstance(stage.result, Succeeded)
+        if lease.cancelled.is_set() or (self._stopping.is_set() and not done):
             return None
+        # A stage that was stopped after its last word has done its work: its outputs are in place before it says so.
+        status = "exit 0" if done and self._stopping.is_set() else stage.status
         killed_for_memory = evidence.oom_kills() > kills_before
-        failure = evidence.failure_of(stage.result, stage.status, stage.tail, killed_for_memory)
+        failure = evidence.failure_of(stage.result, status, stage.tail, killed_for_memory)
         if failure is None:
             assert isinstance(stage.result, Succeeded)
             self._register(claim, attempt, stage.result, attempt.device_seconds)
@@ -166,21 +169,16 @@ class Supervisor:
             stage.kill()
         ended = False
         while True:
+            if self._stopping.is_set():
+                stage.kill()
             try:
                 notes.add(stage.events.get(timeout=_POLL_SECONDS))
-                notes.flush_when_due()
-                continue
             except queue.Empty:
-                pass
+                # Once more through the queue after the end: its last events may still be on their way.
+                if ended or (stage.killed and not stage.ended(_KILL_SECONDS)):
+                    break
+                ended = stage.ended(0)
             notes.flush_when_due()
-            if ended:
-                break
-            # Once more through the queue after the end: its last events may still be on their way.
-            ended = stage.ended(0)
-            if self._stopping.is_set() and not stage.killed:
-                stage.kill()
-            if stage.killed and stage.ended(_KILL_SECONDS) is False:
-                break
         notes.flush()
 
     def _write(self, claim: Claim, batch: journal.Batch) -> None:

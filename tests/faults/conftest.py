@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fault_stack import Shared, Stack
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from steerboard.platform.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    return Shared(tmp_path_factory.mktemp("shared"))
+
+
+@pytest.fixture
+def stack(
+    settings: Settings,
+    sessions: sessionmaker[Session],
+    project: Project,
+    shared: Shared,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stack]:
+    home = tmp_path_factory.mktemp("home")
+    environment = {
+        "STEERBOARD_HOME": str(home),
+        "STEERBOARD_DATABASE_URL": settings.database_url,
+        "STEERBOARD_REDIS_URL": settings.redis_url,
+        "STEERBOARD_ARTIFACT_URL": f"file://{home / 'artifacts'}",
+        "STEERBOARD_LEASE_SECONDS": "3",
+        "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
+        "STEERBOARD_SWEEP_SECONDS": "0.5",
+        "STEERBOARD_POLL_SECONDS": "0.5",
+        "STEERBOARD_RETRY_SECONDS": "0.1",
+        "STEERBOARD_STAGE_THREADS": "1",
+    }
+    stack = Stack(sessions, project.id, environment, home, shared)
+    stack.prepare()
+    yield stack
+    stack.stop_workers()

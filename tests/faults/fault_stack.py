@@ -1,0 +1,263 @@
+"""A platform to break: real servers, real worker processes, one tiny model, and ways to hurt each of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.service import export_for_stage, import_file
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.database import transaction
+from steerboard.registry.service import register_model
+from steerboard.registry.tables import Model
+from steerboard.runs import lifecycle
+from steerboard.runs.lifecycle import InputRef
+from steerboard.runs.tables import Metric, Run, RunOutput, RunTransition
+from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.stage import STAGE_FILE, StageSpec
+
+ROWS = 120
+ENDED = ("succeeded", "failed", "cancelled")
+# What a clock measures differs from run to run.
+CLOCKED = frozenset({"tokens_per_second"})
+BASE = {
+    "run": "base",
+    "source": "random:tiny-llama",
+    "vocabulary": 400,
+    "hidden": 32,
+    "layers": 1,
+    "heads": 2,
+    "max_length": 64,
+}
+SFT = {"run": "train", "method": "sft", "lr": 1e-3, "batch": 4, "epochs": 3, "checkpoint_every": 4, "precision": "fp32"}
+
+
+@dataclass
+class Worker:
+    """A worker process. Its guardians die with it, so killing it leaves nothing."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def stop(self) -> None:
+        """Kill at once, whatever state it is in."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait(timeout=10)
+
+
+@dataclass
+class Result:
+    """What must be equal in a disturbed and an undisturbed run: weights by hash, and every metric of every step."""
+
+    weights: str
+    metrics: dict[tuple[str, int], float]
+
+
+@dataclass
+class Shared:
+    """Made once for all tests: the tiny base model, and what undisturbed runs gave, by config."""
+
+    folder: Path
+    results: dict[str, Result] = field(default_factory=dict)
+
+
+@dataclass
+class Stack:
+    sessions: sessionmaker[Session]
+    project_id: uuid.UUID
+    environment: dict[str, str]
+    home: Path
+    shared: Shared
+    workers: list[Worker] = field(default_factory=list)
+    base_id: uuid.UUID | None = None
+    data_id: uuid.UUID | None = None
+
+    # -- the work ---------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Import the tiny data (enough for some 80 optimiser steps) and register the tiny base model."""
+        path = self.home / "rows.jsonl"
+        words = ["red", "green", "blue", "apple", "pear", "house", "tree", "river"]
+        with path.open("w") as file:
+            for number in range(ROWS):
+                word, other = words[number % 8], words[number // 8 % 8]
+                sample = {"prompt": f"Say {word} {number}?", "response": f"You said {word}, so here is {other}."}
+                file.write(json.dumps(sample) + "\n")
+        with transaction(self.sessions) as session:
+            project = session.get_one(Project, self.project_id)
+            # The same split in every test, so that their results can be compared.
+            project.split_salt = "salt"
+            report = import_file(session, project, path=path, name="tiny", kind="instructions")
+            self.data_id = report.dataset.id
+            self.base_id = register_model(
+                session,
+                ArtifactStore(self.environment["STEERBOARD_ARTIFACT_URL"]),
+                project,
+                name="base",
+                folder=self._base_folder(session),
+                role="base",
+                method=None,
+                parent_id=None,
+                run_id=None,
+            ).id
+
+    def _base_folder(self, session: Session) -> Path:
+        """By the base stage, run by hand as anybody could."""
+        model = self.shared.folder / "outputs" / "model"
+        if not model.is_dir():
+            data = export_for_stage(session, session.get_one(Dataset, self.data_id), self.shared.folder / "rows.jsonl")
+            spec = StageSpec(
+                run_id="base", name="base", config=RUN_CONFIG.validate_python(BASE), inputs={"data.0": data}
+            )
+            (self.shared.folder / STAGE_FILE).write_text(spec.model_dump_json())
+            command = [sys.executable, "-m", "steerboard_workers.stages", str(self.shared.folder)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return model
+
+    def undisturbed(self, config: dict[str, Any]) -> Result:
+        """What a run of `config` gives when nothing happens to it."""
+        key = json.dumps(config, sort_keys=True)
+        if key not in self.shared.results:
+            worker = self.start_worker("undisturbed")
+            (run,) = self.finish(self.create("undisturbed", config))
+            assert (run.state, run.attempt) == ("succeeded", 1), run.reason
+            self.shared.results[key] = self.result(run.id)
+            worker.stop()
+        return self.shared.results[key]
+
+    def create(self, name: str, config: dict[str, Any], **options: Any) -> uuid.UUID:
+        """A training run on the tiny data and the tiny base model."""
+        inputs = {"data": InputRef(dataset=self.data_id), "model": InputRef(model=self.base_id)}
+        with transaction(self.sessions) as session:
+            return lifecycle.create_run(
+                session,
+                session.get_one(Project, self.project_id),
+                name=name,
+                config=RUN_CONFIG.validate_python(config),
+                inputs=inputs,
+                created_by="tester",
+                **{"reuse": False, **options},
+            ).id
+
+    def run(self, run_id: uuid.UUID) -> Run:
+        with transaction(self.sessions) as session:
+            return session.get_one(Run, run_id)
+
+    def cancel(self, run_id: uuid.UUID, actor: str) -> None:
+        with transaction(self.sessions) as session:
+            lifecycle.request_cancel(session, session.get_one(Run, run_id), actor)
+
+    def finish(self, *run_ids: uuid.UUID, seconds: float = 90) -> list[Run]:
+        """Wait until all these runs have ended."""
+        self.wait(lambda: all(self.run(run_id).state in ENDED for run_id in run_ids), seconds, "runs did not end")
+        return [self.run(run_id) for run_id in run_ids]
+
+    def result(self, run_id: uuid.UUID) -> Result:
+        with transaction(self.sessions) as session:
+            weights = session.scalar(
+                select(Model.artifact_hash)
+                .join(RunOutput, RunOutput.model_id == Model.id)
+                .where(RunOutput.run_id == run_id)
+            )
+            rows = session.execute(
+                select(Metric.name, Metric.step, Metric.value).where(
+                    Metric.run_id == run_id, Metric.name.not_in(CLOCKED)
+                )
+            )
+            return Result(str(weights), {(name, step): value for name, step, value in rows})
+
+    def timeline(self, run_id: uuid.UUID) -> list[str]:
+        with transaction(self.sessions) as session:
+            return list(
+                session.scalars(
+                    select(RunTransition.to_state).where(RunTransition.run_id == run_id).order_by(RunTransition.id)
+                )
+            )
+
+    # -- the processes ----------------------------------------------------------------------------------------------
+
+    def start_worker(self, name: str, *, file_limit: int | None = None, **environment: str) -> Worker:
+        """`file_limit` in bytes stands for a full disk: no file may grow beyond it."""
+
+        def limit() -> None:
+            if file_limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+        log = self.home / f"{name}.log"
+        with log.open("ab") as out:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "steerboard_workers.worker", "--name", name],
+                env={**os.environ, **self.environment, **environment},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=limit,
+            )
+        worker = Worker(process, log)
+        self.workers.append(worker)
+        return worker
+
+    def stop_workers(self) -> None:
+        for worker in self.workers:
+            worker.stop()
+        self.workers.clear()
+
+    def stage_pids(self, run_id: uuid.UUID) -> list[int]:
+        """Every process of a run's attempts, on this machine: guardian's children and theirs."""
+        return [pid for pid, variables in _environments() if f"STEERBOARD_STAGE={run_id}:".encode() in variables]
+
+    def checkpoint_step(self, run_id: uuid.UUID) -> int:
+        """The newest step that the run could resume from, 0 when there is none."""
+        folder = self.home / "work" / str(run_id) / "checkpoints"
+        names = [path.name for path in folder.glob("a*-step-*")] if folder.is_dir() else []
+        return max((int(name.rpartition("-")[2]) for name in names), default=0)
+
+    def kill_stage(self, run_id: uuid.UUID) -> bool:
+        """kill -9 of the stage itself, not of its guardian."""
+        killed = False
+        for pid in self.stage_pids(run_id):
+            with contextlib.suppress(OSError):
+                command = Path(f"/proc/{pid}/cmdline").read_bytes()
+                if b"steerboard_workers.stages" in command and b"guardian.py" not in command:
+                    os.kill(pid, signal.SIGKILL)
+                    killed = True
+        return killed
+
+    def wait_for_step(self, run_id: uuid.UUID, step: int, seconds: float = 60) -> None:
+        """Wait until a checkpoint of at least `step` is in place."""
+        self.wait(lambda: self.checkpoint_step(run_id) >= step, seconds, f"no checkpoint of step {step}", pause=0.002)
+
+    def wait(self, condition: Callable[[], bool], seconds: float, complaint: str, pause: float = 0.05) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                logs = "\n".join(worker.log.read_text()[-3000:] for worker in self.workers)
+                raise AssertionError(f"{complaint}\n{logs}")
+            time.sleep(pause)
+
+
+def _environments() -> Iterator[tuple[int, bytes]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                yield int(entry.name), (entry / "environ").read_bytes()
