@@ -17,6 +17,7 @@ import gzip
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -254,7 +255,7 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
 class Contestant:
     def __init__(self, folder: Path, method: str, precision: str, name: str, steps: int) -> None:
         self.name = name
-        self.tokens = self.seconds = 0.0
+        self.rates: list[float] = []
         environment = {
             **os.environ,
             "OMP_NUM_THREADS": str(THREADS),
@@ -276,8 +277,7 @@ class Contestant:
         self._process.stdin.flush()
         message = self._read()
         if counts:
-            self.tokens += message["tokens"]
-            self.seconds += message["seconds"]
+            self.rates.append(message["tokens"] / message["seconds"])
 
     def loss(self) -> float:
         loss = self._read()["loss"]
@@ -289,7 +289,8 @@ class Contestant:
 
     @property
     def rate(self) -> float:
-        return self.tokens / self.seconds
+        """Median over the timed steps, so that a moment of other load does not decide."""
+        return statistics.median(self.rates)
 
     def _read(self) -> dict[str, float]:
         assert self._process.stdout is not None
