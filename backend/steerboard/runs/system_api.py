@@ -14,7 +14,7 @@ from steerboard.platform.web import Caller, Db, SystemAccessTo, problems
 from steerboard.runs.schemas import QueueOut, WorkerOut
 from steerboard.runs.tables import Run, WorkerRow
 
-system_router = APIRouter(tags=["system"])
+system_router = APIRouter(prefix="/system", tags=["system"])
 
 Viewer = Annotated[Caller, Depends(SystemAccessTo("read"))]
 

@@ -1,0 +1,176 @@
+"""A project over HTTP, with datasets, models, and runs that are moved as a worker would move them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import httpx
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import ApiToken, Project
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.credentials import secret_hash
+from steerboard.platform.database import new_id, transaction
+from steerboard.registry.tables import Artifact, Model
+from steerboard.runs import claims, endings
+from steerboard.runs.claims import Claim
+from steerboard.runs.endings import Failure
+from steerboard.runs.sweeper import settle_all
+from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
+
+RECIPE = """\
+name: small
+inputs:
+  base: {type: model}
+  data: {type: dataset, kind: preferences}
+stages:
+  sft: {run: train, method: sft, model: $base, data: chosen}
+  chosen: {run: mix, parts: [{data: $data, side: chosen}], size: 10}
+  reward: {run: train, method: reward_model, model: sft, data: $data}
+"""
+
+
+class ApiWorld:
+    """`client` speaks for a token that may do everything in `project`."""
+
+    def __init__(self, client: httpx.Client, sessions: sessionmaker[Session], project: Project) -> None:
+        self.client = client
+        self.sessions = sessions
+        self.project = project
+
+    def url(self, path: str) -> str:
+        return f"/api/v1/projects/{self.project.name}/{path}"
+
+    def get(self, path: str, status: int = 200, **params: Any) -> Any:
+        return self._checked(self.client.get(self.url(path), params=params), status)
+
+    def post(self, path: str, json: Any = None, status: int = 200, **headers: str) -> Any:
+        return self._checked(self.client.post(self.url(path), json=json, headers=headers), status)
+
+    @staticmethod
+    def _checked(answer: httpx.Response, status: int) -> Any:
+        assert answer.status_code == status, answer.text
+        if status >= 400:
+            assert answer.headers["content-type"] == "application/problem+json"
+        return answer.json()
+
+    def token(self, *scopes: str, project: Project | None = None) -> dict[str, str]:
+        """Headers of another token."""
+        secret = new_id().hex
+        with transaction(self.sessions) as session:
+            session.add(
+                ApiToken(
+                    project_id=(project or self.project).id,
+                    name="other",
+                    token_hash=secret_hash(secret),
+                    hint=secret[-4:],
+                    scopes=list(scopes),
+                )
+            )
+        return {"Authorization": f"Bearer {secret}"}
+
+    def dataset(self, name: str, kind: str = "preferences", rows: int = 10) -> uuid.UUID:
+        with transaction(self.sessions) as session:
+            dataset = Dataset(
+                project_id=self.project.id,
+                name=name,
+                kind=kind,
+                rows=rows,
+                held_out_rows=1,
+                content_hash=new_id().hex,
+                origin={},
+            )
+            session.add(dataset)
+            session.flush()
+            return dataset.id
+
+    def model(self, name: str, role: str = "base") -> uuid.UUID:
+        with transaction(self.sessions) as session:
+            artifact = Artifact(hash=new_id().hex, size=0, manifest={"files": []})
+            session.add(artifact)
+            session.flush()
+            model = Model(project_id=self.project.id, name=name, role=role, artifact_hash=artifact.hash, info={})
+            session.add(model)
+            session.flush()
+            return model.id
+
+    def start(self, *overrides: str, text: str = RECIPE, **body: Any) -> Any:
+        return self.post("pipelines", {"text": text, "set": ["base=tiny", "data=hh", *overrides], **body}, status=201)
+
+    def claim(self) -> Claim:
+        with transaction(self.sessions) as session:
+            claim = claims.claim_next(session, pool="default", owner="w", worker="w1", devices=1, lease_seconds=30)
+        assert claim is not None
+        return claim
+
+    def work(self, *outputs: RunOutput, fail: str | None = None, seconds: float = 2.0) -> Run:
+        """Take the next run and finish it."""
+        claim = self.claim()
+        with transaction(self.sessions) as session:
+            run = claims.fenced(session, claim)
+            for output in outputs or (self._output(session, run),):
+                output.run_id = run.id
+                session.add(output)
+            if fail:
+                endings.fail(session, run, Failure(fail, "it went wrong"), seconds, 0.0)
+            else:
+                endings.succeed(session, run, {}, seconds)
+        settle_all(self.sessions)
+        return run
+
+    def _output(self, session: Session, run: Run) -> RunOutput:
+        if run.kind in ("mix", "generate", "score"):
+            kind = "labelled" if run.kind == "score" else "instructions"
+            dataset = Dataset(
+                project_id=self.project.id,
+                name=new_id().hex,
+                kind=kind,
+                rows=1,
+                held_out_rows=0,
+                content_hash=new_id().hex,
+                origin={},
+                run_id=run.id,
+            )
+            session.add(dataset)
+            session.flush()
+            return RunOutput(name="data", type="dataset", dataset_id=dataset.id)
+        if run.kind == "evaluate":
+            return RunOutput(name="report", type="report", document=EMPTY_REPORT)
+        artifact = Artifact(hash=new_id().hex, size=0, manifest={"files": []})
+        session.add(artifact)
+        session.flush()
+        role = {"reward_model": "reward", "sft": "sft"}.get(run.method or "", "policy")
+        model = Model(
+            project_id=self.project.id,
+            name=new_id().hex,
+            role=role,
+            artifact_hash=artifact.hash,
+            run_id=run.id,
+            info={},
+        )
+        session.add(model)
+        session.flush()
+        return RunOutput(name="model", type="model", model_id=model.id)
+
+    def log(self, run_id: str, *lines: str) -> None:
+        with transaction(self.sessions) as session:
+            for line in lines:
+                session.add(RunLog(run_id=uuid.UUID(run_id), attempt=1, level="info", message=line))
+                session.flush()
+
+    def metric(self, run_id: str, name: str, values: list[float]) -> None:
+        with transaction(self.sessions) as session:
+            session.add_all(
+                Metric(run_id=uuid.UUID(run_id), name=name, step=step, value=value, attempt=1)
+                for step, value in enumerate(values, start=1)
+            )
+
+
+EMPTY_REPORT = {
+    "methods": [],
+    "reward_model": {"held_out_accuracy": 0.9, "pairs": 10},
+    "control": None,
+    "labelled_rewards": None,
+    "prompts": 3,
+}
