@@ -110,7 +110,7 @@ def export_records(session: Session, dataset: Dataset) -> Iterator[dict[str, Any
     """
     kind = cast(SampleKind, dataset.kind)
     as_text = bool(dataset.origin.get("prompts_as_text"))
-    columns = list(dataset.origin.get("extra_columns") or {})
+    columns = [name for name, _ in dataset.origin.get("extra_columns", [])]
     for row in stored_rows(session, dataset):
         record = ordered_fields(kind, orjson.loads(row.sample))
         if as_text:
@@ -151,13 +151,14 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO) -> None:
         "reward": pa.float64(),
         "desirable": pa.bool_(),
     }
-    fields = [
-        pa.field(name, known.get(name, text)) for name in SAMPLE_CLASSES[cast(SampleKind, dataset.kind)].model_fields
-    ]
+    always = {"source", "reward"} if dataset.kind == "labelled" else set()
+    used = always.union(dataset.origin["fields"])
+    names = SAMPLE_CLASSES[cast(SampleKind, dataset.kind)].model_fields
+    fields = [pa.field(name, known.get(name, text)) for name in names if name in used]
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "text": text, "json": text}
-    extra: dict[str, str] = dataset.origin.get("extra_columns") or {}
-    coded = [name for name, type_name in extra.items() if type_name == "json"]
-    for name, type_name in extra.items():
+    extra: list[tuple[str, str]] = dataset.origin.get("extra_columns", [])
+    coded = [name for name, type_name in extra if type_name == "json"]
+    for name, type_name in extra:
         fields.append(pa.field(name, types[type_name], metadata={JSON_COLUMN: b"1"} if name in coded else None))
     schema = pa.schema(fields)
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:

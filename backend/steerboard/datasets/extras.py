@@ -59,5 +59,6 @@ class ColumnTypes:
             else:
                 self._types[name] = "json"  # also int beside float: JSON keeps 1 and 1.0 apart, as the file did
 
-    def summary(self) -> dict[str, str]:
-        return {name: "json" if kind == "null" else kind for name, kind in self._types.items()}
+    def summary(self) -> list[tuple[str, str]]:
+        """(name, type) in the file's order, which JSONB would forget of an object."""
+        return [(name, "json" if kind == "null" else kind) for name, kind in self._types.items()]

@@ -54,7 +54,7 @@ class Outcome:
     bad: BadRowLog
     rewards: array[float]
     prompts_as_text: bool
-    extra_columns: dict[str, str]
+    extra_columns: list[tuple[str, str]]
 
 
 def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:

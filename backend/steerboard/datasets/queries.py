@@ -14,7 +14,7 @@ from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind, half_of
 
-_SUMMARISED = ("figures", "rewards")
+_SUMMARISED = ("figures", "rewards", "fields", "extra_columns", "prompts_as_text")
 
 
 def dataset_out(session: Session, dataset: Dataset) -> DatasetOut:

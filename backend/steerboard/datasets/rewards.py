@@ -31,6 +31,9 @@ from steerboard_contracts.prompts import Normaliser
 # Another device or batch may give the last bits of a reward differently; more than this is a different model.
 _SAME = 1e-2
 
+# What a labelled dataset says of the rows that it shares with its base.
+_SHARED = ("fields", "figures", "prompts_as_text", "extra_columns")
+
 
 def owner_of(dataset: Dataset) -> uuid.UUID:
     """The dataset whose rows this one shows, and to which rewards belong."""
@@ -241,10 +244,8 @@ def pin_labelled(
     labelled.origin = {
         "type": "labelled",
         "of": dataset.name,
-        "figures": dataset.origin.get("figures"),
         "rewards": reward_figures.model_dump(),
-        "prompts_as_text": dataset.origin.get("prompts_as_text", False),
-        "extra_columns": dataset.origin.get("extra_columns", {}),
+        **{key: dataset.origin[key] for key in _SHARED if key in dataset.origin},
     }
     session.add(labelled)
     announce(session, labelled)

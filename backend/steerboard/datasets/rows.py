@@ -62,6 +62,7 @@ class RowWriter:
         self._hash = ContentHash()
         self.rows = 0
         self.held_out_rows = 0
+        self.fields: set[str] = set()
         self.prompt_lengths = array("I")
         self.response_lengths = array("I")
 
@@ -72,6 +73,7 @@ class RowWriter:
         self._hash.add(canonical)
         self.rows += 1
         self.held_out_rows += held_out
+        self.fields.update(fields)
         self.prompt_lengths.append(sum(len(m.content) for m in sample.prompt))
         for side in ("response", "chosen", "rejected"):
             if side in fields:
@@ -80,7 +82,11 @@ class RowWriter:
     def content_hash(self, rewards: array[float] | None = None) -> str:
         return self._hash.hexdigest(rewards)
 
-    def figures(self) -> dict[str, Any]:
+    def about(self) -> dict[str, Any]:
+        """For the dataset's origin: which fields its samples have, and how long they are."""
+        return {"fields": sorted(self.fields), "figures": self._figures()}
+
+    def _figures(self) -> dict[str, Any]:
         return {"prompt_characters": spread(self.prompt_lengths), "response_characters": spread(self.response_lengths)}
 
 

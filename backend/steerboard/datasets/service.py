@@ -114,7 +114,7 @@ def import_sources(
             "extra_columns": outcome.extra_columns,
             "actor": actor,
             **(origin or {}),
-            "figures": writer.figures(),
+            **writer.about(),
         }
         _complete(dataset, writer, outcome.rewards if kind == "labelled" else None)
         if kind == "labelled":
@@ -189,7 +189,7 @@ def register_rows(
             "type": "run",
             **(origin or {}),
             "extra_columns": columns.summary(),
-            "figures": writer.figures(),
+            **writer.about(),
         }
         _complete(dataset, writer, None)
         announce(session, dataset)

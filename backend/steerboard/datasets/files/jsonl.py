@@ -32,7 +32,7 @@ def parse_object(line: bytes) -> dict[str, Any] | Problem:
         try:
             value = json.loads(text)
         except json.JSONDecodeError as error:
-            return Problem("broken_json", f"is not valid JSON: {error.msg} at column {error.colno}")
+            return Problem("broken_json", f"is not valid JSON: {error.msg} at column {error.pos + 1}")
         except (RecursionError, ValueError) as error:
             return Problem("broken_json", f"is not valid JSON: {error}")
     if not isinstance(value, dict):
