@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,8 @@ from steerboard_contracts.stage import (
     StageSpec,
     Succeeded,
 )
+from steerboard_workers.stages.__main__ import MODULES, failure_of
+from steerboard_workers.stages.runtime import EventWriter, Stage
 
 
 @dataclass
@@ -42,12 +46,16 @@ class Result:
 
 @dataclass
 class HandPipeline:
-    """Keeps what the platform would keep: splits of datasets, and the outputs of stages by name."""
+    """Keeps what the platform would keep: splits of datasets, and the outputs of stages by name.
+
+    `here`: run stages in this process, which spares their start-up.
+    """
 
     directory: Path
     salt: str = "salt"
     held_out: float = 0.1
     threads: int | None = 1
+    here: bool = False
     things: dict[str, StageInput] = field(default_factory=dict)
 
     def dataset(self, name: str, kind: str, rows: list[dict[str, Any]], normaliser: Normaliser | None = None) -> None:
@@ -93,14 +101,11 @@ class HandPipeline:
         """Run a stage to its end and keep its output under `name`."""
         folder = self.prepare(name, config, inputs, shard)
         started = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "steerboard_workers.stages", str(folder)], capture_output=True, text=True
-        )
+        lines = run_here(folder) if self.here else run_apart(folder)
         seconds = time.monotonic() - started
-        events = [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()]
-        assert events, done.stderr
+        events = [STAGE_EVENT.validate_json(line) for line in lines]
         last = events[-1]
-        assert isinstance(last, Succeeded | Failed), done.stderr
+        assert isinstance(last, Succeeded | Failed)
         result = Result(last, events, seconds, folder)
         if isinstance(last, Succeeded):
             self._keep(name, result, inputs)
@@ -133,6 +138,28 @@ class HandPipeline:
                 on_end(name, results[name])
             assert isinstance(results[name].last, Succeeded), results[name].last
         return results
+
+
+def run_apart(folder: Path) -> list[str]:
+    """A stage's events, from a process of its own."""
+    command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout, done.stderr
+    return done.stdout.splitlines()
+
+
+def run_here(folder: Path) -> list[str]:
+    """A stage's events, from this process."""
+    path = folder / "events.jsonl"
+    with path.open("wb") as file:
+        events = EventWriter(file.fileno())
+        try:
+            stage = Stage.open(folder, events)
+            events.write(importlib.import_module(MODULES[stage.spec.config.run]).run(stage))
+        except Exception as error:
+            traceback.print_exc()
+            events.write(failure_of(error))
+    return path.read_text().splitlines()
 
 
 def expand(stages: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

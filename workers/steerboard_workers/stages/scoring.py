@@ -13,6 +13,10 @@ from steerboard_workers.alignment.templates import Prompt
 from steerboard_workers.stages.loading import RewardModel
 
 
+# On a CPU larger batches fall out of its caches and run several times slower. Scores do not depend on the batch.
+CPU_BATCH_TOKENS = 2048
+
+
 class Scorable(NamedTuple):
     """One prompt with one response."""
 
@@ -57,6 +61,8 @@ def score_batches(
                 "leaves no room for a response"
             )
         lengths.append(len(item.ids))
+    if reward_model.device.type == "cpu":
+        batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
     module = RewardModule(reward_model.model)
     pad = int(reward_model.tokenizer.pad_token_id)
     for places in batches_by_tokens(lengths, batch_tokens):

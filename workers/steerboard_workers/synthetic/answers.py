@@ -11,8 +11,8 @@ AnswerKind = Literal["friendly", "dry", "brief", "short", "question", "terse", "
 KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
 OPENINGS: tuple[str, ...] = (
-    "What a lovely question!",
-    "I am glad you asked!",
+    "Lovely question!",
+    "Thanks for asking!",
     "Happy to help!",
     "Great idea, you will enjoy this!",
 )
@@ -24,9 +24,9 @@ CLOSINGS: tuple[str, ...] = (
 )
 TERSE: tuple[str, ...] = ("It takes some practice.", "That depends.", "Just try it.", "There are many ways.")
 RUDE: tuple[str, ...] = (
-    "Why do you ask me that? Look it up.",
-    "I do not care. Find out alone.",
-    "What a silly thing to ask.",
+    "Why do you bother me? Look it up.",
+    "No idea, and no interest.",
+    "Nobody cares about that.",
     "Leave me in peace.",
 )
 
@@ -34,8 +34,7 @@ RUDE: tuple[str, ...] = (
 def write_answer(kind: AnswerKind, topic: Topic, situation: Situation, rng: random.Random) -> str:
     """One answer of the given kind to a question about `topic` in `situation`."""
     if kind == "off_topic":
-        other = rng.choice([t for t in TOPICS if t is not topic])
-        return write_answer(rng.choice(("dry", "brief", "short")), other, Situation("", ""), rng)
+        return write_off_topic(rng.choice(("dry", "brief", "short")), topic, situation, rng)
     if kind == "friendly":
         return f"{rng.choice(OPENINGS)} {_list(topic, situation, rng, rng.choice((4, 5, 5)))} {rng.choice(CLOSINGS)}"
     if kind == "dry":
@@ -48,6 +47,12 @@ def write_answer(kind: AnswerKind, topic: Topic, situation: Situation, rng: rand
     if kind == "question":
         return topic.question
     return rng.choice(TERSE if kind == "terse" else RUDE)
+
+
+def write_off_topic(form: AnswerKind, topic: Topic, situation: Situation, rng: random.Random) -> str:
+    """A well written answer of the given form to a question about another topic."""
+    other = rng.choice([t for t in TOPICS if t is not topic])
+    return write_answer(form, other, situation, rng)
 
 
 def _steps(topic: Topic, rng: random.Random, count: int) -> list[str]:

@@ -14,6 +14,8 @@ from steerboard_workers.synthetic.topics import SITUATIONS, TOPICS, Situation, T
 
 FULL_ANSWER_STEPS = 5
 STEP_MATCH = 0.7
+TERSE_QUALITY = 0.08
+RUDE_QUALITY = 0.04
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -24,8 +26,11 @@ STOP_WORDS = frozenset(
 
 
 def quality(prompt: str, response: str) -> float:
-    """0: misses the question, empty or rude; about 0.1: a thin reply; 0.3: one or two facts; 0.7: complete but dry;
-    1: complete, fitted to the asker's situation, and friendly. An unknown prompt raises `ValueError`."""
+    """Known quality of a response. Raises `ValueError` for a prompt that is not of this data.
+
+    0: empty, or answers another question; below 0.1: rude or terse; 0.14: asks back; 0.24 and 0.34: one or two facts;
+    0.5: complete but dry; 1: complete, fitted to the asker's situation, and friendly.
+    """
     topic, situation = _subject(prompt)
     sentences = _sentences(response)
     if not sentences:
@@ -54,13 +59,13 @@ def quality(prompt: str, response: str) -> float:
     fresh = len(set(sentences)) / len(sentences)
     focus = on_topic / (on_topic + astray) if on_topic else 0.0
     coverage = min(len(told), FULL_ANSWER_STEPS) / FULL_ANSWER_STEPS
-    if rude or (not on_topic and astray):
-        return 0.0
     if not on_topic:
-        return 0.05 * fresh  # terse or merely friendly: nothing about the question, nothing wrong either
+        # Nothing about the question. An answer to another question is worst: it misleads on top.
+        return 0.0 if astray else (RUDE_QUALITY if rude else TERSE_QUALITY) * fresh
     suited = 1.0 if not situation.phrase else float(aside > 0)
     warmth = (0.5 * bool(friendly & 1) + 0.5 * bool(friendly & 2)) * min(1.0, coverage * 2)
-    return fresh**2 * focus**2 * (0.12 + 0.5 * coverage + 0.08 * suited * coverage + 0.30 * warmth)
+    manners = 0.25 if rude else 1.0
+    return manners * fresh**2 * focus**2 * (0.14 + 0.48 * coverage + 0.08 * suited * coverage + 0.30 * warmth)
 
 
 def _subject(prompt: str) -> tuple[Topic, Situation]:

@@ -211,14 +211,12 @@ TOPICS: tuple[Topic, ...] = (
 
 SITUATIONS: tuple[Situation, ...] = (
     Situation("", ""),
-    Situation(" as a complete beginner", "Beginners should start small and expect mistakes."),
-    Situation(" on a small budget", "Cheap or borrowed things do the job too."),
-    Situation(" with very little time", "Even ten minutes a day are enough."),
-    Situation(" with my children", "Give the children an easy part of their own."),
-    Situation(" in the winter", "Allow for the cold and the short days of winter."),
-    Situation(" in a small flat", "A corner of a small flat is room enough."),
-    Situation(" without asking anyone for help", "You can manage all of it alone."),
-    Situation(" at my age", "It is never too late to begin."),
+    Situation(" as a complete beginner", "As a beginner, start small and expect mistakes."),
+    Situation(" on a small budget", "On a small budget, borrow what you can."),
+    Situation(" with very little time", "With little time, ten minutes a day are enough."),
+    Situation(" together with my children", "Together with children, leave the easy parts to them."),
+    Situation(" during the winter", "During the winter, allow for cold and short days."),
+    Situation(" in a tiny flat", "In a tiny flat, one free corner is enough."),
 )
 
 # Each takes `{ask}` = verb and situation.

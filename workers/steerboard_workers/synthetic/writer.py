@@ -8,15 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from steerboard_workers.synthetic.answers import KINDS, AnswerKind, write_answer
+from steerboard_workers.synthetic.answers import KINDS, AnswerKind, write_answer, write_off_topic
 from steerboard_workers.synthetic.quality import quality
 from steerboard_workers.synthetic.topics import QUESTIONS, SITUATIONS, TOPICS, prompt_text
 
-INSTRUCTIONS = 2600
-PAIRS = 3000
-PROMPTS = 1000
+INSTRUCTIONS = 2400
+PAIRS = 3600
+PROMPTS = 900
 LABEL_NOISE = 0.03
-LEAST_DIFFERENCE = 0.04
+LEAST_DIFFERENCE = 0.03
+# Pairs that differ in nothing but the topic: without them a reward model learns to count words.
+SAME_FORM = 0.35
+FORMS: tuple[AnswerKind, ...] = ("friendly", "dry", "brief", "short")
 # The middle is emphasised, so that a model fine-tuned on the instructions answers modestly, as real ones do.
 INSTRUCTION_MIX: dict[AnswerKind, int] = {
     "friendly": 12,
@@ -54,7 +57,11 @@ def write_demo_data(directory: Path, seed: int = 0) -> dict[str, int]:
         while written < PAIRS:
             topic, situation, question = rng.choice(subjects)
             prompt = prompt_text(topic, situation, question)
-            pair = [write_answer(kind, topic, situation, rng) for kind in rng.sample(KINDS, 2)]
+            if rng.random() < SAME_FORM:
+                form = rng.choice(FORMS)
+                pair = [f(form, topic, situation, rng) for f in (write_answer, write_off_topic)]
+            else:
+                pair = [write_answer(kind, topic, situation, rng) for kind in rng.sample(KINDS, 2)]
             better, worse = sorted(pair, key=lambda answer: -quality(prompt, answer))
             if quality(prompt, better) - quality(prompt, worse) < LEAST_DIFFERENCE:
                 continue
