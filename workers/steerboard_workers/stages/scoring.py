@@ -12,7 +12,6 @@ from steerboard_workers.alignment.modules import RewardModule
 from steerboard_workers.alignment.templates import Prompt
 from steerboard_workers.stages.loading import RewardModel
 
-
 # On a CPU larger batches fall out of its caches and run several times slower. Scores do not depend on the batch.
 CPU_BATCH_TOKENS = 2048
 
