@@ -35,7 +35,7 @@ class EventTap:
             self.alive = False
 
 
-def follow(client: Client, load: Callable[[], list[Run]], pipeline_id: str | None, display: Display) -> list[Run]:
+def follow(client: Client, load: Callable[[], list[Run]], display: Display) -> list[Run]:
     """Show runs until all have ended, and return them as they ended. `load` fetches them all anew.
 
     Raises what the client raises when the server goes away.

@@ -54,7 +54,7 @@ def list_queues(session: Db, caller: Viewer, request: Request) -> list[QueueOut]
     """What waits and runs in each pool, over all projects, and how many living workers serve it."""
     lease = _lease(request.app.state.settings)
     alive = select(WorkerRow.pool, func.count()).where(WorkerRow.heartbeat_at > func.clock_timestamp() - lease)
-    workers = dict(session.execute(alive.group_by(WorkerRow.pool)).tuples().all())
+    workers = {row[0]: row[1] for row in session.execute(alive.group_by(WorkerRow.pool))}
     active = session.execute(
         select(Run.pool, Run.state, func.count(), func.min(Run.queued_at))
         .where(Run.state.in_(("pending", "queued", "running")))
