@@ -148,6 +148,14 @@ class Stack:
     def create(self, name: str, config: dict[str, Any], **options: Any) -> uuid.UUID:
         """A training run on the tiny data and the tiny base model."""
         inputs = {"data": InputRef(dataset=self.data_id), "model": InputRef(model=self.base_id)}
+        return self._create(name, config, inputs, **options)
+
+    def create_mix(self, name: str) -> uuid.UUID:
+        """A run whose stage needs no torch, and so little of anything."""
+        config = {"run": "mix", "parts": [{}], "size": 10}
+        return self._create(name, config, {"parts.0": InputRef(dataset=self.data_id)})
+
+    def _create(self, name: str, config: dict[str, Any], inputs: dict[str, InputRef], **options: Any) -> uuid.UUID:
         with transaction(self.sessions) as session:
             return lifecycle.create_run(
                 session,

@@ -17,6 +17,7 @@ from kombu.exceptions import OperationalError
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 
+from steerboard.platform.redis_url import connect
 from steerboard.platform.settings import get_settings
 
 log = logging.getLogger(__name__)
@@ -27,14 +28,10 @@ _CONNECT_SECONDS = 2.0
 
 
 def broker_url(redis_url: str) -> str:
-    """The URL as Celery writes it: `unix://` sockets are `redis+socket://` there."""
-    return "redis+socket://" + redis_url.removeprefix("unix://") if redis_url.startswith("unix://") else redis_url
-
-
-def client_url(redis_url: str) -> str:
-    """The URL as redis-py writes it."""
-    prefix = "redis+socket://"
-    return "unix://" + redis_url.removeprefix(prefix) if redis_url.startswith(prefix) else redis_url
+    """The URL as Celery writes it: sockets are `redis+socket:///path?virtual_host=0` there."""
+    if not redis_url.startswith("unix://"):
+        return redis_url
+    return "redis+socket://" + redis_url.removeprefix("unix://").replace("?db=", "?virtual_host=")
 
 
 @cache
@@ -61,9 +58,7 @@ def publish(redis_url: str, pool: str) -> bool:
 def waiting(redis_url: str, pool: str) -> int | None:
     """Wake-ups of a pool that no worker has taken yet; None while the broker is away."""
     try:
-        with redis.Redis.from_url(
-            client_url(redis_url), socket_timeout=_CONNECT_SECONDS, socket_connect_timeout=_CONNECT_SECONDS
-        ) as client:
+        with connect(redis_url) as client:
             return int(client.llen(pool))
     except redis.RedisError:
         return None
