@@ -2,4 +2,9 @@
 
 from steerboard_workers.synthetic.topics import QUESTIONS, SITUATIONS, TOPICS, prompt_text
 
-PROMPTS = [prompt_text(TOPICS[i % 14], SITUATIONS[i % 9], QUESTIONS[i % 10]) for i in range(40)]
+
+def _of(things, i):
+    return things[i % len(things)]
+
+
+PROMPTS = [prompt_text(_of(TOPICS, i), _of(SITUATIONS, i), _of(QUESTIONS, i)) for i in range(40)]
