@@ -1,0 +1,108 @@
+"""`steerboard demo`: from nothing to an aligned model and its report, on synthetic data; `make demo` calls it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+from rich.console import Console
+
+from steerboard.cli.client import ApiError, Client
+from steerboard.cli.finishing import finish
+from steerboard.cli.launch import LaunchOptions, Platform
+from steerboard.platform.settings import get_settings
+from steerboard_contracts.errors import SteerboardError
+
+commands = typer.Typer()
+
+KINDS = ("instructions", "preferences", "prompts")
+# Rows are few; what takes its time is a machine that is busy.
+_IMPORT_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+
+
+@commands.command()
+def demo(
+    exit_: Annotated[bool, typer.Option("--exit", help="Stop when the report is printed.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")] = None,
+) -> None:
+    """Start everything, run the demo pipeline on synthetic data, print its report and a sign-in link, stay up.
+
+    Exits with 0 only if every stage succeeded.
+    """
+    settings = get_settings()
+    console = Console()
+    asked = threading.Event()
+    # Until the report is there, a signal ends the command through its `with`, so that everything stops in order.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    wanted = settings.port if port is None else port
+    with _launched(settings.home, settings.host, wanted, chosen=port is not None) as up:
+        console.print(f"Steerboard is ready at {up.url}; data and logs are in {settings.home}", markup=False)
+        client = Client(home=settings.home)
+        datasets = _import_datasets(client, console)
+        body = {"recipe": "demo", "set": [f"{kind}={name}" for kind, name in datasets.items()]}
+        pipeline = client.post("pipelines", body)
+        console.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages on synthetic data.")
+        finish(client, console, pipeline, json=False, report_path=report, examples=True)
+        console.print(f"\nSign in once:  {up.sign_in_url}", soft_wrap=True, markup=False)
+        if exit_:
+            return
+        console.print(f"API: {up.url}/docs    Try: .venv/bin/steerboard generate {pipeline['name']}.dt", markup=False)
+        console.print("Steerboard stays up; stop it with Ctrl-C.", markup=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: asked.set())
+        while not asked.wait(0.2) and not up.ended.is_set():
+            pass
+
+
+@contextmanager
+def _launched(home: Path, host: str, port: int, *, chosen: bool) -> Iterator[Platform]:
+    """The platform on `port`, or on any free one when nobody chose it and it is taken."""
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(Platform(LaunchOptions(home=home, host=host, port=port)))
+        except SteerboardError as error:
+            if error.code != "port_in_use" or chosen:
+                raise
+            running = stack.enter_context(Platform(LaunchOptions(home=home, host=host, port=0)))
+        yield running
+
+
+def _import_datasets(client: Client, console: Console) -> dict[str, str]:
+    """Write and import the demo data; what an earlier demo imported is taken as it is. Returns kind -> name."""
+    names = {kind: f"demo-{kind}" for kind in KINDS}
+    missing = [kind for kind in KINDS if not _exists(client, names[kind])]
+    if missing:
+        with tempfile.TemporaryDirectory() as folder:
+            # A process of its own: the backend never imports the workers' package.
+            command = [sys.executable, "-m", "steerboard_workers.synthetic", folder]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            for kind in missing:
+                with (Path(folder) / f"{kind}.jsonl").open("rb") as file:
+                    found = client.post(
+                        "datasets/import",
+                        files={"file": (f"synthetic-{kind}.jsonl", file)},
+                        data={"kind": kind, "name": names[kind]},
+                        timeout=_IMPORT_TIMEOUT,
+                    )["dataset"]
+                console.print(f"Imported {found['rows']:,} synthetic {kind} as {found['name']}", markup=False)
+    return names
+
+
+def _exists(client: Client, name: str) -> bool:
+    try:
+        client.get(f"datasets/{name}")
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise
+    return True
