@@ -282,6 +282,9 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_runs_parent_id"), "runs", ["parent_id"], unique=False)
     op.create_index(op.f("ix_runs_pipeline_id"), "runs", ["pipeline_id"], unique=False)
+    op.create_index(
+        "ix_runs_pending", "runs", ["position"], unique=False, postgresql_where=sa.text("state = 'pending'")
+    )
     op.create_index("ix_runs_project_id_id", "runs", ["project_id", "id"], unique=False)
     op.create_table(
         "datasets",
@@ -437,6 +440,7 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_datasets_run_id"), table_name="datasets")
     op.drop_table("datasets")
     op.drop_index("ix_runs_project_id_id", table_name="runs")
+    op.drop_index("ix_runs_pending", table_name="runs", postgresql_where=sa.text("state = 'pending'"))
     op.drop_index(op.f("ix_runs_pipeline_id"), table_name="runs")
     op.drop_index(op.f("ix_runs_parent_id"), table_name="runs")
     op.drop_index("ix_runs_lease", table_name="runs", postgresql_where=sa.text("state = 'running'"))

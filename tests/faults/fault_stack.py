@@ -28,7 +28,7 @@ from steerboard.registry.service import register_model
 from steerboard.registry.tables import Model
 from steerboard.runs import lifecycle
 from steerboard.runs.lifecycle import InputRef
-from steerboard.runs.tables import Metric, Run, RunOutput, RunTransition
+from steerboard.runs.tables import Metric, Run, RunLog, RunOutput, RunTransition
 from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.stage import STAGE_FILE, StageSpec
 
@@ -175,6 +175,14 @@ class Stack:
         with transaction(self.sessions) as session:
             lifecycle.request_cancel(session, session.get_one(Run, run_id), actor)
 
+    def resume(self, run_id: uuid.UUID, actor: str) -> None:
+        with transaction(self.sessions) as session:
+            lifecycle.resume(session, session.get_one(Run, run_id), actor)
+
+    def log_lines(self, run_id: uuid.UUID) -> list[str]:
+        with transaction(self.sessions) as session:
+            return list(session.scalars(select(RunLog.message).where(RunLog.run_id == run_id).order_by(RunLog.id)))
+
     def finish(self, *run_ids: uuid.UUID, seconds: float = 90) -> list[Run]:
         """Wait until all these runs have ended."""
         self.wait(lambda: all(self.run(run_id).state in ENDED for run_id in run_ids), seconds, "runs did not end")
@@ -204,7 +212,9 @@ class Stack:
 
     # -- the processes ----------------------------------------------------------------------------------------------
 
-    def start_worker(self, name: str, *, file_limit: int | None = None, **environment: str) -> Worker:
+    def start_worker(
+        self, name: str, *, devices: str = "", file_limit: int | None = None, **environment: str
+    ) -> Worker:
         """`file_limit` in bytes stands for a full disk: no file may grow beyond it."""
 
         def limit() -> None:
@@ -214,7 +224,7 @@ class Stack:
         log = self.home / f"{name}.log"
         with log.open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "steerboard_workers.worker", "--name", name],
+                [sys.executable, "-m", "steerboard_workers.worker", "--name", name, "--devices", devices],
                 env={**os.environ, **self.environment, **environment},
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -53,3 +53,17 @@ def test_a_cancelled_run_ends_with_its_whole_process_group_and_says_who_did_it(s
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
     assert stack.finish(after)[0].state == "succeeded"
     assert run.failed_device_seconds > 0
+
+
+def test_a_cancelled_run_that_is_resumed_goes_on_from_its_checkpoint(stack: Stack) -> None:
+    run_id = stack.create("sft", SFT)
+    stack.start_worker("only")
+    stack.wait_for_step(run_id, 20)
+    stack.cancel(run_id, "ann")
+    stack.finish(run_id)
+    stack.resume(run_id, "ann")
+    (run,) = stack.finish(run_id)
+    assert (run.state, run.attempt) == ("succeeded", 2), run.reason
+    assert any(line.startswith("resumed from step") for line in stack.log_lines(run_id))
+    assert stack.result(run_id) == stack.undisturbed(SFT)
+    assert not (stack.home / "work" / str(run_id)).exists()

@@ -15,8 +15,8 @@ from celery.platforms import SecurityWarning
 from steerboard.runs.wakeups import WAKE_TASK, broker_url
 
 
-def make_app(redis_url: str, pool: str, drain: Callable[[], None], stop: Callable[[], None]) -> Celery:
-    """An app whose `wake` task calls `drain`. `stop` is called when Celery begins its shutdown."""
+def make_app(redis_url: str, pool: str, look: Callable[[], None], stop: Callable[[], None]) -> Celery:
+    """An app whose `wake` task calls `look`. `stop` is called when Celery begins its shutdown."""
     app = Celery("steerboard", broker=broker_url(redis_url))
     app.conf.update(
         task_default_queue=pool,
@@ -36,7 +36,7 @@ def make_app(redis_url: str, pool: str, drain: Callable[[], None], stop: Callabl
     )
 
     def wake(pool: str) -> None:
-        drain()
+        look()
 
     def shutting_down(**_: object) -> None:
         stop()

@@ -12,9 +12,10 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Engine, event, func, update
+from sqlalchemy import Engine, delete, event, func, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from steerboard.platform.artifacts import ArtifactStore
@@ -24,6 +25,7 @@ from steerboard.runs import claims, sweeper
 from steerboard.runs.claims import Claim
 from steerboard.runs.tables import WorkerRow
 from steerboard_workers import celery_app
+from steerboard_workers.supervisor import workspace
 from steerboard_workers.supervisor.execution import Supervisor
 
 log = logging.getLogger("steerboard.worker")
@@ -63,10 +65,12 @@ class Worker:
         self.stopping.set()
         for thread in self._threads:
             thread.join()
-        with self._busy, transaction(self._sessions) as session:
-            row = session.get(WorkerRow, self.id)
-            if row is not None:
-                session.delete(row)
+        with self._busy:
+            survive(self._leave)
+
+    def wake(self) -> None:
+        """There may be work. Returns when there is no more of it."""
+        survive(self.drain)
 
     def drain(self) -> None:
         """Claim and execute until the pool has nothing for this worker. Only one caller at a time does; a second one
@@ -85,37 +89,28 @@ class Worker:
                 if claim is None:
                     return
                 self._run = claim
-                self._beat()
+                survive(self._beat)
                 try:
                     self._supervisor.execute(claim)
                 finally:
                     self._run = None
+                    survive(self._beat)
                 sweeper.settle_all(self._sessions)
-                self._beat()
 
     def _look(self) -> None:
         while not self.stopping.wait(self._settings.poll_seconds):
-            self._survive(self.drain)
+            self.wake()
 
     def _keep_house(self) -> None:
         """Heartbeat and sweep, also while a run is in hand."""
         swept = 0.0
-        self._survive(self._beat)
+        survive(lambda: workspace.forget_finished(self._sessions, self._settings.home))
+        survive(self._beat)
         while not self.stopping.wait(self._settings.heartbeat_seconds):
-            self._survive(self._beat)
+            survive(self._beat)
             if time.monotonic() - swept >= self._settings.sweep_seconds:
-                self._survive(lambda: sweeper.sweep(self._sessions, self._settings))
+                survive(lambda: sweeper.sweep(self._sessions, self._settings))
                 swept = time.monotonic()
-
-    def _survive(self, action: object) -> None:
-        """No outage of the database or the broker ends a worker."""
-        assert callable(action)
-        try:
-            action()
-        except SQLAlchemyError as error:
-            log.warning("the database does not answer: %s", error)
-        except Exception:
-            log.exception("the worker goes on after an unexpected error")
 
     def _beat(self) -> None:
         run = self._run
@@ -134,6 +129,20 @@ class Worker:
                         run_id=run.run_id if run else None,
                     )
                 )
+
+    def _leave(self) -> None:
+        with transaction(self._sessions) as session:
+            session.execute(delete(WorkerRow).where(WorkerRow.id == self.id))
+
+
+def survive(action: Callable[[], None]) -> None:
+    """No outage of the database or the broker ends a worker."""
+    try:
+        action()
+    except SQLAlchemyError as error:
+        log.warning("the database does not answer: %s", error)
+    except Exception:
+        log.exception("the worker goes on after an unexpected error")
 
 
 def _engine(settings: Settings) -> Engine:
@@ -170,7 +179,7 @@ def main() -> None:
     settings = get_settings()
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     worker = Worker(settings, pool=arguments.pool, devices=parse_devices(arguments.devices), name=arguments.name)
-    app = celery_app.make_app(settings.redis_url, worker.pool, worker.drain, worker.stopping.set)
+    app = celery_app.make_app(settings.redis_url, worker.pool, worker.wake, worker.stopping.set)
     worker.start()
     try:
         celery_app.serve(app, worker.pool, settings.log_level)

@@ -25,7 +25,7 @@ def settle_pending(session: Session, limit: int = 100) -> int:
     moved = sum(settle(session, run) for run in _take(session, Run.state == "pending", _can_move(), limit=limit))
     parent = aliased(Run)
     orphaned = exists().where(Run.parent_id == parent.id, parent.state.in_(ENDED))
-    active = Run.state.not_in(ENDED)
+    active = Run.state.in_(("pending", "queued", "running"))  # for each of these there is an index
     for shard in _take(session, active, Run.cancel_requested_at.is_(None), orphaned, limit=limit):
         stop(session, shard, f"the end of run {session.get_one(Run, shard.parent_id).name}")
         moved += 1

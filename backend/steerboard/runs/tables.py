@@ -41,6 +41,7 @@ class Run(Base):
         CheckConstraint(f"state IN ({_STATES_SQL})", name="state"),
         Index("ix_runs_claim", "pool", text("priority DESC"), "position", postgresql_where=text("state = 'queued'")),
         Index("ix_runs_lease", "lease_expires_at", postgresql_where=text("state = 'running'")),
+        Index("ix_runs_pending", "position", postgresql_where=text("state = 'pending'")),
         Index("ix_runs_project_id_id", "project_id", "id"),
     )
 

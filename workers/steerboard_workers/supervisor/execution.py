@@ -134,7 +134,9 @@ class Supervisor:
             attempt=claim.attempt,
             threads=self._settings.stage_threads,
             memory=(self._settings.stage_memory_mb or 0) << 20,
-            devices=",".join(self._devices) if self._devices else None,
+            devices=self._devices,
+            # Only training uses several devices together; a larger generation is cut into shards instead.
+            ranks=max(1, len(self._devices)) if run.kind == "train" else 1,
         )
         try:
             self._watch(claim, stage, lease)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.datasets import service as datasets
@@ -42,6 +43,8 @@ def prepare(
 
 def _localise(sessions: sessionmaker[Session], store: ArtifactStore, thing: Dataset | Model, cache: Path) -> StageInput:
     with transaction(sessions) as session:
+        # Fetching a large model takes long, and this transaction holds no lock that anybody could wait for.
+        session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
         if isinstance(thing, Dataset):
             return _dataset(session, thing, cache)
         cost, shared = inputs.training_cost(session, thing)

@@ -34,7 +34,15 @@ class StageProcess:
     """
 
     def __init__(
-        self, directory: Path, *, run_id: str, attempt: int, threads: int | None, memory: int, devices: str | None
+        self,
+        directory: Path,
+        *,
+        run_id: str,
+        attempt: int,
+        threads: int | None,
+        memory: int,
+        devices: list[str],
+        ranks: int = 1,
     ) -> None:
         self._heartbeat_read, self._heartbeat = os.pipe2(os.O_CLOEXEC)
         status_read, status_write = os.pipe2(os.O_CLOEXEC)
@@ -46,7 +54,7 @@ class StageProcess:
             [
                 sys.executable,
                 *("-I", "-S", guardian.__file__, str(status_write), str(memory)),
-                *(sys.executable, "-m", "steerboard_workers.stages", str(directory)),
+                *stage_command(directory, ranks),
             ],
             stdin=self._heartbeat_read,
             stdout=subprocess.PIPE,
@@ -142,7 +150,13 @@ class StageProcess:
                 self.events.put(Log(message=text))
 
 
-def environment(mark: str, threads: int | None, devices: str | None) -> dict[str, str]:
+def stage_command(directory: Path, ranks: int) -> list[str]:
+    """One process, or `ranks` of them under torchrun."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
+    return [sys.executable, *launcher, "-m", "steerboard_workers.stages", str(directory)]
+
+
+def environment(mark: str, threads: int | None, devices: list[str]) -> dict[str, str]:
     """The worker's environment without its secrets, with the run's mark, threads and devices."""
     clean = {
         name: value
@@ -153,8 +167,8 @@ def environment(mark: str, threads: int | None, devices: str | None) -> dict[str
     clean["PYTHONUNBUFFERED"] = "1"
     if threads:
         clean["OMP_NUM_THREADS"] = clean["MKL_NUM_THREADS"] = str(threads)
-    if devices is not None:
-        clean["CUDA_VISIBLE_DEVICES"] = devices
+    if devices:
+        clean["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
     return clean
 
 

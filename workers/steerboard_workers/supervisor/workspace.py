@@ -10,9 +10,15 @@ An attempt has a folder of its own so that a worker that was frozen and wakes up
 from __future__ import annotations
 
 import shutil
+import uuid
 from pathlib import Path
 
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.platform.database import transaction
 from steerboard.runs.claims import Claim
+from steerboard.runs.tables import Run
 from steerboard_contracts.stage import STAGE_FILE, StageSpec
 
 
@@ -22,9 +28,12 @@ class Workspace:
         self.directory = self._run / f"a{claim.attempt}"
 
     def open(self) -> None:
-        """Make the attempt's folder."""
+        """Make the attempt's folder, and clear away those of attempts that ended too suddenly to do it themselves."""
         checkpoints = self._run / "checkpoints"
         checkpoints.mkdir(parents=True, exist_ok=True)
+        for other in self._run.glob("a*"):
+            if other != self.directory:
+                shutil.rmtree(other, ignore_errors=True)
         self.directory.mkdir(exist_ok=True)
         link = self.directory / "checkpoints"
         if not link.is_symlink():
@@ -40,3 +49,14 @@ class Workspace:
     def discard(self) -> None:
         """After success: nothing is needed any more."""
         shutil.rmtree(self._run, ignore_errors=True)
+
+
+def forget_finished(sessions: sessionmaker[Session], home: Path) -> None:
+    """Remove what is left of runs that have succeeded, here or on another machine after this one had begun them."""
+    folders = {entry.name: entry for entry in (home / "work").glob("*-*")}
+    with transaction(sessions) as session:
+        finished = session.scalars(
+            select(Run.id).where(Run.id.in_([uuid.UUID(name) for name in folders]), Run.state == "succeeded")
+        ).all()
+    for run_id in finished:
+        shutil.rmtree(folders[str(run_id)], ignore_errors=True)

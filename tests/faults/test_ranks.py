@@ -1,0 +1,34 @@
+"""A worker with several devices starts a training stage once for each, under torchrun."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from fault_stack import SFT, Result, Stack
+
+
+def losses(result: Result) -> dict[int, float]:
+    return {step: value for (name, step), value in result.metrics.items() if name == "loss"}
+
+
+@pytest.mark.long
+def test_a_training_run_uses_all_devices_of_its_worker_and_they_all_end_with_it(stack: Stack) -> None:
+    expected = stack.undisturbed(SFT)
+    run_id = stack.create("sft", SFT)
+    worker = stack.start_worker("pair", devices="0-1")
+    stack.wait_for_step(run_id, 4)
+    # A guardian, torchrun and two ranks at least; torchrun gives each rank a session of its own.
+    pids = stack.stage_pids(run_id)
+    assert len(pids) >= 4
+    worker.signal(signal.SIGKILL)
+    stack.wait(lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in pids), 5, "a rank outlived its worker")
+    stack.start_worker("second", devices="0-1")
+    (run,) = stack.finish(run_id)
+    assert (run.state, run.attempt) == ("succeeded", 2), run.reason
+    assert run.device_seconds > 0
+    losses = {key: value for key, value in stack.result(run_id).metrics.items() if key[0] == "loss"}
+    assert losses == {
+        key: pytest.approx(value, rel=1e-4) for key, value in expected.metrics.items() if key[0] == "loss"
+    }
