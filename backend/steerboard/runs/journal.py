@@ -60,7 +60,12 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
         announce(session, run.project_id, "run.progress", payload)
 
 
+def storable_text(text: str) -> str:
+    """Without what Postgres cannot hold: NUL characters, lone surrogates."""
+    return text.replace("\x00", "\ufffd").encode(errors="replace").decode()
+
+
 def storable(line: str) -> str:
-    """A log line as Postgres takes it: no NUL characters, no lone surrogates, bounded."""
-    clean = line.replace("\x00", "\ufffd").encode(errors="replace").decode()
+    """A log line, bounded."""
+    clean = storable_text(line)
     return clean if len(clean) <= LINE_CHARACTERS else clean[: LINE_CHARACTERS - 1] + "\u2026"

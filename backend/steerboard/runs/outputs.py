@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-import orjson
 from sqlalchemy import exists, or_, select
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,7 @@ from steerboard.registry import service as registry
 from steerboard.registry.folders import check_folder, read_info
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
+from steerboard.runs.journal import storable_text
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.stage import (
     AnswersOutput,
@@ -128,7 +129,17 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
 
 
 def _document(output: AnswersOutput | ReportOutput, path: Path) -> dict[str, Any]:
-    """The file as JSON that Postgres stores: an object, without NUL characters."""
-    text = path.read_bytes()
-    document = orjson.loads(text.replace(rb"\u0000", rb"\ufffd"))
+    """The file as an object that Postgres stores."""
+    document = _storable(json.loads(path.read_bytes()))
     return {"answers": document} if isinstance(output, AnswersOutput) else dict(document)
+
+
+def _storable(value: Any) -> Any:
+    """A text may hold what a model made up: no NUL characters and no lone surrogates for JSONB."""
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable_text(name): _storable(item) for name, item in value.items()}
+    return value
