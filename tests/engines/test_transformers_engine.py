@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from engine_prompts import PROMPTS
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from steerboard_contracts.configs import Decoding
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.engines.protocol import Request
+from steerboard_workers.engines.transformers_engine import TransformersEngine
 
 GREEDY = Decoding(max_new_tokens=40)
 SAMPLED = Decoding(temperature=0.9, top_p=0.95, top_k=50, n=3, max_new_tokens=30)
@@ -35,6 +37,23 @@ def test_greedy_equals_transformers_generate_token_for_token(make_engine, model,
         assert ours[request.row].finished == finished
         lengths.add(len(theirs))
     assert len(lengths) > 4, "the test model must end its answers at different lengths"
+
+
+def test_greedy_equals_generate_with_absolute_positions(tokenizer, renderer):
+    """Rotary positions forgive a shift by padding; learned ones do not."""
+    torch.manual_seed(2)
+    config = GPT2Config(vocab_size=len(tokenizer), n_positions=160, n_embd=32, n_layer=2, n_head=2)
+    model = GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(6 if parameter.dim() == 2 else 1)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    engine = TransformersEngine(model, renderer, torch.device("cpu"), 8)
+    for completion in engine.generate(requests(8), Decoding(max_new_tokens=12), seed=0):
+        ids = torch.tensor([renderer.prompt_ids(requests(8)[completion.row].prompt)])
+        theirs = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
+        assert completion.token_ids == theirs[0, ids.shape[1] :].tolist()[: completion.tokens]
+        assert completion.tokens == 12 or completion.finished
 
 
 def test_batch_size_and_order_change_no_sampled_answer(make_engine):
