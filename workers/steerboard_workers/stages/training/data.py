@@ -61,9 +61,11 @@ def _pairs(stage: Stage, config: RewardModelConfig, renderer: Renderer) -> Train
 def _labelled(
     stage: Stage, config: MleFilterConfig | RwrConfig | DecisionTransformerConfig, renderer: Renderer
 ) -> TrainingData:
-    rows = list(_rows(stage, "prompt", "response", "reward"))
-    rewards = [float(row["reward"]) for row in rows]
     dataset = stage.dataset("data")
+    rows = list(_rows(stage, "prompt", "response", "reward"))
+    if not rows:
+        raise EmptySelection(f"dataset {dataset.name} has no rows", hint="Label some rows first.")
+    rewards = [float(row["reward"]) for row in rows]
     normaliser = dataset.normaliser or Normaliser.fit(rewards, dataset.name)
     data = TrainingData([], [], 0.0, info={"normaliser": normaliser})
     for row, reward in zip(rows, rewards, strict=True):
@@ -74,7 +76,7 @@ def _labelled(
         return _finish(stage, config, renderer, kept, data)
     if isinstance(config, RwrConfig):
         weights = [rwr_weight(row["z"], config.beta, config.max_weight) for row in rows]
-        size = effective_sample_size(weights) if weights else 0.0
+        size = effective_sample_size(weights)
         stage.log(f"weights exp(z / {config.beta:g}): effective sample size {size:.1%}, largest {max(weights):.3g}")
         data.summary["effective_sample_size"] = size
         by_row = {id(row): weight for row, weight in zip(rows, weights, strict=True)}
@@ -88,7 +90,7 @@ def _labelled(
 def _count_kept(stage: Stage, data: TrainingData, rows: list[Row], kept: list[Row], threshold: float) -> None:
     all_by_source = Counter(str(row.get("source") or "all") for row in rows)
     kept_by_source = Counter(str(row.get("source") or "all") for row in kept)
-    data.metrics["kept"] = len(kept) / max(1, len(rows))
+    data.metrics["kept"] = len(kept) / len(rows)
     for source, n in sorted(all_by_source.items()):
         data.metrics[f"kept.{source}"] = kept_by_source[source] / n
     shares = ", ".join(f"{s} {kept_by_source[s]} of {n}" for s, n in sorted(all_by_source.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,10 @@ def batcher_of(
     if wanted == "auto":
         wanted = "packed" if device.type == "cuda" else "padded"
     share = isinstance(config, RewardModelConfig) and config.share_prompt
+    longest = max(length for example in examples for length in example.lengths)
+    if share and _attention_window(module.model) < longest:
+        stage.log("attention sees a sliding window only, so the prompt of a pair is not shared")
+        share = False
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
     plain = replace(plain, micro_batch=config.micro_batch)
     probe = sorted(examples, key=lambda e: e.tokens)[:PROBE_EXAMPLES]
@@ -139,6 +144,13 @@ def batcher_of(
         return plain
     finally:
         module.train(was_training)
+
+
+def _attention_window(model: Any) -> float:
+    """Tokens that each layer sees back. A mask of ours would undo a model's own window; probes are too short for it."""
+    config = model.config.get_text_config()
+    windows = [getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")]
+    return min((float(window) for window in windows if window), default=math.inf)
 
 
 @torch.no_grad()

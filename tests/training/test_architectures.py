@@ -1,0 +1,113 @@
+"""What a batch may share or skip is tried out for each architecture, and the plain way is taken where it fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from running import recorded
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    Gemma2Config,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    Qwen3Config,
+)
+
+from steerboard_contracts.configs import RewardModelConfig, SftConfig
+from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
+from steerboard_workers.stages.training.setup import batcher_of
+
+SHAPE = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "pad_token_id": 0,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 128,
+    "num_labels": 1,
+    "initializer_range": 0.2,
+}
+CONFIGS = {
+    "llama": LlamaConfig(**SHAPE),
+    "qwen3": Qwen3Config(**SHAPE),
+    "mistral": MistralConfig(**SHAPE, sliding_window=16),
+    "gemma2": Gemma2Config(**SHAPE, sliding_window=64, final_logit_softcapping=2.0),
+    "gpt2": GPT2Config(vocab_size=64, n_embd=32, n_layer=2, n_head=4, n_positions=128, pad_token_id=0, num_labels=1),
+}
+
+
+def examples(responses: int) -> list[Example]:
+    draw = np.random.default_rng(3)
+
+    def ids(low: int, high: int):
+        return draw.integers(3, 64, draw.integers(low, high)).astype(np.int32)
+
+    return [Example(row, ids(4, 20), tuple(ids(1, 12) for _ in range(responses))) for row in range(8)]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("batching", ["padded", "packed"])
+def test_log_probs_are_the_models_own_whatever_the_architecture(make_stage, name, batching):
+    torch.manual_seed(0)
+    module = PolicyModule(AutoModelForCausalLM.from_config(CONFIGS[name])).eval()
+    batch = examples(1)
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    batcher = batcher_of(stage, SftConfig(method="sft", batching=batching), module, batch, 0, torch.device("cpu"))
+    assert module.whole_head == (name == "gemma2")  # its logits are capped after the head
+    with torch.no_grad():
+        micro = batcher.collate(batch)
+        ours = module(**micro.model_inputs())[0]
+        theirs = []
+        for example in batch:
+            full = torch.from_numpy(np.concatenate([example.prompt, example.responses[0]])).long()
+            start = len(example.prompt)
+            logits = module.model(input_ids=full[None]).logits[0]
+            theirs.append(label_log_probs(logits[start - 1 : -1], full[start:])[0])
+    torch.testing.assert_close(ours, torch.cat(theirs), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("batching", ["padded", "packed"])
+def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, batching):
+    torch.manual_seed(0)
+    module = RewardModule(AutoModelForSequenceClassification.from_config(CONFIGS[name])).eval()
+    batch = examples(2)
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    config = RewardModelConfig(method="reward_model", batching=batching)
+    batcher = batcher_of(stage, config, module, batch, 0, torch.device("cpu"))
+    # These examples are longer than mistral's window; gemma2's eager attention would add a boolean mask.
+    apart = name in ("mistral", "gemma2")
+    assert batcher.share != apart
+    assert bool(recorded(stage, "log")) == apart
+    plain = Batcher("padded", "ends", 10_000, 0)
+    with torch.no_grad():
+        ours = module(**batcher.collate(batch).model_inputs())
+        alone = torch.cat([module(**plain.collate([example]).model_inputs()) for example in batch])
+    torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-4)
+
+
+def test_an_architecture_that_cannot_isolate_sequences_is_not_packed(make_stage):
+    class Leaky(RewardModule):
+        """Stands for an attention implementation that ignores position ids."""
+
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_config(CONFIGS["llama"]).eval()
+    body = model.base_model.forward
+
+    def forward(input_ids, position_ids=None, attention_mask=None, **options):
+        return body(input_ids=input_ids, attention_mask=None, **options)
+
+    model.base_model.forward = forward
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    config = RewardModelConfig(method="reward_model", batching="packed")
+    batcher = batcher_of(stage, config, Leaky(model), examples(2), 0, torch.device("cpu"))
+    assert (batcher.layout, batcher.share) == ("padded", False)
+    assert len(recorded(stage, "log")) == 2
