@@ -18,7 +18,8 @@ GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 def unpacked(file: BinaryIO) -> BinaryIO:
     """The content of a gzip file as a buffered stream."""
-    return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file), 1 << 20))
+    # Without a mode, GzipFile takes the file's own, and an upload's spooled file says that it is for writing.
+    return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(fileobj=file, mode="rb"), 1 << 20))
 
 
 def damaged_gzip(error: Exception, line: int) -> BrokenFile:
