@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fault_stack import SFT, Shared, Stack
 from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import make_engine, make_sessions, transaction
@@ -64,34 +65,63 @@ def home() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_run_survives_the_kill_of_everything_bit_for_bit(shared: Shared, home: Path, stack: Stack) -> None:
+@pytest.fixture
+def up(home: Path, stack: Stack) -> Iterator[Up]:
+    started = Up(home)
+    try:
+        stack.wait(started.ready.exists, 60, "`steerboard up` did not get ready")
+        yield started
+    finally:
+        started.process.terminate()
+        started.process.wait(timeout=40)
+
+
+def stack_of(up: Up, shared: Shared) -> Stack:
+    """To look into a running `steerboard up` and give it work."""
+    sessions = make_sessions(make_engine(EmbeddedServers(up.home).database_url))
+    with transaction(sessions) as session:
+        project_id = session.scalars(select(Project.id)).one()
+    environment = {"STEERBOARD_ARTIFACT_URL": f"file://{up.home / 'artifacts'}"}
+    inside = Stack(sessions, project_id, environment, up.home, shared)
+    inside.prepare()
+    return inside
+
+
+def test_a_run_survives_the_kill_of_everything_bit_for_bit(shared: Shared, stack: Stack, up: Up) -> None:
     expected = stack.undisturbed(SFT)
-    first = Up(home)
+    inside = stack_of(up, shared)
+    run_id = inside.create("sft", SFT)
+    inside.wait_for_step(run_id, 12)
+    up.process.send_signal(signal.SIGKILL)
+    up.process.wait()
+    inside.wait(lambda: not up.processes() and not inside.stage_pids(run_id), 10, "something outlived it")
+    again = Up(up.home)
     try:
-        stack.wait(first.ready.exists, 60, "`steerboard up` did not get ready")
-        engine = make_engine(EmbeddedServers(home).database_url)
-        sessions = make_sessions(engine)
-        with transaction(sessions) as session:
-            project_id = session.scalars(select(Project.id)).one()
-        environment = {"STEERBOARD_ARTIFACT_URL": f"file://{home / 'artifacts'}"}
-        broken = Stack(sessions, project_id, environment, home, shared)
-        broken.prepare()
-        run_id = broken.create("sft", SFT)
-        broken.wait_for_step(run_id, 12)
-        first.process.send_signal(signal.SIGKILL)
-        first.process.wait()
-        broken.wait(lambda: not first.processes() and not broken.stage_pids(run_id), 10, "something outlived it")
-    finally:
-        first.process.kill()
-    engine.dispose()
-    second = Up(home)
-    try:
-        broken.wait(second.ready.exists, 60, "`steerboard up` did not get ready again")
-        (run,) = broken.finish(run_id)
+        inside.wait(again.ready.exists, 60, "`steerboard up` did not get ready again")
+        (run,) = inside.finish(run_id)
         assert (run.state, run.attempt) == ("succeeded", 2), run.reason
-        assert broken.result(run_id) == expected
-        assert json.loads(second.ready.read_text())["url"]
-        engine.dispose()
+        assert inside.result(run_id) == expected
     finally:
-        second.process.send_signal(signal.SIGTERM)
-        second.process.wait(timeout=30)
+        again.process.terminate()
+        again.process.wait(timeout=40)
+
+
+@pytest.mark.long
+def test_a_run_survives_the_kill_of_the_database(shared: Shared, stack: Stack, up: Up) -> None:
+    expected = stack.undisturbed(SFT)
+    inside = stack_of(up, shared)
+    run_id = inside.create("sft", SFT)
+    inside.wait_for_step(run_id, 12)
+    postmaster = int((up.home / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+    os.kill(postmaster, signal.SIGKILL)
+    inside.wait(lambda: answers(inside, run_id), 30, "the database did not come back")
+    (run,) = inside.finish(run_id)
+    assert run.state == "succeeded", run.reason
+    assert inside.result(run_id) == expected
+
+
+def answers(stack: Stack, run_id: uuid.UUID) -> bool:
+    try:
+        return stack.run(run_id) is not None
+    except OperationalError:
+        return False

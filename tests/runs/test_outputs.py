@@ -144,7 +144,7 @@ def test_a_method_costs_its_training_and_the_generation_and_scoring_behind_its_d
     data = InputRef(dataset=bench.dataset())
     seconds = {}
     generated = world.create("generated", config={"run": "generate"}, inputs={"model": policy, "data": data})
-    mixture = world.create("mixture", inputs={"parts.0": generated, "parts.1": data})
+    mixture = world.create("mixture", inputs={"parts.0": generated, "parts.1": data, "parts.2": generated})
     labelled = world.create("labelled", config={"run": "score"}, inputs={"data": mixture, "reward": policy})
     sft = {"run": "train", "method": "sft"}
     trained = world.create("dt", config=sft, inputs={"model": policy, "data": labelled})

@@ -46,11 +46,12 @@ def make_app(redis_url: str, pool: str, look: Callable[[], None], stop: Callable
     return app
 
 
-def serve(app: Celery, pool: str, log_level: str) -> None:
+def serve(app: Celery, name: str, pool: str, log_level: str) -> None:
     """Consume wake-ups until SIGTERM or SIGINT; outlives any outage of the broker."""
     # About pickled messages from strangers as root; only JSON is accepted here, and only the name of a pool is read.
     warnings.simplefilter("ignore", SecurityWarning)
     worker = app.Worker(
+        hostname=name,
         pool="threads",
         concurrency=1,
         queues=[pool],

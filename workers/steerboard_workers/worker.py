@@ -182,7 +182,7 @@ def main() -> None:
     app = celery_app.make_app(settings.redis_url, worker.pool, worker.wake, worker.stopping.set)
     worker.start()
     try:
-        celery_app.serve(app, worker.pool, settings.log_level)
+        celery_app.serve(app, worker.name, worker.pool, settings.log_level)
     finally:
         worker.close()
 

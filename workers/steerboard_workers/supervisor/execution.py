@@ -6,7 +6,6 @@ import errno
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -48,6 +47,7 @@ class Attempt:
     run: Run
     workspace: Workspace
     device_seconds: float = 0.0
+    succeeded: bool = False
 
 
 class Supervisor:
@@ -82,8 +82,14 @@ class Supervisor:
             try:
                 with transaction(self._sessions) as session:
                     attempt = Attempt(claims.fenced(session, claim), workspace)
+                log.info("run %s, attempt %d: begins", attempt.run.name, claim.attempt)
                 failure = self._guarded(attempt, lambda: self._work(claim, attempt, lease))
-                self._end(claim, attempt, lease, failure)
+                if attempt.succeeded:
+                    log.info("run %s, attempt %d: succeeded", attempt.run.name, claim.attempt)
+                    workspace.discard()
+                    return
+                self._persist(lease, lambda: self._write_ending(claim, attempt, lease, failure))
+                workspace.discard_attempt()
             except LeaseLost as error:
                 # Nothing here is ours any more, not even the files to clean up.
                 log.warning("%s", error)
@@ -111,7 +117,7 @@ class Supervisor:
             return Failure("internal_error", detail, retryable=True)
 
     def _work(self, claim: Claim, attempt: Attempt, lease: LeaseKeeper) -> Failure | None:
-        """Stage process, then outputs. None when the run has succeeded."""
+        """Stage process, then outputs. None when the run has succeeded, or has to stop."""
         run, workspace = attempt.run, attempt.workspace
         # A predecessor on this machine whose guardian was killed with it must be gone before its checkpoints are read.
         process.kill_marked(f"{run.id}:")
@@ -120,7 +126,8 @@ class Supervisor:
             shards = settling.shards_of(session, run)
         if shards:
             result = gathering.gather(self._sessions, self._store, shards, workspace.directory)
-            self._register(claim, attempt, result, sum(shard.device_seconds for shard in shards))
+            seconds = sum(shard.device_seconds for shard in shards)
+            self._persist(lease, lambda: self._register(claim, attempt, result, seconds))
             return None
         spec = prepare(self._sessions, self._store, self._settings, run, self._home)
         workspace.write_spec(spec)
@@ -155,7 +162,9 @@ class Supervisor:
         failure = evidence.failure_of(stage.result, status, stage.tail, killed_for_memory)
         if failure is None:
             assert isinstance(stage.result, Succeeded)
-            self._register(claim, attempt, stage.result, attempt.device_seconds)
+            result = stage.result
+            outputs.upload(self._store, result.outputs, workspace.directory)
+            self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure
 
     def _leaving(self, lease: LeaseKeeper) -> bool:
@@ -181,15 +190,29 @@ class Supervisor:
                     break
                 ended = stage.ended(0)
             notes.flush_when_due()
-        notes.flush()
+        self._persist(lease, notes.flush_or_raise)
 
     def _write(self, claim: Claim, batch: journal.Batch) -> None:
         with transaction(self._sessions) as session:
             journal.write(session, claim, batch)
 
+    def _persist(self, lease: LeaseKeeper, write: Callable[[], None]) -> None:
+        """Do a transaction that must not get lost because the database is away for a while.
+
+        Doing it again is safe: behind the fence, an ending whose commit went unheard makes the next try `LeaseLost`.
+        """
+        while True:
+            try:
+                write()
+                return
+            except OperationalError as error:
+                log.warning("the database does not answer, trying again: %s", error)
+                if self._stopping.wait(_RETRY_SECONDS):
+                    raise
+                lease.check()
+
     def _register(self, claim: Claim, attempt: Attempt, result: Succeeded, device_seconds: float) -> None:
         """Outputs, accounting and state in one transaction."""
-        outputs.upload(self._store, result.outputs, attempt.workspace.directory)
         with transaction(self._sessions) as session:
             session.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_REGISTRATION_PATIENCE}'"))
             run = claims.fenced(session, claim)
@@ -199,36 +222,17 @@ class Supervisor:
             else:
                 gathering.keep_shard(session, self._store, run, result.outputs, attempt.workspace.directory)
             endings.succeed(session, run, result.summary, device_seconds)
+        attempt.succeeded = True
 
-    def _end(self, claim: Claim, attempt: Attempt, lease: LeaseKeeper, failure: Failure | None) -> None:
-        """Write the ending unless `_work` did, trying for as long as the lease lasts; then clear the files away."""
-        while True:
-            try:
-                with transaction(self._sessions) as session:
-                    succeeded = self._write_ending(session, claim, attempt, lease, failure)
-                break
-            except OperationalError as error:
-                log.warning("run %s: its ending cannot be written yet: %s", attempt.run.name, error)
-                lease.check()
-                time.sleep(_RETRY_SECONDS)
-        if succeeded:
-            attempt.workspace.discard()
-        else:
-            attempt.workspace.discard_attempt()
-
-    def _write_ending(
-        self, session: Session, claim: Claim, attempt: Attempt, lease: LeaseKeeper, failure: Failure | None
-    ) -> bool:
-        """Returns whether this attempt has succeeded: in `_work`, or in a commit whose answer got lost."""
-        now = session.get_one(Run, claim.run_id)
-        if now.state == "succeeded" and now.attempt == claim.attempt:
-            return True
-        run = claims.fenced(session, claim)
-        seconds = attempt.device_seconds
-        if lease.cancelled.is_set() or run.cancel_requested_at is not None:
-            endings.cancel(session, run, seconds)
-        elif failure is not None:
-            endings.fail(session, run, failure, seconds, self._settings.retry_seconds)
-        else:
-            endings.stop(session, run, "its worker was stopped; waits for another", seconds)
-        return False
+    def _write_ending(self, claim: Claim, attempt: Attempt, lease: LeaseKeeper, failure: Failure | None) -> None:
+        """Of an attempt that did not succeed."""
+        with transaction(self._sessions) as session:
+            run = claims.fenced(session, claim)
+            seconds = attempt.device_seconds
+            if lease.cancelled.is_set() or run.cancel_requested_at is not None:
+                endings.cancel(session, run, seconds)
+            elif failure is not None:
+                endings.fail(session, run, failure, seconds, self._settings.retry_seconds)
+            else:
+                endings.stop(session, run, "its worker was stopped; waits for another", seconds)
+            log.info("run %s, attempt %d: %s, %s", run.name, claim.attempt, run.state, run.reason)

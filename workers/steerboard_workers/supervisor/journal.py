@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 
+from sqlalchemy.exc import OperationalError
+
 from steerboard.runs.journal import Batch
 from steerboard_contracts.stage import Checkpointed, Log, Metrics, Progress, StageEvent
+
+log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 1.0
 _LINES_A_RUN = 20_000
@@ -40,10 +45,17 @@ class Journal:
             self.flush()
 
     def flush(self) -> None:
+        """Write what has gathered. What cannot be written while the database is away is written with the next batch."""
         self._written = time.monotonic()
-        batch, self._batch = self._batch, Batch()
-        if batch:
-            self._write(batch)
+        try:
+            self.flush_or_raise()
+        except OperationalError as error:
+            log.warning("progress cannot be written yet: %s", error)
+
+    def flush_or_raise(self) -> None:
+        if self._batch:
+            self._write(self._batch)
+            self._batch = Batch()
 
     def _log(self, level: str, message: str) -> None:
         self._lines += 1

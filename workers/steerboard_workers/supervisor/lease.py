@@ -73,10 +73,9 @@ class LeaseKeeper:
                 with transaction(self._sessions) as session:
                     renewal = claims.renew(session, self._claim, self._lease_seconds)
             except LeaseLost:
-                if not self._closed.is_set():
-                    log.warning("lost the lease of run %s, attempt %d", self._claim.run_id, self._claim.attempt)
-                    self.lost.set()
-                    self.on_end()
+                # Also right after the ending was written, when nobody minds any more.
+                self.lost.set()
+                self.on_end()
                 return
             except SQLAlchemyError as error:
                 log.warning("could not renew the lease of run %s: %s", self._claim.run_id, error)
