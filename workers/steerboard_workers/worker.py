@@ -13,6 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, delete, event, func, update
@@ -20,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import make_engine, make_sessions, new_id, transaction
+from steerboard.platform.embedded import EmbeddedServers
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.runs import claims, sweeper
 from steerboard.runs.claims import Claim
@@ -166,19 +168,42 @@ def parse_devices(text: str) -> list[str]:
     devices: list[str] = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
+        if not (first.isdigit() and (last or first).isdigit()):
+            raise argparse.ArgumentTypeError(f"{part!r} is neither a number nor a range such as 0-7")
         devices.extend(str(number) for number in range(int(first), int(last or first) + 1))
     return devices
+
+
+def find_servers() -> Settings | None:
+    """The settings with the servers they name, or else those of a `steerboard up` that runs on the same home."""
+    settings = get_settings()
+    embedded = EmbeddedServers(settings.home)
+    running = Path(embedded.redis_url.removeprefix("unix://")).is_socket()
+    if not settings.database_url and running:
+        os.environ["STEERBOARD_DATABASE_URL"] = embedded.database_url
+    if not settings.redis_url and running:
+        os.environ["STEERBOARD_REDIS_URL"] = embedded.redis_url
+    get_settings.cache_clear()
+    settings = get_settings()
+    return settings if settings.database_url and settings.redis_url else None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="steerboard_workers.worker", description="Take runs of one pool.")
     parser.add_argument("--pool", default="default")
-    parser.add_argument("--devices", default="", help="ids of the GPUs it owns, such as 0-7 or 0,2; none: the CPU")
+    parser.add_argument(
+        "--devices", default=[], type=parse_devices, help="ids of the GPUs it owns, such as 0-7 or 0,2; none: the CPU"
+    )
     parser.add_argument("--name", help="how it is shown; host and process id by default")
     arguments = parser.parse_args()
-    settings = get_settings()
+    settings = find_servers()
+    if settings is None:
+        parser.error(
+            "no `steerboard up` runs on this home (STEERBOARD_HOME); to work for one on another machine, "
+            "set STEERBOARD_DATABASE_URL, STEERBOARD_REDIS_URL and STEERBOARD_ARTIFACT_URL"
+        )
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    worker = Worker(settings, pool=arguments.pool, devices=parse_devices(arguments.devices), name=arguments.name)
+    worker = Worker(settings, pool=arguments.pool, devices=arguments.devices, name=arguments.name)
     app = celery_app.make_app(settings.redis_url, worker.pool, worker.wake, worker.stopping.set)
     worker.start()
     try:

@@ -1,0 +1,90 @@
+"""What the supervisor makes of a stage process: its words, its end, and what it must never know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steerboard.runs.journal import Batch
+from steerboard_contracts.stage import Failed, Log, Metrics, Progress, Succeeded
+from steerboard_workers.supervisor.evidence import failure_of
+from steerboard_workers.supervisor.journal import Journal
+from steerboard_workers.supervisor.process import StageProcess, environment
+from steerboard_workers.worker import parse_devices
+
+DONE = Succeeded(outputs=[])
+
+
+@pytest.mark.parametrize(
+    ("status", "tail", "killed_for_memory", "code"),
+    [
+        ("exit 1", ["Traceback", "ValueError: no"], False, "stage_crashed"),
+        ("exit 0", [], False, "stage_crashed"),
+        ("signal 11", [], False, "stage_crashed"),
+        ("signal 9", [], False, "stage_killed"),
+        (None, [], False, "stage_killed"),
+        ("signal 9", [], True, "out_of_memory"),
+        ("exit 1", ["MemoryError"], False, "out_of_memory"),
+        ("signal 6", ["terminate called after throwing an instance of 'std::bad_alloc'"], False, "out_of_memory"),
+    ],
+)
+def test_an_end_without_a_last_word_is_judged_by_the_evidence(
+    status: str | None, tail: list[str], killed_for_memory: bool, code: str
+) -> None:
+    failure = failure_of(None, status, tail, killed_for_memory)
+    assert failure is not None
+    assert (failure.code, failure.retryable) == (code, True)
+
+
+def test_a_stages_own_word_stands() -> None:
+    said = Failed(code="bad_input", detail="Row 3 is empty.", hint="Mend it.")
+    failure = failure_of(said, "exit 1", ["MemoryError"], True)
+    assert failure is not None
+    assert (failure.code, failure.detail, failure.retryable) == ("bad_input", "Row 3 is empty.", False)
+
+
+def test_success_needs_both_the_last_word_and_a_clean_exit() -> None:
+    assert failure_of(DONE, "exit 0", [], False) is None
+    failure = failure_of(DONE, "signal 11", [], False)
+    assert failure is not None
+    assert failure.code == "stage_crashed"
+
+
+def test_a_stage_knows_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ["STEERBOARD_DATABASE_URL", "STEERBOARD_REDIS_URL", "STEERBOARD_TOKEN", "PGPASSWORD", "DATABASE_URL"]
+    for name in [*secrets, "AWS_SECRET_ACCESS_KEY"]:
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("HF_HOME", "/models")
+    seen = environment("run:1", 2, ["0", "3"])
+    assert "secret" not in seen.values()
+    assert (seen["HF_HOME"], seen["OMP_NUM_THREADS"], seen["CUDA_VISIBLE_DEVICES"]) == ("/models", "2", "0,3")
+
+
+def test_a_stage_that_cannot_read_its_spec_says_so_in_an_event(tmp_path: Path) -> None:
+    (tmp_path / "stage.json").write_text("{}")
+    stage = StageProcess(tmp_path, run_id="r", attempt=1, threads=1, memory=0, devices=[])
+    assert stage.ended(60)
+    assert stage.finish() > 0
+    assert isinstance(stage.result, Failed)
+    assert (stage.result.code, stage.status) == ("bad_stage_file", "exit 1")
+
+
+def test_the_journal_writes_the_latest_progress_every_metric_and_bounded_logs() -> None:
+    written: list[Batch] = []
+    journal = Journal(written.append, line_limit=3)
+    for step in range(1, 6):
+        journal.add(Progress(done=step, total=5, unit="steps"))
+        journal.add(Metrics(step=step, values={"loss": 1.0 / step}))
+        journal.add(Log(message=f"line {step}"))
+    journal.flush()
+    journal.flush()
+    (batch,) = written
+    assert batch.progress == {"done": 5, "total": 5, "unit": "steps", "phase": ""}
+    assert batch.metrics == {("loss", step): 1.0 / step for step in range(1, 6)}
+    assert [message for _, message in batch.logs] == ["line 1", "line 2", "further lines are not kept: 3 is the limit"]
+
+
+@pytest.mark.parametrize(("text", "ids"), [("", []), ("0", ["0"]), ("0-3,6", ["0", "1", "2", "3", "6"])])
+def test_devices_are_named_as_ranges(text: str, ids: list[str]) -> None:
+    assert parse_devices(text) == ids
