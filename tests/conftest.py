@@ -67,7 +67,7 @@ def _with_redis_database(url: str, number: int) -> str:
     parts = urlsplit(url)
     if parts.scheme.startswith("redis") and not parts.scheme.endswith("socket"):
         return urlunsplit(parts._replace(path=f"/{number}"))
-    return urlunsplit(parts._replace(query=f"db={number}"))
+    return f"{url.partition('?')[0]}?db={number}"
 
 
 @pytest.fixture(scope="session")

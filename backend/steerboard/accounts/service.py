@@ -56,7 +56,7 @@ def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project,
     return project, user
 
 
-def visible_projects(caller: Caller) -> Select[tuple[Project]]:
+def visible_projects(caller: Caller) -> Select[Project]:
     found = select(Project)
     if caller.token_scopes is None:
         mine = select(Membership.project_id).where(Membership.user_id == caller.user_id)

@@ -23,6 +23,7 @@ from steerboard.platform import system_user
 from steerboard.platform.guarded import Guarded, GuardedSpec, ServerFailed
 from steerboard.platform.redis_url import connect
 
+POSTGRES, VALKEY = "PostgreSQL", "Valkey"
 DATABASE = "steerboard"
 _READY_SECONDS = 60.0
 _MAX_SOCKET_PATH = 100  # of 107 bytes
@@ -78,8 +79,19 @@ class EmbeddedServers:
             self.stop()
             raise
 
+    def revive(self) -> list[str]:
+        """Start again what has ended by itself; their names. Raises `ServerFailed`."""
+        ended = [server for server in self._running if server.status() is not None]
+        for server in ended:
+            self._running.remove(server)
+            if server.spec.name == POSTGRES:
+                self._start_postgres()
+            else:
+                self._start_valkey()
+        return [server.spec.name for server in ended]
+
     def stop(self) -> None:
-        for server in self._running:
+        for server in sorted(self._running, key=lambda server: server.spec.name == POSTGRES):
             server.stop()
         self._running = []
 
@@ -98,7 +110,7 @@ class EmbeddedServers:
         command += ["--save", ""]
         server = Guarded(
             GuardedSpec(
-                name="Valkey",
+                name=VALKEY,
                 command=command,
                 log=self._home / "logs" / "valkey.log",
                 stop=[(signal.SIGTERM, 5.0)],
@@ -128,7 +140,7 @@ class EmbeddedServers:
         command += _UNSAFE_BUT_QUICK if self._quick else []
         server = Guarded(
             GuardedSpec(
-                name="PostgreSQL",
+                name=POSTGRES,
                 command=system_user.as_user(command, user, reach),
                 log=self._home / "logs" / "postgres.log",
                 # Fast shutdown ends sessions and checkpoints; the immediate one leaves recovery to the next start.

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,11 +87,13 @@ class Guarded:
     def stop(self) -> int:
         """Stop in order and wait for the end."""
         assert self._guardian.stdin is not None
-        try:
+        with suppress(OSError):
+            self._guardian.stdin.write(b"stop")
+            self._guardian.stdin.flush()
+        status = self._guardian.wait()
+        with suppress(OSError):
             self._guardian.stdin.close()
-        except OSError:
-            pass
-        return self._guardian.wait()
+        return status
 
     def failure(self) -> ServerFailed:
         """What to raise when it ended without being asked to: with the last lines of its log."""

@@ -1,8 +1,8 @@
 """A small process that owns one server and ends it when its own parent is gone, however that ended.
 
-`python guardian.py SPEC` with SPEC as JSON. Standard input is a pipe that only the parent holds: its end of file means
-that the parent has exited, was killed by -9, or wants an orderly stop. Standard library only, and nothing of ours, so
-it starts quickly and cannot fail with the platform. Prints one line of JSON when the server has started.
+`python guardian.py SPEC` with SPEC as JSON. Standard input is a pipe that only the parent holds: a word in it asks for
+an orderly stop, its end of file without one means that the parent is gone, and then there is little time. Standard
+library only, and nothing of ours, so it starts quickly and cannot fail with the platform. Prints one line of JSON when the server has started.
 
 The server inherits the lock file's descriptor, so the lock is held exactly as long as any process of it lives: who
 gets the lock knows that a pid file it finds is stale.
@@ -10,6 +10,7 @@ gets the lock knows that a pid file it finds is stale.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -21,6 +22,7 @@ import sys
 import time
 from typing import Any
 
+ORPHAN_SECONDS = 2.0  # of patience for each signal when the parent is gone
 LOCKED = 75  # exit status: another live server holds the lock
 _PR_SET_PDEATHSIG = 1
 
@@ -63,20 +65,18 @@ def start(spec: dict[str, Any], lock: int | None) -> subprocess.Popen[bytes]:
         )
 
 
-def stop(child: subprocess.Popen[bytes], signals: list[list[float]]) -> None:
+def stop(child: subprocess.Popen[bytes], signals: list[list[float]], longest: float) -> None:
     """Each [signal, seconds to wait] in turn until the server has ended, then kill its group."""
     for number, seconds in signals:
         if child.poll() is not None:
             break
         child.send_signal(int(number))
         try:
-            child.wait(seconds)
+            child.wait(min(seconds, longest))
         except subprocess.TimeoutExpired:
             continue
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     child.wait()
 
 
@@ -99,18 +99,21 @@ def main() -> int:
     child = start(spec, lock)
     if lock is not None:
         os.close(lock)
+    longest = ORPHAN_SECONDS
     try:
         print(json.dumps({"pid": child.pid}), flush=True)
         while child.poll() is None:
             ready, _, _ = select.select([0, asked, ended], [], [], 5.0)
-            if 0 in ready and os.read(0, 4096) == b"":
+            if 0 in ready:
+                longest = float("inf") if os.read(0, 4096) else ORPHAN_SECONDS
                 break
             if asked in ready:
+                longest = float("inf")
                 break
             if ended in ready:
                 os.read(ended, 4096)
     finally:
-        stop(child, spec["stop"])
+        stop(child, spec["stop"], longest)
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 

@@ -1,0 +1,193 @@
+"""The CLI's way to the API: where it is, who we are, and errors that a person can read."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from steerboard.platform.settings import get_settings
+from steerboard_contracts.errors import ErrorLocation, SteerboardError
+
+CLIENT_FILE = "client.json"
+
+
+class ServerUnreachable(SteerboardError):
+    """No server answers where we look for it."""
+
+    code = "server_unreachable"
+    title = "The server does not answer"
+
+
+class ApiError(SteerboardError):
+    """A problem document of the server, as it came."""
+
+    def __init__(self, problem: dict[str, Any], status: int) -> None:
+        places = [ErrorLocation.model_validate(place) for place in problem.get("errors", [])]
+        super().__init__(
+            problem.get("detail") or f"the server answered {status}",
+            code=problem.get("code", f"http_{status}"),
+            hint=problem.get("hint"),
+            errors=places,
+            extra=problem,
+        )
+        self.status = status
+        self.title = problem.get("title", "The server refused")
+
+
+def client_file(home: Path) -> Path:
+    return home / CLIENT_FILE
+
+
+def write_client_file(home: Path, url: str, token: str) -> None:
+    """Only its owner can read it: it holds a token for everything."""
+    path = client_file(home)
+    temporary = path.with_name(f".{CLIENT_FILE}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(orjson.dumps({"url": url, "token": token}))
+    temporary.replace(path)
+
+
+def _address(home: Path) -> tuple[str, str]:
+    """URL and token: from STEERBOARD_URL and STEERBOARD_TOKEN, else from the file that `steerboard up` wrote."""
+    known: dict[str, str] = {}
+    if client_file(home).exists():
+        known = orjson.loads(client_file(home).read_bytes())
+    url = os.environ.get("STEERBOARD_URL") or known.get("url")
+    token = os.environ.get("STEERBOARD_TOKEN") or known.get("token")
+    if not url or not token:
+        raise ServerUnreachable(
+            f"no running server is known in {home}",
+            code="no_server",
+            hint="Start one with `steerboard up`, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
+        )
+    return url.rstrip("/"), token
+
+
+class Client:
+    """Requests to one project. Paths are relative to it (`runs/abc`), or absolute below `/api/v1`.
+
+    Every method raises `ApiError` for a problem document and `ServerUnreachable` when nothing answers.
+    """
+
+    def __init__(self, project: str | None = None, *, home: Path | None = None, timeout: float = 60.0) -> None:
+        self.url, token = _address(home or get_settings().home)
+        self.project = project or os.environ.get("STEERBOARD_PROJECT", "default")
+        self.http = httpx.Client(
+            base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=httpx.Timeout(timeout, connect=5.0)
+        )
+
+    def path(self, path: str) -> str:
+        return path if path.startswith("/") else f"/api/v1/projects/{self.project}/{path}".rstrip("/")
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """A POST gets an `Idempotency-Key`, so the one retry after a broken connection starts nothing twice."""
+        headers = dict(options.pop("headers", None) or {})
+        if method == "POST":
+            headers.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        try:
+            response = self.http.request(method, self.path(path), headers=headers, **options)
+        except httpx.RemoteProtocolError:
+            response = self._again(method, path, headers, options)
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        return _checked(response)
+
+    def get(self, path: str, **params: Any) -> Any:
+        given = {name: value for name, value in params.items() if value is not None}
+        return self.request("GET", path, params=given).json()
+
+    def post(self, path: str, body: Any = None, **options: Any) -> Any:
+        """`body` is sent as JSON; `files=` and `data=` make a form instead."""
+        if body is not None:
+            options["json"] = body
+        response = self.request("POST", path, **options)
+        return response.json() if response.content else None
+
+    def delete(self, path: str) -> Any:
+        response = self.request("DELETE", path)
+        return response.json() if response.content else None
+
+    def pages(self, path: str, limit: int | None = None, **params: Any) -> Iterator[dict[str, Any]]:
+        """Every item of a list, page by page, at most `limit`."""
+        left = limit
+        cursor = None
+        while left is None or left > 0:
+            page = self.get(path, cursor=cursor, limit=min(200, left or 200), **params)
+            yield from page["items"][:left]
+            left = None if left is None else left - len(page["items"])
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def download(self, path: str, target: Path, **params: Any) -> int:
+        """Stream an answer into `target`, which appears whole or not at all. Returns its bytes."""
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
+        size = 0
+        try:
+            with self.http.stream("GET", self.path(path), params=params, timeout=None) as response:
+                if response.is_error:
+                    response.read()
+                    _checked(response)
+                with temporary.open("wb") as file:
+                    for chunk in response.iter_bytes(1 << 20):
+                        size += file.write(chunk)
+            temporary.replace(target)
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+        return size
+
+    def events(self, after: int | None = None) -> Iterator[dict[str, Any]]:
+        """The live stream: {id, type, created_at, payload} for ever, reconnecting when the server ends a stream."""
+        last = after
+        while True:
+            headers = {} if last is None else {"Last-Event-ID": str(last)}
+            try:
+                with self.http.stream("GET", self.path("events"), headers=headers, timeout=60.0) as response:
+                    if response.is_error:
+                        response.read()
+                        _checked(response)
+                    for line in response.iter_lines():
+                        if line.startswith("data: "):
+                            event = orjson.loads(line.removeprefix("data: "))
+                            last = event["id"]
+                            yield event
+            except httpx.TransportError as error:
+                raise self._unreachable(error) from error
+
+    def _again(self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]) -> httpx.Response:
+        if method not in ("GET", "POST") or "files" in options or "content" in options:
+            raise ServerUnreachable(f"the server at {self.url} closed the connection")
+        try:
+            return self.http.request(method, self.path(path), headers=headers, **options)
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> ServerUnreachable:
+        return ServerUnreachable(
+            f"the server at {self.url} does not answer: {error or type(error).__name__}",
+            hint="Is `steerboard up` running? `steerboard doctor` tells what is wrong.",
+        )
+
+
+def _checked(response: httpx.Response) -> httpx.Response:
+    if not response.is_error:
+        return response
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = {"detail": response.text[:500]}
+    raise ApiError(problem if isinstance(problem, dict) else {"detail": str(problem)}, response.status_code)
+
+
+def print_error(error: SteerboardError) -> None:
+    print(f"error: {error} [{error.code}]", file=sys.stderr)
