@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from run_world import World
-from sqlalchemy import select
+from sqlalchemy import func, select
 from steerboard.platform.errors import NotFound
 
 from steerboard.accounts.tables import Event
@@ -153,7 +153,10 @@ def test_a_sharded_run_waits_for_its_shards_and_then_gathers_them(world: World) 
         succeed(world)
     assert world.state(parent) == "queued"
     succeed(world)
-    assert world.state(parent) == "succeeded"
+    ended = world.get(parent)
+    with transaction(world.sessions) as session:
+        first = session.scalar(select(func.min(Run.started_at)).where(Run.parent_id == parent))
+    assert (ended.state, ended.started_at) == ("succeeded", first), "its time is that of its shards"
 
 
 def test_a_broken_shard_fails_the_sharded_run_and_ends_the_others(world: World) -> None:

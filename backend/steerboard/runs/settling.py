@@ -56,6 +56,8 @@ def settle(session: Session, run: Run) -> bool:
     if any(blocker.state != "succeeded" for blocker in blockers):
         return False
     if shards:
+        begun = [shard.started_at for shard in shards if shard.started_at is not None]
+        run.started_at = min(begun, default=run.started_at)
         move(session, run, "queued", f"all {len(shards)} shards are done; waits for a worker to gather them")
         return True
     if reuse.take_over(session, run):
