@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from run_world import World
 from sqlalchemy import func, select
-from steerboard.platform.errors import NotFound
 
 from steerboard.accounts.tables import Event
 from steerboard.platform.database import new_id, transaction
+from steerboard.platform.errors import NotFound
 from steerboard.runs import endings, lifecycle, sweeper
 from steerboard.runs.endings import Failure
 from steerboard.runs.errors import RunNotActive, RunNotResumable
