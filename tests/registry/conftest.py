@@ -1,0 +1,1 @@
+"""Makes `model_folders` importable for the tests beside it."""

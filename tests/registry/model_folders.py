@@ -1,0 +1,25 @@
+"""Small model folders as a stage would leave them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+from steerboard_contracts.models import Method, ModelInfo, ModelRole
+
+
+def safetensors(values: bytes) -> bytes:
+    """One tensor `w` of bytes."""
+    header = json.dumps({"w": {"dtype": "U8", "shape": [len(values)], "data_offsets": [0, len(values)]}}).encode()
+    return struct.pack("<Q", len(header)) + header + values
+
+
+def write_model(folder: Path, role: ModelRole = "sft", method: Method | None = "sft", weights: bytes = b"123") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    info = ModelInfo(role=role, method=method, architecture="LlamaForCausalLM", parameters=3, max_length=64)
+    (folder / "steerboard.json").write_text(info.model_dump_json())
+    (folder / "config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
+    (folder / "model.safetensors").write_bytes(safetensors(weights))
+    (folder / "tokenizer.json").write_text("{}")
+    return folder
