@@ -116,25 +116,53 @@ def test_an_unknown_model_says_what_can_be_given(make_stage, source):
     assert "random:tiny-llama" in raised.value.hint
 
 
-def test_a_hub_model_is_fetched_without_pickles_and_its_revision_is_kept(make_stage, folder, tmp_path, monkeypatch):
+@pytest.fixture
+def hub(folder, tmp_path, monkeypatch):
+    """A hub that knows one model, and what it was asked for."""
     import huggingface_hub
 
-    asked = {}
+    asked: dict = {}
     snapshot = tmp_path / "snapshots" / "0123abc"
     snapshot.parent.mkdir()
     folder.rename(snapshot)
 
-    def download(name, *, revision, allow_patterns):
-        asked.update(name=name, revision=revision, patterns=allow_patterns)
+    def model_info(self, name, *, revision, timeout):
+        if asked.get("offline"):
+            raise RuntimeError("Name or service not known")
+        return huggingface_hub.ModelInfo(id=name, sha="0123abc")
+
+    def download(name, *, revision, allow_patterns, local_files_only=False):
+        if asked.get("offline") == "empty cache":
+            raise RuntimeError("not in the cache")
+        asked.update(name=name, revision=revision, patterns=allow_patterns, local=local_files_only)
         return str(snapshot)
 
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", model_info)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    return asked
+
+
+def test_a_hub_model_is_fetched_without_pickles_and_its_revision_is_kept(make_stage, hub):
     stage, _ = bring_in(make_stage, "org/some-model@main")
-    assert (asked["name"], asked["revision"]) == ("org/some-model", "main")
-    assert not [p for p in asked["patterns"] if p.endswith((".bin", ".pt", ".py"))]
+    assert (hub["name"], hub["revision"], hub["local"]) == ("org/some-model", "0123abc", False)
+    assert not [p for p in hub["patterns"] if p.endswith((".bin", ".pt", ".py"))]
     info = json.loads((stage.directory / "outputs" / "model" / "steerboard.json").read_text())
     assert info["lineage"] == {"source": "org/some-model@main", "revision": "0123abc"}
     assert recorded(stage, "log")
+
+
+def test_without_a_network_a_cached_hub_model_is_taken(make_stage, hub):
+    hub["offline"] = "full cache"
+    stage, _ = bring_in(make_stage, "org/some-model")
+    assert hub["local"]
+    assert recorded(stage, "log")[0].level == "warning"
+
+
+def test_a_hub_that_cannot_be_reached_is_named(make_stage, hub):
+    hub["offline"] = "empty cache"
+    with pytest.raises(BadInput, match="Name or service not known") as raised:
+        bring_in(make_stage, "org/some-model")
+    assert raised.value.code == "unknown_model"
 
 
 def test_weights_that_are_missing_are_noticed(make_stage, folder):

@@ -35,6 +35,7 @@ ALLOWED = ["*.safetensors", "*.safetensors.index.json", "config.json", "generati
 ALLOWED += ["special_tokens_map.json", "vocab.json", "vocab.txt", "merges.txt", "added_tokens.json", "*.model"]
 ALLOWED += ["*.jinja", MODEL_INFO_FILE]
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
+HUB_SECONDS = 20.0
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 
 
@@ -167,22 +168,40 @@ def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
 
 
 def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    """A snapshot of allowed files only, and its commit. Without a network, one that is cached already."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
     name, _, revision = source.partition("@")
-    stage.log(f"downloading {source} (safetensors and tokenizer files only)")
+    wanted = revision or None
     try:
-        path = Path(snapshot_download(name, revision=revision or None, allow_patterns=ALLOWED))
-    except RepositoryNotFoundError as error:
+        # Asked first: it fails at once without a network, where a download would try again for minutes.
+        commit = HfApi().model_info(name, revision=wanted, timeout=HUB_SECONDS).sha
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _unknown(source) from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise BadInput(
-            f"model {source} could not be downloaded: {str(error).splitlines()[0][:200]}",
-            code="unknown_model",
-            hint="Check the name and this machine's access to the hub, or give a local folder.",
-        ) from error
-    return path, path.name  # a snapshot folder is named after its commit
+    except Exception as error:
+        try:
+            path = snapshot_download(name, revision=wanted, allow_patterns=ALLOWED, local_files_only=True)
+        except Exception:
+            raise _not_downloaded(source, error) from error
+        stage.log(f"the hub cannot be reached; taking the copy of {source} in this machine's cache", "warning")
+        return Path(path), Path(path).name
+    stage.log(f"downloading {name} at {commit} (safetensors and tokenizer files only)")
+    try:
+        return Path(snapshot_download(name, revision=commit, allow_patterns=ALLOWED)), str(commit)
+    except OSError:
+        raise  # a full disk has a code of its own
+    except Exception as error:
+        raise _not_downloaded(source, error) from error
+
+
+def _not_downloaded(source: str, error: Exception) -> BadInput:
+    # The hub's client and its HTTP library raise many kinds; whichever it was, the model is not to be had.
+    return BadInput(
+        f"model {source} could not be downloaded: {str(error).splitlines()[0][:200]}",
+        code="unknown_model",
+        hint="Check the name and this machine's access to the hub, or give a local folder.",
+    )
 
 
 def _copy_allowed(source: Path, folder: Path) -> None:

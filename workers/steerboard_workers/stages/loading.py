@@ -77,10 +77,12 @@ def check_safe(folder: Path) -> None:
             f"{folder.name} has no safetensors weights" + (f", only {', '.join(pickles[:5])}" if pickles else ""),
             hint="Save the model again with safe_serialization=True.",
         )
-    config = json.loads((folder / "config.json").read_text())
-    known = AutoConfig.for_model
     try:
-        known(config.get("model_type", ""))
+        config = json.loads((folder / "config.json").read_text())
+    except ValueError as error:
+        raise BadInput(f"config.json of {folder.name} is not JSON", code="unknown_model") from error
+    try:
+        AutoConfig.for_model(config.get("model_type", ""))
     except ValueError as error:
         raise UnsafeModelFile(
             f"architecture {config.get('model_type')!r} is not part of transformers, and code from model folders "
