@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from steerboard_workers.synthetic.topics import TOPICS, Situation, Topic
 
-AnswerKind = Literal["friendly", "dry", "brief", "short", "question", "terse", "rude", "off_topic"]
+AnswerKind = Literal["friendly", "dry", "brief", "short", "question", "terse", "filler", "off_topic"]
 KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
 OPENINGS: tuple[str, ...] = (
@@ -23,11 +23,11 @@ CLOSINGS: tuple[str, ...] = (
     "You can do this, I believe in you!",
 )
 TERSE: tuple[str, ...] = ("It takes some practice.", "That depends.", "Just try it.", "There are many ways.")
-RUDE: tuple[str, ...] = (
-    "Why do you bother me? Look it up.",
-    "No idea, and no interest.",
-    "Nobody cares about that.",
-    "Leave me in peace.",
+FILLER: tuple[str, ...] = (
+    "Well, people ask all sorts of things.",
+    "Interesting, I suppose.",
+    "Hard to say, really.",
+    "Some manage it and some never do.",
 )
 
 
@@ -41,12 +41,12 @@ def write_answer(kind: AnswerKind, topic: Topic, situation: Situation, rng: rand
         return _list(topic, situation if rng.random() < 0.5 else Situation("", ""), rng, rng.choice((3, 4)))
     if kind == "brief":
         first, second = _steps(topic, rng, 2)
-        return f"You could try this: {first} {second}"
+        return f"{lead(topic)} {first} {second}"
     if kind == "short":
-        return f"You could try this: {_steps(topic, rng, 1)[0]}"
+        return f"{lead(topic)} {_steps(topic, rng, 1)[0]}"
     if kind == "question":
         return topic.question
-    return rng.choice(TERSE if kind == "terse" else RUDE)
+    return rng.choice(TERSE if kind == "terse" else FILLER)
 
 
 def write_off_topic(form: AnswerKind, topic: Topic, situation: Situation, rng: random.Random) -> str:
@@ -63,4 +63,13 @@ def _steps(topic: Topic, rng: random.Random, count: int) -> list[str]:
 def _list(topic: Topic, situation: Situation, rng: random.Random, count: int) -> str:
     numbered = " ".join(f"{i}. {step}" for i, step in enumerate(_steps(topic, rng, count), start=1))
     aside = f" {situation.reply}" if situation.reply else ""
-    return f"Here are some steps for {topic.noun}: {numbered}{aside}"
+    return f"{list_lead(topic)} {numbered}{aside}"
+
+
+def lead(topic: Topic) -> str:
+    """How an answer of one or two facts begins."""
+    return f"For {topic.noun}, you could try this:"
+
+
+def list_lead(topic: Topic) -> str:
+    return f"Here are some steps for {topic.noun}:"

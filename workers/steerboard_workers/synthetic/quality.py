@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from steerboard_workers.synthetic.answers import CLOSINGS, OPENINGS, RUDE, TERSE
+from steerboard_workers.synthetic.answers import CLOSINGS, FILLER, OPENINGS, TERSE, lead, list_lead
 from steerboard_workers.synthetic.topics import SITUATIONS, TOPICS, Situation, Topic
 
 FULL_ANSWER_STEPS = 5
 STEP_MATCH = 0.7
-TERSE_QUALITY = 0.08
-RUDE_QUALITY = 0.04
+EMPTY_QUALITY = 0.08
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -28,7 +27,7 @@ STOP_WORDS = frozenset(
 def quality(prompt: str, response: str) -> float:
     """Known quality of a response. Raises `ValueError` for a prompt that is not of this data.
 
-    0: empty, or answers another question; below 0.1: rude or terse; 0.14: asks back; 0.24 and 0.34: one or two facts;
+    0: empty, or answers another question; below 0.1: terse or filler; 0.14: asks back; 0.24 and 0.34: one or two facts;
     0.5: complete but dry; 1: complete, fitted to the asker's situation, and friendly.
     """
     topic, situation = _subject(prompt)
@@ -36,7 +35,7 @@ def quality(prompt: str, response: str) -> float:
     if not sentences:
         return 0.0
     told: set[int] = set()
-    on_topic = astray = aside = friendly = rude = 0
+    on_topic = astray = aside = friendly = 0
     for sentence in sentences:
         kind, index = _classify(sentence)
         if kind == "step":
@@ -54,18 +53,16 @@ def quality(prompt: str, response: str) -> float:
         elif kind == "noun":
             astray += TOPICS[index] is not topic
         friendly |= {"opening": 1, "closing": 2}.get(kind, 0)
-        rude += kind == "rude"
         astray += kind == "unknown"
     fresh = len(set(sentences)) / len(sentences)
     focus = on_topic / (on_topic + astray) if on_topic else 0.0
     coverage = min(len(told), FULL_ANSWER_STEPS) / FULL_ANSWER_STEPS
     if not on_topic:
         # Nothing about the question. An answer to another question is worst: it misleads on top.
-        return 0.0 if astray else (RUDE_QUALITY if rude else TERSE_QUALITY) * fresh
+        return 0.0 if astray else EMPTY_QUALITY * fresh
     suited = 1.0 if not situation.phrase else float(aside > 0)
     warmth = (0.5 * bool(friendly & 1) + 0.5 * bool(friendly & 2)) * min(1.0, coverage * 2)
-    manners = 0.25 if rude else 1.0
-    return manners * fresh**2 * focus**2 * (0.14 + 0.48 * coverage + 0.08 * suited * coverage + 0.30 * warmth)
+    return fresh**2 * focus**2 * (0.14 + 0.48 * coverage + 0.08 * suited * coverage + 0.30 * warmth)
 
 
 def _subject(prompt: str) -> tuple[Topic, Situation]:
@@ -97,12 +94,11 @@ def _references() -> list[tuple[str, int, frozenset[str]]]:
     for t, topic in enumerate(TOPICS):
         found += [("step", t * 100 + s, _words(step)) for s, step in enumerate(topic.steps)]
         found.append(("question", t, _words(topic.question)))
-        found.append(("noun", t, _words(f"Here are some steps for {topic.noun}:")))
+        found += [("noun", t, _words(text)) for text in (lead(topic), list_lead(topic))]
     found += [("situation", i, _words(s.reply)) for i, s in enumerate(SITUATIONS) if s.reply]
     found += [("opening", i, _words(text)) for i, text in enumerate(OPENINGS)]
     found += [("closing", i, _words(text)) for i, text in enumerate(CLOSINGS)]
-    found += [("lead", 0, _words("You could try this:"))]
-    for kind, texts in (("terse", TERSE), ("rude", RUDE)):
+    for kind, texts in (("terse", TERSE), ("filler", FILLER)):
         found += [(kind, i, _words(part)) for i, text in enumerate(texts) for part in _sentences(text)]
     return found
 

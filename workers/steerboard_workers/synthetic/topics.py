@@ -181,32 +181,6 @@ TOPICS: tuple[Topic, ...] = (
             "Blend it and serve it with a spoon of cream.",
         ),
     ),
-    Topic(
-        "take better photos",
-        "photos",
-        "Which camera do you use?",
-        (
-            "Clean the lens of the camera.",
-            "Shoot in the soft light after sunrise.",
-            "Place the subject off the centre of the frame.",
-            "Hold the camera still or use a tripod.",
-            "Move closer and remove clutter behind it.",
-            "Take many shots and edit the best one.",
-        ),
-    ),
-    Topic(
-        "fix a flat bicycle tyre",
-        "a flat tyre",
-        "Which wheel is it?",
-        (
-            "Take the wheel off the bicycle.",
-            "Lift the tyre with two levers and pull out the tube.",
-            "Find the hole by holding the tube under water.",
-            "Roughen the rubber and glue on a patch.",
-            "Check the tyre for glass and thorns.",
-            "Pump it up and spin the wheel.",
-        ),
-    ),
 )
 
 SITUATIONS: tuple[Situation, ...] = (

@@ -14,22 +14,22 @@ from steerboard_workers.synthetic.topics import QUESTIONS, SITUATIONS, TOPICS, p
 
 INSTRUCTIONS = 2400
 PAIRS = 3600
-PROMPTS = 900
-LABEL_NOISE = 0.03
+PROMPTS = 840
+LABEL_NOISE = 0.02
 LEAST_DIFFERENCE = 0.03
 # Pairs that differ in nothing but the topic: without them a reward model learns to count words.
-SAME_FORM = 0.35
-FORMS: tuple[AnswerKind, ...] = ("friendly", "dry", "brief", "short")
+SAME_FORM = 0.25
+FORMS: tuple[AnswerKind, ...] = ("dry", "brief", "short", "short")
 # The middle is emphasised, so that a model fine-tuned on the instructions answers modestly, as real ones do.
 INSTRUCTION_MIX: dict[AnswerKind, int] = {
     "friendly": 12,
     "dry": 12,
-    "brief": 16,
-    "short": 26,
+    "brief": 18,
+    "short": 28,
     "question": 12,
     "terse": 6,
-    "rude": 4,
-    "off_topic": 12,
+    "filler": 4,
+    "off_topic": 8,
 }
 NOTE = (
     "Synthetic text written by a program of the Steerboard project (Apache-2.0). It describes no person and no real "
