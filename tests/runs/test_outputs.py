@@ -19,6 +19,7 @@ from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
 from steerboard.runs import claims, endings, inputs, outputs, sweeper
 from steerboard.runs.claims import Claim
+from steerboard.runs.errors import StageCrashed
 from steerboard.runs.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.errors import SteerboardError
@@ -177,3 +178,9 @@ def test_a_method_costs_its_training_and_the_generation_and_scoring_behind_its_d
         model_row = session.scalars(select(Model).where(Model.run_id == trained)).one()
         assert inputs.training_cost(session, model_row) == (11.0, 10.0)
         assert session.get_one(Run, trained).device_seconds == 11.0
+
+
+def test_an_output_outside_of_the_stages_folder_is_refused(bench: Bench) -> None:
+    bench.world.create("generated", config={"run": "generate", "prompts": ["hi"]})
+    with pytest.raises(StageCrashed):
+        bench.register(bench.world.claim(), [AnswersOutput(path="../../../etc/hostname")])

@@ -16,7 +16,7 @@ from steerboard.platform.artifacts import ArtifactStore
 from steerboard.registry import service as registry
 from steerboard.registry.folders import check_folder, read_info
 from steerboard.registry.tables import Model
-from steerboard.runs.errors import UnusableInput
+from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.journal import storable_text
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.stage import (
@@ -35,8 +35,16 @@ def upload(store: ArtifactStore, outputs: list[StageOutput], folder: Path) -> No
     """Bring large files into the store before the transaction, which then finds them there and stays short."""
     for output in outputs:
         if isinstance(output, ModelOutput):
-            check_folder(folder / output.path)
-            store.put_folder(folder / output.path)
+            check_folder(inside(folder, output.path))
+            store.put_folder(inside(folder, output.path))
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Where a stage says that an output is. Raises `StageCrashed` when that is outside of its folder."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise StageCrashed(f"the stage names an output outside of its folder: {name!r}")
+    return path
 
 
 def register(
@@ -53,7 +61,7 @@ def register(
     """
     project = session.get_one(Project, run.project_id)
     for output in outputs:
-        path = folder / output.path
+        path = inside(folder, output.path)
         row = RunOutput(run_id=run.id, name=output.name, type=output.type)
         if isinstance(output, ModelOutput):
             row.model_id = _model(session, store, project, run, inputs, output, path).id

@@ -16,6 +16,7 @@ from steerboard.platform.artifacts import ArtifactStore, Manifest
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Artifact
 from steerboard.runs.errors import UnusableInput
+from steerboard.runs.outputs import inside
 from steerboard.runs.tables import Run, RunOutput
 from steerboard_contracts.stage import DatasetOutput, RewardsOutput, StageOutput, Succeeded
 
@@ -28,8 +29,9 @@ def keep_shard(session: Session, store: ArtifactStore, run: Run, outputs: list[S
     if not isinstance(output, DatasetOutput | RewardsOutput):
         raise UnusableInput(f"a {run.kind} run cannot be cut into shards: it made a {output.type}")
     part = folder / "part"
-    part.mkdir()
-    (folder / output.path).rename(part / _PART)
+    part.mkdir(exist_ok=True)
+    if not (part / _PART).exists():  # it is there when this transaction is tried again
+        inside(folder, output.path).rename(part / _PART)
     manifest = store.put_folder(part)
     session.execute(
         postgresql.insert(Artifact)
