@@ -134,7 +134,7 @@ def print_report(report: Out, console: Console) -> None:
         f"({dataset['held_out_rows']:,} held out) from {escape(origin['file'])}"
     )
     console.print(
-        f"  read as {report['format']}{form.get(report['form'], '')}; "
+        f"  read as {report['format']}{forms.get(report['form'], '')}; "
         + ", ".join(escape(f"{field} from {column!r}") for field, column in report["columns"].items())
     )
     console.print(f"  {report['read']:,} rows read")
