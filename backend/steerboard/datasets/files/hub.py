@@ -96,8 +96,7 @@ def hub_sources(name: str, max_bytes: int, endpoint: str | None = None) -> list[
 
 @contextmanager
 def _hub_errors(hub: HubName) -> Iterator[None]:
-    import httpx
-    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
         yield
@@ -107,7 +106,7 @@ def _hub_errors(hub: HubName) -> Iterator[None]:
             code="hub_not_found",
             hint="Check the name; for a private one, log in with `hf auth login` on the server.",
         ) from error
-    except (HfHubHTTPError, httpx.HTTPError, OSError) as error:
+    except (HfHubHTTPError, HTTPError, OSError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise NoSpaceLeft("there is no space left for the hub's files", hint="Free some space.") from error
         raise BadInput(
