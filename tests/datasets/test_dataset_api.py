@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select
@@ -81,6 +85,24 @@ def test_a_refused_upload_is_a_problem_document_with_its_lines(client: TestClien
 def test_wrong_fields_are_named(client: TestClient, fields: dict[str, str], code: str) -> None:
     answer = upload(client, labelled_rows(3), **fields)
     assert (answer.status_code, answer.json()["code"]) == (422, code)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("form", ["jsonl.gz", "csv", "parquet"])
+def test_every_format_can_be_uploaded_from_memory_and_from_disk(client: TestClient, form: str, large: bool) -> None:
+    # Text that does not compress: more than a megabyte goes to disk on the server.
+    rows = [{"prompt": f"{i}", "response": os.urandom(1000).hex()} for i in range(3000 if large else 3)]
+    if form == "csv":
+        content = ("prompt,response\n" + "".join(f"{r['prompt']},{r['response']}\n" for r in rows)).encode()
+    elif form == "parquet":
+        out = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows), out)
+        content = out.getvalue()
+    else:
+        content = gzip.compress(jsonl(rows).read())
+    answer = client.post(f"{BASE}/import", data={"name": "rows"}, files={"file": ("upload", content)})
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["rows"], answer.json()["format"]) == (len(rows), form)
 
 
 def test_the_same_key_imports_once(client: TestClient) -> None:

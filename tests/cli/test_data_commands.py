@@ -1,0 +1,144 @@
+"""`steerboard datasets` and `steerboard models` against a real server."""
+
+from __future__ import annotations
+
+import json
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy.orm import Session, sessionmaker
+from typer.testing import CliRunner
+
+from steerboard.accounts.tables import Project
+from steerboard.cli import datasets, models
+from steerboard.cli.client import ApiError
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.database import transaction
+from steerboard.registry import service as registry
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.models import ModelInfo
+
+
+@pytest.fixture
+def server(app: FastAPI, token: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The API on a port of its own; the environment leads the CLI there."""
+    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    while not running.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    url = f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
+    monkeypatch.setenv("STEERBOARD_URL", url)
+    monkeypatch.setenv("STEERBOARD_TOKEN", token)
+    yield url
+    running.should_exit = True
+    thread.join()
+
+
+def run(app: object, *arguments: str) -> str:
+    """What the command prints; its error is raised as `main` would meet it."""
+    result = CliRunner().invoke(app, list(arguments))  # type: ignore[arg-type]
+    if isinstance(result.exception, SteerboardError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "my pairs.jsonl"
+    start = "\n\nHuman: Hi {}\n\nAssistant: "
+    rows = [{"chosen": start.format(i) + "good", "rejected": start.format(i) + "bad"} for i in range(30)]
+    rows += [rows[0], {"chosen": start + "x", "rejected": start + "x"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.usefixtures("server")
+def test_an_import_tells_what_became_of_every_row(pairs: Path) -> None:
+    printed = run(datasets.app, "import", str(pairs))
+    for words in (
+        "Imported my-pairs: 30 preferences",
+        "transcripts",
+        "32 rows read",
+        "1 cleaned away: duplicate",
+        "1 cleaned away: identical sides",
+    ):
+        assert words in printed
+    assert "my-pairs" in run(datasets.app, "list")
+    assert "30 preferences" in run(datasets.app, "show", "my-pairs")
+    report = json.loads(run(datasets.app, "import", str(pairs), "--name", "again", "--json"))
+    assert report["cleaned"] == {"duplicate": 1, "identical_sides": 1}
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
+def test_an_exported_file_is_imported_back(pairs: Path, tmp_path: Path, ending: str) -> None:
+    first = json.loads(run(datasets.app, "import", str(pairs), "--name", "first", "--json"))
+    target = tmp_path / f"out.{ending}"
+    run(datasets.app, "export", "first", str(target))
+    again = json.loads(run(datasets.app, "import", str(target), "--name", "again", "--json"))
+    assert again["format"] == ending
+    assert again["dataset"]["content_hash"] == first["dataset"]["content_hash"]
+
+
+@pytest.mark.usefixtures("server")
+def test_bad_rows_are_refused_by_line_or_skipped_with_counts(tmp_path: Path) -> None:
+    path = tmp_path / "graded.csv"
+    path.write_text("prompt,response,gpt4_score\nHi,a,1\nHo,b,\nHu,c,3\n")
+    mapping = ("--kind", "labelled", "--map", "reward=gpt4_score")
+    with pytest.raises(ApiError, match="line 3"):
+        run(datasets.app, "import", str(path), *mapping)
+    printed = run(datasets.app, "import", str(path), *mapping, "--bad-rows", "skip")
+    assert "1 bad rows skipped" in printed
+    assert "1 x reward: is null" in printed
+    assert "rewards of graded: mean 2" in printed
+
+
+@pytest.mark.usefixtures("server")
+def test_a_deleted_dataset_is_gone(pairs: Path) -> None:
+    run(datasets.app, "import", str(pairs), "--name", "x")
+    run(datasets.app, "delete", "x", "--yes")
+    with pytest.raises(ApiError, match="no dataset 'x'"):
+        run(datasets.app, "show", "x")
+
+
+@pytest.mark.usefixtures("server")
+def test_an_exported_model_is_whole_or_not_there(
+    sessions: sessionmaker[Session], project: Project, store: ArtifactStore, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    (folder / "sub").mkdir(parents=True)
+    header = b'{"w":{"dtype":"U8","shape":[7],"data_offsets":[0,7]}}'
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"weights")
+    (folder / "config.json").write_text("{}")
+    (folder / "sub" / "note #1.txt").write_text("a name that must be quoted")
+    info = ModelInfo(role="sft", method="sft", architecture="LlamaForCausalLM", parameters=7, max_length=64)
+    (folder / "steerboard.json").write_text(info.model_dump_json())
+    with transaction(sessions) as session:
+        registry.register_model(
+            session, store, project, name="m", folder=folder, role="sft", method="sft", parent_id=None, run_id=None
+        )
+    assert "LlamaForCausalLM" in run(models.app, "show", "m")
+    assert "m model sft" in run(models.app, "lineage", "m")
+    target = tmp_path / "out" / "m"
+    run(models.app, "export", "m", str(target))
+    files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert {path.relative_to(target): path.read_bytes() for path in target.rglob("*") if path.is_file()} == files
+    with pytest.raises(SteerboardError, match="not empty"):
+        run(models.app, "export", "m", str(target))
+
+    (blob,) = (b for b in (home / "artifacts" / "blobs").rglob("*") if b.is_file() and b"weights" in b.read_bytes())
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes().replace(b"weights", b"WEIGHTS"))
+    with pytest.raises(SteerboardError):
+        run(models.app, "export", "m", str(tmp_path / "damaged"))
+    assert not (tmp_path / "damaged").exists()
+    assert list(tmp_path.glob(".damaged*")) == []
