@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, delete, event, func, update
+from sqlalchemy import Engine, delete, event, func, make_url, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from steerboard.platform.artifacts import ArtifactStore
@@ -31,6 +31,15 @@ from steerboard_workers.supervisor import workspace
 from steerboard_workers.supervisor.execution import Supervisor
 
 log = logging.getLogger("steerboard.worker")
+
+# A database that has vanished from the network must be noticed well within a lease.
+_IMPATIENCE = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "2",
+    "tcp_user_timeout": "15000",
+}
 
 
 class Worker:
@@ -152,7 +161,9 @@ def _engine(settings: Settings) -> Engine:
 
     Otherwise a frozen worker would keep its run's row locked, and nobody could take the run over.
     """
-    engine = make_engine(settings.database_url, pool_size=4)
+    url = make_url(settings.database_url)
+    url = url.update_query_dict({name: value for name, value in _IMPATIENCE.items() if name not in url.query})
+    engine = make_engine(url.render_as_string(hide_password=False), pool_size=4)
     silence = max(1000, round(2000 * settings.lease_seconds))
 
     def limit_silence(connection: Any, _record: object) -> None:
