@@ -91,7 +91,7 @@ def prepare(folder: Path) -> None:
     )
     tokenizer = train_tokenizer(texts, 8192, MAX_LENGTH)
     shape = BaseModelConfig(
-        source="random:tiny-llama", vocabulary=8192, hidden=256, layers=6, heads=8, max_length=MAX_LENGTH
+        source="random:tiny-llama", vocabulary=8192, hidden=256, layers=6, heads=4, max_length=MAX_LENGTH
     )
     model = random_llama(shape, tokenizer)
     info = ModelInfo(role="base", architecture=type(model).__name__, parameters=0, max_length=MAX_LENGTH)
