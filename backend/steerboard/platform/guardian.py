@@ -2,7 +2,8 @@
 
 `python guardian.py SPEC` with SPEC as JSON. Standard input is a pipe that only the parent holds: a word in it asks for
 an orderly stop, its end of file without one means that the parent is gone, and then there is little time. Standard
-library only, and nothing of ours, so it starts quickly and cannot fail with the platform. Prints one line of JSON when the server has started.
+library only, and nothing of ours, so it starts quickly and cannot fail with the platform. Prints one line of JSON when
+the server has started.
 
 The server inherits the lock file's descriptor, so the lock is held exactly as long as any process of it lives: who
 gets the lock knows that a pid file it finds is stale.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steerboard.platform.errors import TooLarge, problem_response
@@ -9,10 +10,6 @@ from steerboard.platform.errors import TooLarge, problem_response
 # A JSON body is held in memory whole; a recipe or a list of prompts is far below this.
 JSON_BYTES = 16 << 20
 _UPLOAD_TYPES = ("multipart/form-data", "application/octet-stream")
-
-
-class _Exceeded(Exception):
-    pass
 
 
 class BodyLimit:
@@ -29,31 +26,20 @@ class BodyLimit:
         headers = dict(scope["headers"])
         upload = headers.get(b"content-type", b"").decode("latin-1").startswith(_UPLOAD_TYPES)
         limit = self._upload_bytes if upload else JSON_BYTES
-        refusal = problem_response(
-            TooLarge(f"the body is larger than {limit >> 20} MB", hint="Raise STEERBOARD_MAX_UPLOAD_MB for uploads.")
-        )
+        detail = f"the body is larger than {limit >> 20} MB"
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > limit:
-            await refusal(scope, receive, send)
+            await problem_response(TooLarge(detail))(scope, receive, send)
             return
         received = 0
-        started = False
 
         async def counted() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
             if received > limit:
-                raise _Exceeded
+                # Of all exceptions, FastAPI lets only its own through while it reads a body.
+                raise HTTPException(413, detail)
             return message
 
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, counted, noted)
-        except _Exceeded:
-            if not started:
-                await refusal(scope, receive, send)
+        await self._app(scope, counted, send)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.platform.limits import JSON_BYTES
+from steerboard.platform.settings import Settings
+from steerboard.platform.web import create_app
+
+
+def test_an_invalid_body_is_a_problem_document_that_names_the_field(client: TestClient) -> None:
+    answer = client.post("/api/v1/projects", json={"name": "with space", "colour": "red"})
+    problem = answer.json()
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert problem["code"] == "invalid_request"
+    assert {place["location"] for place in problem["errors"]} == {"body.name", "body.colour"}
+
+
+def test_an_unknown_path_is_a_problem_document(client: TestClient) -> None:
+    answer = client.get("/api/v1/nothing")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+def test_an_unexpected_error_shows_no_inside(app: FastAPI, token: str) -> None:
+    @app.get("/api/v1/broken")
+    def broken() -> None:
+        raise RuntimeError("secret inside")
+
+    with TestClient(app, raise_server_exceptions=False) as client:
+        answer = client.get("/api/v1/broken")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
+    assert "secret inside" not in answer.text
+
+
+def test_a_large_json_body_is_refused_declared_or_not(client: TestClient) -> None:
+    body = b'{"name": "' + b"x" * JSON_BYTES + b'"}'
+    declared = client.post("/api/v1/projects", content=body, headers={"content-type": "application/json"})
+    streamed = client.post("/api/v1/projects", content=iter([body]), headers={"content-type": "application/json"})
+    assert [declared.status_code, streamed.status_code] == [413, 413]
+    assert {declared.json()["code"], streamed.json()["code"]} == {"too_large"}
+
+
+def test_lists_are_read_page_by_page_without_gaps_or_doubles(client: TestClient) -> None:
+    for number in range(7):
+        client.post("/api/v1/projects", json={"name": f"p{number}"})
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = client.get("/api/v1/projects", params={"limit": 3, **({"cursor": cursor} if cursor else {})}).json()
+        seen += [item["name"] for item in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert seen == ["p6", "p5", "p4", "p3", "p2", "p1", "p0", "default"]
+
+
+def test_a_foreign_cursor_is_refused(client: TestClient) -> None:
+    for cursor in ("x", "bm90LWpzb24", "MTI"):
+        answer = client.get("/api/v1/projects", params={"cursor": cursor})
+        assert (answer.status_code, answer.json()["code"]) == (422, "bad_cursor")
+
+
+def test_answers_carry_security_headers(client: TestClient) -> None:
+    headers = client.get("/api/v1/projects").headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert headers["Cache-Control"] == "no-store"
+
+
+def test_openapi_describes_failures_as_problem_documents(client: TestClient) -> None:
+    schema = client.get("/api/v1/openapi.json").json()
+    responses = schema["paths"]["/api/v1/projects/{project}/tokens"]["post"]["responses"]
+    for status in ("401", "403", "404", "409", "422"):
+        content = responses[status]["content"]
+        assert content["application/problem+json"]["schema"]["$ref"] == "#/components/schemas/Problem"
+    ids = [operation["operationId"] for path in schema["paths"].values() for operation in path.values()]
+    assert len(ids) == len(set(ids))
+
+
+def test_health_needs_no_token_and_names_the_part_that_is_ill(
+    client: TestClient, settings: Settings, sessions: sessionmaker[Session]
+) -> None:
+    client.headers.pop("Authorization")
+    well = client.get("/api/v1/system/health")
+    assert (well.status_code, well.json()) == (200, {"status": "ok", "database": "ok", "redis": "ok"})
+    lonely = settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
+    with TestClient(create_app(lonely, sessions=sessions)) as other:
+        answer = other.get("/api/v1/system/health")
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    dead = settings.model_copy(update={"database_url": "postgresql+psycopg://nobody@127.0.0.1:1/none"})
+    with TestClient(create_app(dead)) as other:
+        answer = other.get("/api/v1/system/health")
+        assert (answer.status_code, answer.json()["database"]) == (503, "unavailable")
+        refused = other.get("/api/v1/projects", headers={"Authorization": "Bearer x"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "database_unavailable")
