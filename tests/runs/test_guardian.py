@@ -111,7 +111,7 @@ def test_a_silent_supervisor_is_taken_for_lost_when_its_lease_ends(marker: str) 
     guarded = family(marker)
     guarded.extend(0.3)
     started = time.monotonic()
-    assert guarded.status() == ""
+    assert guarded.status() == "lease over"
     assert 0.1 < time.monotonic() - started < 3
     assert gone(marker)
 

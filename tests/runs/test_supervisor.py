@@ -24,6 +24,7 @@ DONE = Succeeded(outputs=[])
         ("signal 11", [], False, "stage_crashed"),
         ("signal 9", [], False, "stage_killed"),
         (None, [], False, "stage_killed"),
+        ("lease over", [], False, "worker_lost"),
         ("signal 9", [], True, "out_of_memory"),
         ("exit 1", ["MemoryError"], False, "out_of_memory"),
         ("signal 6", ["terminate called after throwing an instance of 'std::bad_alloc'"], False, "out_of_memory"),

@@ -8,7 +8,8 @@ It must lead a session of its own. Descriptor 0 is a pipe from the supervisor: e
 CLOCK_BOOTTIME, until which the supervisor's lease is certainly good. At end of file, or when the last deadline has
 passed, nobody may still be on the device, so everything below the guardian is killed. So it is when the command ends
 by itself: daemons that it left behind must not hold the device either. The status descriptor receives one line,
-`exit CODE` or `signal NUMBER`, when the command ended by itself. MEMORY_BYTES limits the address space; 0 does not.
+`exit CODE` or `signal NUMBER` when the command ended by itself, `lease over` when the deadline has passed.
+MEMORY_BYTES limits the address space; 0 does not.
 
 The guardian is the subreaper of its descendants, so also those that made a session of their own (torchrun's ranks,
 engine processes) are found. Should the guardian itself be killed, the command dies with it (PDEATHSIG), and the
@@ -109,8 +110,8 @@ def reap(child: "int | None") -> "int | None":
             status = ended
 
 
-def watch(child: int) -> "int | None":
-    """Wait for the command's end (returns its wait status) or for the lease's (returns None)."""
+def watch(child: int) -> "str | None":
+    """Wait for the end of the command or of the lease, and tell which; None when the supervisor has gone."""
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake_write)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -119,10 +120,11 @@ def watch(child: int) -> "int | None":
     while True:
         status = reap(child)
         if status is not None:
-            return status
+            signalled = os.WIFSIGNALED(status)
+            return f"signal {os.WTERMSIG(status)}" if signalled else f"exit {os.WEXITSTATUS(status)}"
         left = deadline - now()
         if left <= 0:
-            return None
+            return "lease over"
         ready = select.select([0, wake_read], [], [], left)[0]
         if wake_read in ready:
             os.read(wake_read, 4096)
@@ -141,9 +143,8 @@ def main(arguments: list[str]) -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     prctl(_SET_CHILD_SUBREAPER, 1)
-    status = watch(start(command, status_descriptor, memory))
-    if status is not None:
-        ended = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
+    ended = watch(start(command, status_descriptor, memory))
+    if ended is not None:
         os.write(status_descriptor, f"{ended}\n".encode())
     kill_everything()
 

@@ -53,6 +53,9 @@ def failure_of(
         return Failure(result.code, result.detail, result.hint, result.errors, result.retryable)
     if isinstance(result, Succeeded) and status == "exit 0":
         return None
+    if status == "lease over":
+        detail = "The worker could not renew its lease in time, so the stage was ended."
+        return Failure("worker_lost", detail, "The machine or the database may be overloaded.", retryable=True)
     how = f"It ended with {_in_words(status)}." if status else "Its guardian was killed."
     if killed_for_memory or (status != "exit 0" and _speaks_of_memory(tail)):
         return Failure("out_of_memory", f"The stage ran out of memory. {how}", _MEMORY_HINT, retryable=True)
