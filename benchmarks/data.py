@@ -4,7 +4,8 @@
 
 Runs on the servers of STEERBOARD_DATABASE_URL, or on an embedded Postgres in a temporary folder. Every size gets
 a database schema of its own. The pairs are random words, about as long as the hh pairs (620 characters of prompt
-and 190 of each answer), in jsonl. `import` reads, validates, cleans, splits and stores pairs; `label_write` records
+and 190 of each answer), in jsonl. `import` reads, validates, cleans, splits and stores pairs; `import_http` does so
+through an upload to the API, server and client in one process; `label_write` records
 a reward for each row of a dataset and pins them as a labelled one; the exports write all rows to a file; `stage`
 is what a worker writes before a stage.
 """
@@ -19,10 +20,20 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
-STEPS = ("import", "register", "label_write", "stage", "export_jsonl", "export_parquet", "import_parquet")
+STEPS = (
+    "import",
+    "import_http",
+    "register",
+    "label_write",
+    "stage",
+    "export_jsonl",
+    "export_parquet",
+    "import_parquet",
+)
 
 
 def write_files(folder: Path, rows: int) -> None:
@@ -55,6 +66,8 @@ def measure(step: str, folder: Path, url: str) -> dict[str, float]:
 
     engine = make_engine(url)
     sessions = make_sessions(engine)
+    if step == "import_http":
+        return import_over_http(folder, url)
     with transaction(sessions) as session:
         project = session.scalars(select(Project)).one()
     start = time.perf_counter()
@@ -81,7 +94,11 @@ def measure(step: str, folder: Path, url: str) -> dict[str, float]:
             with (folder / f"pairs.{form}").open("wb") as file:
                 service.write_export(session, pairs, form, file)
             rows = pairs.rows
-    seconds = time.perf_counter() - start
+    return figures(rows, time.perf_counter() - start)
+
+
+def figures(rows: int, seconds: float) -> dict[str, float]:
+    """Memory is the high-water mark of this process so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "rows": rows,
@@ -91,11 +108,47 @@ def measure(step: str, folder: Path, url: str) -> dict[str, float]:
     }
 
 
+def import_over_http(folder: Path, url: str) -> dict[str, float]:
+    """The same file as an upload. Seconds from the first byte sent to the answer."""
+    import httpx
+    import uvicorn
+
+    from steerboard.accounts import service as accounts
+    from steerboard.platform.database import make_engine, make_sessions, transaction
+    from steerboard.platform.settings import Settings
+    from steerboard.platform.web import create_app
+
+    sessions = make_sessions(make_engine(url))
+    with transaction(sessions) as session:
+        _, user = accounts.ensure_default(session, held_out_fraction=0.1)
+        token = accounts.replace_local_token(session, user, "bench")
+    app = create_app(Settings(home=folder, database_url=url, redis_url=""), sessions=sessions)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    address = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    start = time.perf_counter()
+    with (folder / "pairs.jsonl").open("rb") as file:
+        answer = httpx.post(
+            f"{address}/api/v1/projects/default/datasets/import",
+            headers={"Authorization": f"Bearer {token}"},
+            data={"name": "uploaded"},
+            files={"file": file},
+            timeout=None,
+        )
+    seconds = time.perf_counter() - start
+    server.should_exit = True
+    thread.join()
+    return figures(answer.raise_for_status().json()["rows"], seconds)
+
+
 def prepare(url: str) -> None:
     """A clean database with one project. Refuses one that is in use."""
     from sqlalchemy import inspect
 
-    from steerboard.accounts.tables import Project
+    from steerboard.accounts import service as accounts
     from steerboard.platform.database import make_engine, make_sessions, transaction
     from steerboard.platform.tables import metadata
 
@@ -105,7 +158,7 @@ def prepare(url: str) -> None:
     metadata.drop_all(engine)
     metadata.create_all(engine)
     with transaction(make_sessions(engine)) as session:
-        session.add(Project(name="bench", split_salt="bench", held_out_fraction=0.1))
+        accounts.ensure_default(session, held_out_fraction=0.1)
 
 
 def run(url: str, sizes: list[int]) -> dict[str, object]:
