@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import Project
+from steerboard.platform import events, stream
+from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
+from steerboard.platform.web import create_app
+
+PATH = "/api/v1/projects/default/events"
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """The app behind a real server: a test client would hold a stream back until its end."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    app.state.stopping.set()
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture
+def url(app: FastAPI) -> Iterator[str]:
+    with served(app) as address:
+        yield address
+
+
+def write(sessions: sessionmaker[Session], project: Project, *numbers: int) -> None:
+    for number in numbers:
+        with transaction(sessions) as session:
+            events.emit(session, project.id, "test.event", {"number": number})
+
+
+def follow(
+    url: str, token: str, count: int, headers: dict[str, str] | None = None, begin: Callable[[], None] = lambda: None
+) -> list[dict[str, object]]:
+    """The next `count` events. `begin` is called once the stream is open."""
+    found: list[dict[str, object]] = []
+    all_headers = {"Authorization": f"Bearer {token}", **(headers or {})}
+    with httpx.stream("GET", url + PATH, headers=all_headers, timeout=20) as response:
+        assert response.status_code == 200
+        for line in response.iter_lines():
+            if line.startswith("retry:"):
+                begin()
+            if line.startswith("data: "):
+                found.append(json.loads(line.removeprefix("data: ")))
+                if len(found) == count:
+                    return found
+    return found
+
+
+def test_a_reader_that_comes_back_gets_exactly_what_it_missed(
+    url: str, token: str, sessions: sessionmaker[Session], project: Project
+) -> None:
+    write(sessions, project, 1, 2, 3, 4)
+    found = follow(url, token, 2, {"Last-Event-ID": "2"})
+    assert [event["payload"] for event in found] == [{"number": 3}, {"number": 4}]
+    assert [event["id"] for event in found] == [3, 4]
+
+
+def test_a_new_reader_hears_only_what_happens_from_now_on(
+    url: str, token: str, sessions: sessionmaker[Session], project: Project
+) -> None:
+    write(sessions, project, 1, 2)
+    found = follow(url, token, 1, begin=lambda: write(sessions, project, 3))
+    assert found[0]["payload"] == {"number": 3}
+
+
+def test_concurrent_writers_never_cost_a_reader_an_event_or_its_order(
+    url: str, token: str, sessions: sessionmaker[Session], project: Project
+) -> None:
+    writers, each = 6, 25
+
+    def work(writer: int) -> None:
+        for number in range(each):
+            with transaction(sessions) as session:
+                events.emit(session, project.id, "test.event", {"writer": writer, "number": number})
+                if number % 5 == 0:
+                    time.sleep(0.005)  # a transaction that holds its id for a while before it commits
+
+    threads = [threading.Thread(target=work, args=(writer,)) for writer in range(writers)]
+
+    def begin() -> None:
+        for thread in threads:
+            thread.start()
+
+    found = follow(url, token, writers * each, {"Last-Event-ID": "0"}, begin)
+    for thread in threads:
+        thread.join()
+    assert [event["id"] for event in found] == list(range(1, writers * each + 1))
+    assert len({json.dumps(event["payload"]) for event in found}) == writers * each
+
+
+def test_an_event_of_a_failed_transaction_is_never_seen(
+    url: str, token: str, sessions: sessionmaker[Session], project: Project
+) -> None:
+    with sessions() as session:
+        events.emit(session, project.id, "test.event", {"number": 0})
+        session.rollback()
+    write(sessions, project, 1)
+    assert follow(url, token, 1, {"Last-Event-ID": "0"})[0]["payload"] == {"number": 1}
+
+
+def test_redis_wakes_a_reader_at_once(
+    url: str, token: str, sessions: sessionmaker[Session], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "POLL_SECONDS", 30.0)
+    began = time.monotonic()
+
+    def later() -> None:
+        threading.Timer(1.0, write, (sessions, project, 1)).start()
+
+    assert follow(url, token, 1, begin=later)[0]["payload"] == {"number": 1}
+    assert time.monotonic() - began < 10
+
+
+def test_without_redis_the_stream_goes_on_by_polling(
+    settings: Settings, token: str, sessions: sessionmaker[Session], project: Project
+) -> None:
+    lonely = settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
+    with served(create_app(lonely, sessions=sessions)) as url:
+        found = follow(url, token, 2, begin=lambda: write(sessions, project, 1, 2))
+    assert [event["payload"] for event in found] == [{"number": 1}, {"number": 2}]
+
+
+def test_waiting_readers_hold_no_connection_of_the_database(
+    url: str, token: str, app: FastAPI, sessions: sessionmaker[Session], project: Project
+) -> None:
+    opened = threading.Barrier(26, timeout=20)
+    results: list[list[dict[str, object]]] = []
+
+    def read() -> None:
+        results.append(follow(url, token, 1, begin=lambda: opened.wait() and None))
+
+    readers = [threading.Thread(target=read) for _ in range(25)]
+    for reader in readers:
+        reader.start()
+    opened.wait()
+    deadline = time.monotonic() + 10
+    while app.state.engine.pool.checkedout() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert app.state.engine.pool.checkedout() == 0
+    write(sessions, project, 1)
+    for reader in readers:
+        reader.join()
+    assert len(results) == 25
+
+
+def test_a_quiet_stream_sends_heartbeats(url: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.1)
+    monkeypatch.setattr(stream, "POLL_SECONDS", 0.1)
+    with httpx.stream("GET", url + PATH, headers={"Authorization": f"Bearer {token}"}, timeout=20) as response:
+        assert ": still here" in (line for line in response.iter_lines())

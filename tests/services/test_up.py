@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+
+@dataclass
+class Up:
+    process: subprocess.Popen[str]
+    url: str
+    sign_in: str
+
+    def tree(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+
+Start = Callable[..., Up]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """`steerboard up` with embedded servers in a home of its own, as a user starts it."""
+    running: list[subprocess.Popen[str]] = []
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+
+    def begin(home: Path, *options: str) -> Up:
+        ready = tmp_path / f"ready-{len(running)}.json"
+        command = [sys.executable, "-m", "steerboard.cli.main", "up", "--home", str(home), "--port", "0"]
+        process = subprocess.Popen(
+            [*command, "--ready-file", str(ready), *options],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        running.append(process)
+        deadline = time.monotonic() + 90
+        while not ready.exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                process.kill()
+                raise AssertionError("".join(process.communicate()))
+            time.sleep(0.05)
+        document = json.loads(ready.read_text())
+        return Up(process, document["url"], document["sign_in"])
+
+    yield begin
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def gone(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Which of them still run after that time. A zombie does not run."""
+    deadline = time.monotonic() + seconds
+    left = processes
+    while left and time.monotonic() < deadline:
+        alive = []
+        for process in left:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                    alive.append(process)
+        left = alive
+        time.sleep(0.05)
+    return left
+
+
+def headers(home: Path) -> dict[str, str]:
+    return {"Authorization": f"Bearer {json.loads((home / 'client.json').read_text())['token']}"}
+
+
+def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost(start: Start, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = start(home)
+    made = httpx.post(f"{first.url}/api/v1/projects", json={"name": "kept"}, headers=headers(home))
+    assert made.status_code == 201
+    tree = first.tree()
+    names = " ".join(" ".join(process.cmdline()) for process in tree)
+    for part in ("valkey-server", "postgres", "steerboard_workers.worker"):
+        assert part in names
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait()
+    assert gone(tree, 8.0) == []
+    second = start(home, "--no-worker")
+    names_now = httpx.get(f"{second.url}/api/v1/projects", headers=headers(home)).json()["items"]
+    assert {project["name"] for project in names_now} == {"default", "kept"}
+
+
+def test_a_guardian_that_is_killed_takes_its_server_along(start: Start, tmp_path: Path) -> None:
+    up = start(tmp_path / "home", "--no-worker")
+    [guardian] = [p for p in up.tree() if "guardian.py" in " ".join(p.cmdline()) and "valkey" in " ".join(p.cmdline())]
+    [server] = guardian.children()
+    guardian.kill()
+    assert gone([server], 5.0) == []
+    deadline = time.monotonic() + 15
+    while httpx.get(f"{up.url}/api/v1/system/health").json()["status"] != "ok":
+        assert time.monotonic() < deadline, "Valkey was not started again"
+        time.sleep(0.1)
+
+
+def test_a_signal_ends_everything_in_order(start: Start, tmp_path: Path) -> None:
+    up = start(tmp_path / "home")
+    tree = up.tree()
+    up.process.send_signal(signal.SIGTERM)
+    out, err = up.process.communicate(timeout=60)
+    assert up.process.returncode == 0, err
+    assert "Stopping" in out
+    assert gone(tree, 1.0) == []
+    log = (tmp_path / "home" / "logs" / "postgres.log").read_text()
+    assert "database system is shut down" in log
+
+
+def test_a_second_up_on_the_same_home_says_so_and_disturbs_nothing(start: Start, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    up = start(home, "--no-worker")
+    with pytest.raises(AssertionError, match="home_in_use") as refused:
+        start(home, "--no-worker")
+    assert up.url in str(refused.value)
+    assert httpx.get(f"{up.url}/api/v1/system/health").json()["status"] == "ok"
+
+
+def test_the_cli_finds_a_running_server_and_its_secrets_are_private(start: Start, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    up = start(home, "--no-worker")
+    assert stat.S_IMODE((home / "client.json").stat().st_mode) == 0o600
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+    environment["STEERBOARD_HOME"] = str(home)
+    cli = [sys.executable, "-m", "steerboard.cli.main"]
+
+    def run(*arguments: str) -> str:
+        return subprocess.run([*cli, *arguments], env=environment, capture_output=True, text=True, check=True).stdout
+
+    secret = run("tokens", "create", "ci", "--scope", "read").strip()
+    answer = httpx.get(f"{up.url}/api/v1/projects/default", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 200
+    link = run("sign-in").strip()
+    with httpx.Client() as browser:
+        for address in (link, up.sign_in):
+            assert browser.get(address).status_code == 303
+    assert httpx.get(up.sign_in).json()["code"] == "link_used"
+
+
+def test_a_port_in_use_is_refused_before_anything_starts(start: Start, tmp_path: Path) -> None:
+    up = start(tmp_path / "home", "--no-worker")
+    port = up.url.rsplit(":", 1)[1]
+    with pytest.raises(AssertionError, match="port_in_use"):
+        start(tmp_path / "other", "--no-worker", "--port", port)
+    assert not (tmp_path / "other" / "postgres").exists()
+
+
+def test_without_a_server_the_cli_says_how_to_start_one(tmp_path: Path) -> None:
+    environment = {**os.environ, "STEERBOARD_HOME": str(tmp_path)}
+    for name in ("STEERBOARD_URL", "STEERBOARD_TOKEN"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        [sys.executable, "-m", "steerboard.cli.main", "tokens", "list"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 69
+    assert "steerboard up" in done.stderr
+    assert "Traceback" not in done.stderr
