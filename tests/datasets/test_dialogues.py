@@ -54,5 +54,7 @@ def test_dialogues_that_part_before_their_last_turn_have_no_common_prompt() -> N
     longer = [*start, assistant("a"), user("more"), assistant("b")]
     assert split_sides(longer, [*start, assistant("c"), user("more"), assistant("b")]) is None
     assert split_sides(longer, [*start, assistant("a")]) is None
+    assert split_sides(longer, [*start, assistant("c")]) is None
+    assert split_sides([*start, assistant("c")], longer) is None
     assert split_sides([*start, assistant("a")], [user("Ho"), assistant("a")]) is None
     assert split_sides([*start, user("really?")], [*start, assistant("a")]) is None
