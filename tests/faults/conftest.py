@@ -29,7 +29,8 @@ def stack(
         "STEERBOARD_DATABASE_URL": settings.database_url,
         "STEERBOARD_REDIS_URL": settings.redis_url,
         "STEERBOARD_ARTIFACT_URL": f"file://{home / 'artifacts'}",
-        "STEERBOARD_LEASE_SECONDS": "3",
+        # Long enough for a crowded machine; the tests in which a lease has to expire set a shorter one.
+        "STEERBOARD_LEASE_SECONDS": "15",
         "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
         "STEERBOARD_SWEEP_SECONDS": "0.5",
         "STEERBOARD_POLL_SECONDS": "0.5",

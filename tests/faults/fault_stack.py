@@ -183,7 +183,7 @@ class Stack:
         with transaction(self.sessions) as session:
             return list(session.scalars(select(RunLog.message).where(RunLog.run_id == run_id).order_by(RunLog.id)))
 
-    def finish(self, *run_ids: uuid.UUID, seconds: float = 90) -> list[Run]:
+    def finish(self, *run_ids: uuid.UUID, seconds: float = 200) -> list[Run]:
         """Wait until all these runs have ended."""
         self.wait(lambda: all(self.run(run_id).state in ENDED for run_id in run_ids), seconds, "runs did not end")
         return [self.run(run_id) for run_id in run_ids]

@@ -10,6 +10,7 @@ import time
 import pytest
 from fault_stack import SFT, Stack
 
+SHORT_LEASE = {"STEERBOARD_LEASE_SECONDS": "4"}
 SEEDS = 10
 MANY_SEEDS = 50
 
@@ -49,13 +50,13 @@ def test_fifty_stages_killed_at_random_steps_resume_to_the_same_weights_and_metr
 def test_a_killed_worker_takes_its_stage_along_and_another_one_goes_on(stack: Stack) -> None:
     expected = stack.undisturbed(SFT)
     run_id = stack.create("sft", SFT)
-    first = stack.start_worker("first")
+    first = stack.start_worker("first", **SHORT_LEASE)
     stack.wait_for_step(run_id, 20)
     first.signal(signal.SIGKILL)
     killed = time.monotonic()
     stack.wait(lambda: not stack.stage_pids(run_id), 2, "the stage outlived its worker")
     assert time.monotonic() - killed < 2
-    stack.start_worker("second")
+    stack.start_worker("second", **SHORT_LEASE)
     (run,) = stack.finish(run_id)
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason
     assert stack.timeline(run_id) == ["pending", "queued", "running", "queued", "running", "succeeded"]
@@ -92,11 +93,11 @@ def test_a_stopped_worker_gives_its_run_back_without_losing_an_attempt(stack: St
 def test_a_frozen_worker_loses_its_run_to_another_and_writes_nothing_when_it_wakes(stack: Stack) -> None:
     expected = stack.undisturbed(SFT)
     run_id = stack.create("sft", SFT)
-    frozen = stack.start_worker("frozen")
+    frozen = stack.start_worker("frozen", **SHORT_LEASE)
     stack.wait_for_step(run_id, 12)
     frozen.signal(signal.SIGSTOP)
-    stack.wait(lambda: not stack.stage_pids(run_id), 4, "the stage of a frozen worker outlived its lease")
-    stack.start_worker("fresh")
+    stack.wait(lambda: not stack.stage_pids(run_id), 6, "the stage of a frozen worker outlived its lease")
+    stack.start_worker("fresh", **SHORT_LEASE)
     stack.wait(lambda: stack.run(run_id).attempt == 2, 20, "nobody took over")
     frozen.signal(signal.SIGCONT)
     (run,) = stack.finish(run_id)
