@@ -24,7 +24,7 @@ def test_a_clear_winner_is_named_with_its_lead_over_sft_and_the_next_best() -> N
     words = verdict(clear_win())
     assert words == (
         "Decision Transformer at 5.0 won with reward 1.20 [1.15, 1.25]. "
-        "It is 1.00 above SFT and 0.60 above MLE with filtering, the next best."
+        "Decision Transformer at 5.0 is 1.00 above SFT and 0.60 above MLE with filtering, the next best."
     )
 
 

@@ -141,7 +141,7 @@ class Lines:
         for run in runs:
             if self._states.get(run["id"]) != run["state"]:
                 self._states[run["id"]] = run["state"]
-                if run["state"] != "pending":
+                if run["state"] not in ("pending", "queued"):
                     self._line(run, f"{run['state']}{_after(run)}")
                     self._told[run["id"]] = (now, doing(run))
             elif run["state"] == "running":

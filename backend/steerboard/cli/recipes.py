@@ -72,6 +72,7 @@ def _settings_text(config: dict[str, Any]) -> str:
     """What people look at first; `--json` has it all."""
     shown = ("lr", "batch", "epochs", "half", "threshold", "beta", "score_scale", "size", "source", "prompts", "shards")
     found = [(name, config[name]) for name in shown if config.get(name) not in (None, [])]
+    found = [(name, value) for name, value in found if (name, value) != ("shards", 1)]
     decoding = config.get("decoding")
     if decoding:
         found.append(("temperature", decoding["temperature"]))

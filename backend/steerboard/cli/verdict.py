@@ -59,7 +59,7 @@ def _lead(first: MethodRow, others: list[MethodRow]) -> str:
         parts.append(f"{first.reward_mean - others[0].reward_mean:.2f} above {label(others[0])}, the next best")
     if sft is not None and others[0] is sft:
         parts[0] += ", the next best"
-    return f" It is {' and '.join(parts)}." if parts else ""
+    return f" {label(first)} is {' and '.join(parts)}." if parts else ""
 
 
 def cost_line(report: Report) -> str:

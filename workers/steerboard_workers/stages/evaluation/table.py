@@ -161,7 +161,7 @@ def _warnings(findings: Findings, rows: list[MethodRow], labelled: list[float] |
         warnings += _beyond(findings, labelled)
     for entry in findings.entries:
         written = entry.info.score_format
-        if written is not None and entry.score is not None and abs(entry.score) > written.limit:
+        if written is not None and entry.score is not None and abs(written.value(entry.score) - entry.score) > 1e-9:
             warnings.append(f"{entry.entrant}: score {entry.score:g} is written as {written.text(entry.score)}.")
     for row in rows:
         if row.truncated > MANY_CUT:
