@@ -7,9 +7,9 @@ import threading
 import pytest
 from run_world import World
 from sqlalchemy import select, text
-from steerboard.platform.settings import Settings
 
 from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
 from steerboard.runs import claims, endings, journal, lifecycle, sweeper
 from steerboard.runs.claims import Claim
 from steerboard.runs.endings import Failure
