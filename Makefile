@@ -9,6 +9,8 @@ TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX),)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+# Two test processes of one thread each; a file stays in one process, so that its fixtures are made once.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 EXIT ?=
 REPORT ?=
 export STEERBOARD_HOME ?= $(CURDIR)/.steerboard
@@ -46,11 +48,11 @@ demo: $(RUN_STAMP) ## Synthetic demo from nothing to an aligned model (EXIT=1 st
 
 .PHONY: test
 test: $(DEV_STAMP) lint ## Lint and the test suite
-	$(BIN)/python -m pytest -q -m 'not long' $(PYTEST_ARGS)
+	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
 test-all: $(DEV_STAMP) lint ## Everything, with the long fault, scale and oracle runs
-	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
