@@ -124,7 +124,9 @@ class Decoding(Config):
     top_p: Annotated[Finite, Field(gt=0, le=1)] = 1.0
     top_k: Annotated[int, Field(ge=0)] = 0
     n: Annotated[int, Field(ge=1, le=256)] = 1
-    max_new_tokens: Count = 256
+    max_new_tokens: Annotated[
+        Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
+    ] = None
     stop: list[str] = []
 
 

@@ -101,6 +101,12 @@ def test_a_prompt_longer_than_the_window_is_cut_and_its_answer_fits(make_engine)
     assert 0 < completion.tokens <= 50
 
 
+def test_without_a_limit_an_answer_may_take_half_of_a_small_window(make_engine):
+    everything = list(make_engine().generate(requests(), Decoding(), seed=0))
+    assert max(c.tokens for c in everything) <= 80
+    assert all(c.finished or c.tokens == 80 for c in everything)
+
+
 def test_new_tokens_that_fill_the_window_are_refused(make_engine):
     with pytest.raises(BadInput) as caught:
         list(make_engine().generate(requests(1), Decoding(max_new_tokens=160), seed=0))

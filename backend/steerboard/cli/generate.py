@@ -27,7 +27,9 @@ def generate(
     temperature: Annotated[float, typer.Option(min=0.0, help="0 is greedy.")] = 0.0,
     top_p: Annotated[float, typer.Option(min=0.0, max=1.0)] = 1.0,
     n: Annotated[int, typer.Option("--n", "-n", min=1, max=256, help="Answers for each prompt and score.")] = 1,
-    max_new_tokens: Annotated[int, typer.Option(min=1)] = 256,
+    max_new_tokens: Annotated[
+        int | None, typer.Option(min=1, help="[default: 256, or half of a smaller model's window]")
+    ] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Text that ends an answer; may be repeated.")] = None,
     seed: int = 0,
     json: JsonOption = False,

@@ -21,6 +21,8 @@ from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import next_tokens, stream_key
 
 # Dropping rows copies the cache: worth it only when this share of the batch has ended.
+# Of an answer, when nobody says how many; a model with a small window gets half of it.
+DEFAULT_NEW_TOKENS = 256
 COMPACT_SHARE = 0.125
 
 
@@ -67,15 +69,14 @@ class TransformersEngine:
 
     def _answers(self, requests: Sequence[Request], decoding: Decoding, seed: int) -> list[_Answer]:
         window = self.renderer.max_length
-        if decoding.max_new_tokens >= window:
+        most = decoding.max_new_tokens or min(DEFAULT_NEW_TOKENS, window // 2)
+        if most >= window:
             raise BadInput(
-                f"max_new_tokens is {decoding.max_new_tokens}, but the model's window has {window} tokens in all",
+                f"max_new_tokens is {most}, but the model's window has {window} tokens in all",
                 code="too_many_new_tokens",
                 hint=f"Ask for at most {window // 2}, so that prompts keep some room.",
             )
-        prompts = self.renderer.prompts_ids(
-            [r.prompt for r in requests], [r.score_text for r in requests], room=decoding.max_new_tokens
-        )
+        prompts = self.renderer.prompts_ids([r.prompt for r in requests], [r.score_text for r in requests], room=most)
         # Stable: equal lengths keep the order of their rows. The longest first, so that memory fails early or never.
         order = sorted(range(len(requests)), key=lambda i: -len(prompts[i]))
         return [
@@ -83,7 +84,7 @@ class TransformersEngine:
                 request=requests[i],
                 n=n,
                 prompt=prompts[i],
-                limit=min(decoding.max_new_tokens, window - len(prompts[i])),
+                limit=min(most, window - len(prompts[i])),
                 key=stream_key(seed, requests[i].row, n),
             )
             for i in order
