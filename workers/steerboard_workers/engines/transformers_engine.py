@@ -20,9 +20,9 @@ from steerboard_workers.engines.cache import growing_cache
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import next_tokens, stream_key
 
-# Dropping rows copies the cache: worth it only when this share of the batch has ended.
 # Of an answer, when nobody says how many; a model with a small window gets half of it.
 DEFAULT_NEW_TOKENS = 256
+# Dropping rows copies the cache: worth it only when this share of the batch has ended.
 COMPACT_SHARE = 0.125
 
 
