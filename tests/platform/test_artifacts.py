@@ -49,6 +49,9 @@ def test_a_damaged_blob_is_refused_and_nothing_is_left_behind(
     with pytest.raises(CorruptArtifact, match="damaged"):
         local_store.fetch(manifest, tmp_path / "back")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "store"]
+    local_store.put_folder(folder)
+    local_store.fetch(manifest, tmp_path / "mended")
+    assert (tmp_path / "mended" / "weights.bin").read_bytes() == (folder / "weights.bin").read_bytes()
 
 
 def test_a_missing_blob_is_refused(local_store: ArtifactStore, folder: Path, tmp_path: Path) -> None:

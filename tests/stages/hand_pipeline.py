@@ -125,7 +125,7 @@ class HandPipeline:
         elif isinstance(output, RewardsOutput):
             values = [json.loads(line)["value"] for line in path.read_text().splitlines()]
             rows = [{**row, "reward": v} for row, v in zip(self.rows(inputs["data"]), values, strict=True)]
-            self.dataset(name, "labelled", rows, Normaliser.fit(values, inputs["reward"]))
+            self.dataset(name, "labelled", rows, Normaliser.fit(values, inputs["reward"], inputs["reward"]))
         result.output = self.things.get(name)
 
     def recipe(self, stages: Mapping[str, Mapping[str, Any]], on_end: Any = None) -> dict[str, Result]:

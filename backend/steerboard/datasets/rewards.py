@@ -64,7 +64,7 @@ def _source(
     session: Session, project: Project, *, kind: str, name: str, model_id: uuid.UUID | None = None
 ) -> RewardSource:
     # Locked, so that two runs that grade with one model agree on its source.
-    session.execute(select(Project.id).where(Project.id == project.id).with_for_update())
+    session.execute(select(Project.id).where(Project.id == project.id).with_for_update(key_share=True))
     if model_id:
         known = session.scalar(select(RewardSource).where(RewardSource.model_id == model_id))
         if known:

@@ -24,18 +24,26 @@ def run(stage: Stage) -> Succeeded:
     prompts = held_out_prompts(stage, config.prompts, config.seed)
     entries = entries_of(stage, config)
     labelled = Labelled(stage, config.seed) if stage.has_input("labelled") else None
-    normaliser = labelled.normaliser if labelled else _recorded(entries)
     judges = stage.input_names("rewards")
     if not judges:
         raise BadInput("an evaluation needs a reward model", code="missing_input")
 
     answer_all(stage, config, entries, prompts)
-    main = judge(stage, judges[0], entries, prompts)
+    foreign = labelled is not None and not labelled.is_by(stage.model(judges[0]).content_hash)
+    main = judge(stage, judges[0], entries, prompts, labelled.sample if labelled and foreign else ())
     independent = None
     if len(judges) > 1:
         independent = judge(stage, judges[1], entries, prompts, labelled.sample if labelled else ())
-    found = Findings(prompts, entries, main, independent, normaliser, labelled.rewards if labelled else None)
-    document = report(config, found)
+    if labelled and not foreign:
+        normaliser, rewards = labelled.normaliser, labelled.rewards
+    else:
+        normaliser, rewards = main.normaliser or _recorded(entries), main.labelled
+    document = report(config, Findings(prompts, entries, main, independent, normaliser, rewards or None))
+    if labelled and foreign:
+        document.warnings.append(
+            f"The labelled rewards are those of {labelled.normaliser.reward_source}, not of the reward model that "
+            f"judges here: z units and percentiles are by its own rewards of {len(main.labelled)} labelled rows."
+        )
 
     for warning in document.warnings:
         stage.log(warning, "warning")

@@ -25,16 +25,20 @@ LABELLED_SAMPLE = 1000
 
 @dataclass(frozen=True)
 class Judgement:
-    """One reward model's view. `rewards[entry][prompt]` are raw; `accuracy` is None without held-out pairs."""
+    """One reward model's view. `rewards[entry][prompt]` are raw; `accuracy` is None without held-out pairs.
+
+    `labelled`: its own raw rewards of the labelled rows that it was given, `normaliser` fitted on them.
+    """
 
     rewards: list[list[float]]
     accuracy: float | None
     pairs: int
     normaliser: Normaliser | None
+    labelled: list[float]
 
 
 class Labelled:
-    """The labelled dataset: rewards by the main model, their normaliser, and a sample of rows to score again."""
+    """The labelled dataset: its rewards, their normaliser, and a sample of rows to score again."""
 
     def __init__(self, stage: Stage, seed: int) -> None:
         dataset = stage.dataset("labelled")
@@ -54,6 +58,10 @@ class Labelled:
                 self.sample[at] = item
         self.normaliser = dataset.normaliser or Normaliser.fit(self.rewards, dataset.name)
 
+    def is_by(self, reward_model_hash: str) -> bool:
+        """Whether that reward model gave the rewards; grades from elsewhere are on a scale of their own."""
+        return self.normaliser.reward_model_hash == reward_model_hash
+
 
 def judge(
     stage: Stage,
@@ -71,10 +79,9 @@ def judge(
     reward_model = load_reward_model(stage.model_path(name), "fp32", stage.spec.device)
     rewards = _score_answers(stage, reward_model, entries, prompts, label)
     wins = [win_rate([chosen], [rejected]) for chosen, rejected in _pairs(stage, reward_model)]
-    normaliser = None
-    if labelled:
-        normaliser = Normaliser.fit(score_texts(reward_model, labelled, BATCH_TOKENS), stage.model(name).name)
-    return Judgement(rewards, sum(wins) / len(wins) if wins else None, len(wins), normaliser)
+    own = score_texts(reward_model, labelled, BATCH_TOKENS) if labelled else []
+    normaliser = Normaliser.fit(own, stage.model(name).name, stage.model(name).content_hash) if own else None
+    return Judgement(rewards, sum(wins) / len(wins) if wins else None, len(wins), normaliser, own)
 
 
 def _score_answers(
