@@ -187,6 +187,7 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     from datasets import Dataset
     from steerboard_contracts.stage import DatasetInput, StageSpec
     from steerboard_workers.alignment.batching import Batcher
+    from steerboard_workers.alignment.order import Order
     from steerboard_workers.stages.runtime import EventWriter, Stage
     from steerboard_workers.stages.training.data import load_data
     from steerboard_workers.stages.training.setup import objective_of, open_model
@@ -232,8 +233,11 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
         kind, config = SFTTrainer, SFTConfig(**arguments, completion_only_loss=True)
     else:
         pairs = [[[*e.prompt.tolist(), *side.tolist()] for side in e.responses] for e in examples.train]
+        # In the order that ours draws, so that after as many steps both have seen the same pairs.
+        order = Order(len(pairs), SEQUENCES // 2, 1000, spec.config.seed)
+        pairs = [pairs[i] for step in range(steps) for i in order.step(step)]
         rows = Dataset.from_dict({"chosen_ids": [p[0] for p in pairs], "rejected_ids": [p[1] for p in pairs]})
-        kind, config = RewardTrainer, RewardConfig(**arguments)
+        kind, config = RewardTrainer, RewardConfig(**arguments, train_sampling_strategy="sequential")
     trainer = kind(
         model=start.model, args=config, train_dataset=rows, processing_class=start.tokenizer, callbacks=[Paced()]
     )

@@ -54,7 +54,7 @@ class TrainingConfig(Config):
     ] = None
     micro_tokens: Annotated[Count, Field(description="Token budget of one forward pass, padding included.")] = 2048
     micro_batch: Annotated[Count | None, Field(description="At most this many sequences in one forward pass.")] = None
-    batching: Literal["auto", "padded", "packed"] = "auto"
+    batching: Literal["auto", "padded", "packed", "padding_free"] = "auto"
     precision: Precision = "auto"
     gradient_checkpointing: bool = False
     learn: Annotated[Literal["last", "all"], Field(description="Which assistant turns are learned.")] = "last"

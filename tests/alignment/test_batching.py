@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -10,12 +13,14 @@ from hypothesis import strategies as st
 from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaForCausalLM
 
 from steerboard_workers.alignment import modules
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.attention import PADDING_FREE
+from steerboard_workers.alignment.batching import PADDING_COST, PASS_COST, Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.alignment.objectives import LanguageObjective, RewardObjective
 
 VOCABULARY = 64
+LAYOUTS = ["padded", "packed", "padding_free"]
 EOS = 2
 CONFIG = LlamaConfig(
     vocab_size=VOCABULARY,
@@ -63,8 +68,13 @@ def batcher(layout="padded", reads="labels", tokens=10_000, share=False, micro_b
     return Batcher(layout, reads, tokens, pad_id=EOS, share=share, micro_batch=micro_batch)
 
 
+def attend(module, cutter):
+    module.model.set_attn_implementation(PADDING_FREE if cutter.layout == "padding_free" else "sdpa")
+
+
 def global_loss_and_gradient(module, objective, batch, cutter, ranks=1):
     """What an optimiser step computes, with the ranks one after the other."""
+    attend(module, cutter)
     module.zero_grad()
     total = 0.0
     for mine in cutter.cut(batch, ranks):
@@ -82,12 +92,13 @@ def same(a, b, tolerance=1e-5):
     torch.testing.assert_close(a[1], b[1], rtol=1e-3, atol=tolerance * b[1].abs().max().item())
 
 
+@pytest.mark.parametrize("layout", ["packed", "padding_free"])
 @pytest.mark.parametrize("learned_prompt", [False, True])
-def test_packed_equals_padded(policy, learned_prompt):
+def test_packed_equals_padded(policy, learned_prompt, layout):
     batch = examples(1, 9, 1, learned_prompt)
     objective = LanguageObjective()
     same(
-        global_loss_and_gradient(policy, objective, batch, batcher("packed")),
+        global_loss_and_gradient(policy, objective, batch, batcher(layout)),
         global_loss_and_gradient(policy, objective, batch, batcher("padded")),
     )
 
@@ -113,7 +124,7 @@ def test_any_split_of_a_global_batch_gives_the_same_step(policy, micro_batch, ra
     )
 
 
-@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("tokens", [70, 10_000])
 def test_a_shared_prompt_gives_the_rewards_and_gradients_of_two_sequences(reward_model, layout, tokens):
     batch = examples(4, 7, 2)
@@ -124,23 +135,27 @@ def test_a_shared_prompt_gives_the_rewards_and_gradients_of_two_sequences(reward
     )
 
 
-def test_a_shared_prompt_holds_for_token_losses_too(policy):
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_shared_prompt_holds_for_token_losses_too(policy, layout):
     """What preference methods on log-probs need: the first token of each response follows the prompt's last."""
     batch = examples(5, 5, 3)
     outputs = []
     for share in (True, False):
-        micro = batcher(share=share).collate(batch)
+        cutter = batcher(layout if share else "padded", share=share)
+        attend(policy, cutter)
+        micro = cutter.collate(batch)
         outputs.append((policy(**micro.model_inputs())[0], micro.labels, micro.sequence))
     torch.testing.assert_close(outputs[0][0], outputs[1][0], rtol=1e-4, atol=1e-5)
     assert outputs[0][1].tolist() == outputs[1][1].tolist()
     assert outputs[0][2].tolist() == outputs[1][2].tolist()
 
 
-@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("share", [False, True])
 def test_a_score_does_not_change_with_its_batch_mates(reward_model, layout, share):
     batch = examples(6, 6, 2)
     cutter = batcher(layout, "ends", share=share)
+    attend(reward_model, cutter)
     with torch.no_grad():
         together = reward_model(**cutter.collate(batch).model_inputs())
         alone = torch.cat([reward_model(**batcher(reads="ends").collate([e]).model_inputs()) for e in batch])
@@ -189,7 +204,7 @@ def test_weights_of_one_are_sft_and_a_constant_weight_scales_raw_rwr_only(policy
     tokens=st.integers(10, 200),
     ranks=st.integers(1, 5),
     micro_batch=st.one_of(st.none(), st.integers(1, 5)),
-    layout=st.sampled_from(["padded", "packed"]),
+    layout=st.sampled_from(LAYOUTS),
     share=st.booleans(),
 )
 @settings(max_examples=120, deadline=None)
@@ -200,8 +215,47 @@ def test_cutting_keeps_every_example_once_and_gives_ranks_equal_numbers(n, token
     assert len({len(mine) for mine in cut}) == 1
     assert sorted(e.row for mine in cut for part in mine for e in part) == list(range(n))
     for part in (part for mine in cut for part in mine if len(part) > 1):
-        assert cutter.collate(part).input_ids.numel() <= tokens
+        micro = cutter.collate(part)
+        assert micro.input_ids.numel() <= tokens
+        assert (micro.position_ids is None) == (layout == "padded" and not share)
         assert micro_batch is None or len(part) <= micro_batch
+
+
+@given(n=st.integers(1, 8), tokens=st.integers(30, 200), layout=st.sampled_from(LAYOUTS))
+@settings(max_examples=60, deadline=None)
+def test_no_other_cut_of_the_sorted_batch_costs_less(n, tokens, layout):
+    cutter = batcher(layout, tokens=tokens)
+    ordered = sorted(examples(n, n, 1), key=lambda e: -e.tokens)
+
+    def cost(parts):
+        total = 0.0
+        for part in parts:
+            lengths = [e.tokens for e in part]
+            padding = len(part) * max(lengths) - sum(lengths)
+            used = sum(lengths) + {"padded": 1.0, "packed": 0.0, "padding_free": PADDING_COST}[layout] * padding
+            if used > tokens and len(part) > 1:
+                return math.inf
+            total += used + PASS_COST * tokens
+        return total
+
+    every_cut = (
+        [ordered[a:b] for a, b in itertools.pairwise((0, *inner, n))]
+        for k in range(n)
+        for inner in itertools.combinations(range(1, n), k)
+    )
+    assert cost(cutter.cut(ordered)[0]) == pytest.approx(min(cost(parts) for parts in every_cut))
+
+
+@pytest.mark.parametrize("share", [False, True])
+def test_in_bf16_sequences_without_padding_give_what_padded_ones_do(reward_model, share):
+    """Short sequences in bf16 go through attention of our own on a CPU."""
+    results = []
+    for layout in ("padding_free", "padded"):
+        with torch.autocast("cpu", torch.bfloat16):
+            cutter = batcher(layout, "ends", share=share)
+            results.append(global_loss_and_gradient(reward_model, RewardObjective(), examples(13, 6, 2), cutter))
+    assert results[0][0] == pytest.approx(results[1][0], rel=0.03)
+    assert torch.cosine_similarity(results[0][1], results[1][1], dim=0) > 0.995
 
 
 def test_reward_measures_are_those_of_the_definitions():

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.losses import (
     bradley_terry,
     correlation,
@@ -34,6 +35,23 @@ def test_log_probs_are_computed_in_float32_whatever_the_logits_are():
     assert log_probs.dtype == torch.float32
     exact = logits.double().log_softmax(-1)[torch.arange(5), torch.arange(5)]
     torch.testing.assert_close(log_probs.double(), exact, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_label_log_probs_have_cross_entropys_values_and_gradient(dtype, monkeypatch):
+    monkeypatch.setattr(modules, "BLOCK_ELEMENTS", 3 * 40)  # several blocks, the last one smaller
+    draw = torch.Generator().manual_seed(1)
+    logits = (5 * torch.randn(11, 40, generator=draw)).to(dtype)
+    labels = torch.randint(40, (11,), generator=draw)
+    weights = torch.randn(11, generator=draw)
+    ours, theirs = logits.clone().requires_grad_(), logits.clone().requires_grad_()
+    values, correct = label_log_probs(ours, labels)
+    expected = -torch.nn.functional.cross_entropy(theirs.float(), labels, reduction="none")
+    torch.testing.assert_close(values, expected)
+    assert correct.tolist() == (logits.argmax(-1) == labels).tolist()
+    (values * weights).sum().backward()
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
 
 
 def test_a_zero_head_costs_ln_2_a_pair():

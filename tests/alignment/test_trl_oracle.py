@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaForCausalLM
 
+from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
@@ -50,6 +51,7 @@ def joined(example: Example, side: int) -> list[int]:
 
 
 def our_loss(module, objective, batch, layout="padded", share=False) -> float:
+    module.model.set_attn_implementation(PADDING_FREE if layout == "padding_free" else "sdpa")
     cutter = Batcher(layout, objective.reads, 10_000, module.model.config.pad_token_id, share=share)
     micro = cutter.collate(batch)
     return objective.forward(module(**micro.model_inputs()), micro)[0].item() / objective.count(batch)
@@ -59,7 +61,7 @@ def arguments(tmp_path):
     return {"output_dir": str(tmp_path), "use_cpu": True, "bf16": False, "report_to": "none", "max_length": 128}
 
 
-@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("layout", ["padded", "packed", "padding_free"])
 def test_sft_loss_equals_trls(config, own_tokenizer, tmp_path, layout):
     torch.manual_seed(0)
     model = LlamaForCausalLM(config).eval()

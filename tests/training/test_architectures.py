@@ -54,7 +54,7 @@ def examples(responses: int) -> list[Example]:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("batching", ["padded", "packed"])
+@pytest.mark.parametrize("batching", ["padded", "packed", "padding_free"])
 def test_log_probs_are_the_models_own_whatever_the_architecture(make_stage, name, batching):
     torch.manual_seed(0)
     module = PolicyModule(AutoModelForCausalLM.from_config(CONFIGS[name])).eval()
@@ -75,7 +75,7 @@ def test_log_probs_are_the_models_own_whatever_the_architecture(make_stage, name
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("batching", ["padded", "packed"])
+@pytest.mark.parametrize("batching", ["padded", "packed", "padding_free"])
 def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, batching):
     torch.manual_seed(0)
     module = RewardModule(AutoModelForSequenceClassification.from_config(CONFIGS[name])).eval()
@@ -87,6 +87,8 @@ def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, 
     apart = name in ("mistral", "gemma2")
     assert batcher.share != apart
     assert bool(recorded(stage, "log")) == apart
+    if batching == "padding_free":
+        assert batcher.layout == ("padded" if apart else "padding_free")
     plain = Batcher("padded", "ends", 10_000, 0)
     with torch.no_grad():
         ours = module(**batcher.collate(batch).model_inputs())
@@ -110,4 +112,4 @@ def test_an_architecture_that_cannot_isolate_sequences_is_not_packed(make_stage)
     config = RewardModelConfig(method="reward_model", batching="packed")
     batcher = batcher_of(stage, config, Leaky(model), examples(2), 0, torch.device("cpu"))
     assert (batcher.layout, batcher.share) == ("padded", False)
-    assert len(recorded(stage, "log")) == 2
+    assert len(recorded(stage, "log")) == 3

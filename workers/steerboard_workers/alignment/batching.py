@@ -4,26 +4,34 @@ The global batch is drawn at random before it comes here; sorting by length happ
 length go together and a step sorted over the whole data would see one reward only.
 
 Layouts: `padded` has a sequence a row and needs no attention mask, because padding stands on the right and attention
-is causal. `packed` has one row for all, kept apart by position ids. With `share`, the responses of one sample follow
-each other in one row behind a single copy of their prompt, under a mask that hides them from each other.
+is causal. `packed` has one row for all, kept apart by position ids; `padding_free` has such a row too, which attention
+alone lays out as padded (attention.py). With `share`, the responses of one sample follow each other in one row behind
+a single copy of their prompt, under a mask that hides them from each other.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from steerboard_workers.alignment.attention import Segments
 from steerboard_workers.alignment.examples import Example
 
-Layout = Literal["padded", "packed"]
+Layout = Literal["padded", "packed", "padding_free"]
 # What the loss reads: the tokens that predict a label, or the last real token of each sequence.
 Reads = Literal["labels", "ends"]
+# What a forward and backward pass costs beside its tokens, as a share of the budget that fills the machine.
+PASS_COST = 0.05
+# What a padded position costs where only attention sees it, against one that everything sees.
+PADDING_COST = 0.15
 
 
 @dataclass
@@ -44,23 +52,24 @@ class MicroBatch:
     lengths: Tensor
     position_ids: Tensor | None = None
     attention_mask: Tensor | None = None
+    segments: Segments | None = None
 
     def to(self, device: torch.device) -> MicroBatch:
         if device.type == "cpu":
             return self
-        moved = {
-            name: value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
-            for name, value in vars(self).items()
+        moved: dict[str, Any] = {
+            name: None if value is None else value.to(device) for name, value in vars(self).items()
         }
         return MicroBatch(**moved)
 
-    def model_inputs(self) -> dict[str, Tensor | None]:
+    def model_inputs(self) -> dict[str, Tensor | Segments | None]:
         return {
             "input_ids": self.input_ids,
             "read": self.read,
             "labels": self.labels,
             "position_ids": self.position_ids,
             "attention_mask": self.attention_mask,
+            "segments": self.segments,
         }
 
 
@@ -78,22 +87,42 @@ class Batcher:
     def cut(self, examples: Sequence[Example], ranks: int = 1) -> list[list[list[Example]]]:
         """For each rank its micro-batches, the same number on every rank: an empty list is a zero-weight one."""
         ordered = sorted(examples, key=lambda e: (-max(self._rows(e)), e.row))
-        micro: list[list[Example]] = []
-        width = used = 0
-        for example in ordered:
-            rows = self._rows(example)
-            packed = self.layout == "packed"
-            cost = used + sum(rows) if packed else (used + len(rows)) * max(width, *rows)
-            full = self.micro_batch is not None and bool(micro) and len(micro[-1]) >= self.micro_batch
-            if not micro or full or cost > self.micro_tokens:
-                micro.append([])
-                width = used = 0
-            micro[-1].append(example)
-            width = max(width, *rows)
-            used += sum(rows) if packed else len(rows)
+        cuts = self._cheapest(ordered)
+        micro = [ordered[start:end] for start, end in itertools.pairwise(cuts)]
         per_rank = -(-len(micro) // ranks)
         micro += [[] for _ in range(per_rank * ranks - len(micro))]
         return [micro[rank::ranks] for rank in range(ranks)]
+
+    def _cheapest(self, ordered: Sequence[Example]) -> list[int]:
+        """Where to cut a sorted batch: the fewest positions, where every pass costs some beside its tokens.
+
+        Filling each pass to the budget would pad a fifth of the positions of real dialogues; shorter passes of nearly
+        equal lengths are up to 15% faster in all.
+        """
+        overhead = self.micro_tokens * PASS_COST
+        best = [0.0] + [math.inf] * len(ordered)
+        cut_before = [0] * (len(ordered) + 1)
+        for end in range(1, len(ordered) + 1):
+            rows = width = total = 0
+            for start in range(end - 1, -1, -1):
+                lengths = self._rows(ordered[start])
+                rows, width, total = rows + len(lengths), max(width, *lengths), total + sum(lengths)
+                cost = self._cost(rows, width, total)
+                fits = cost <= self.micro_tokens and (self.micro_batch is None or end - start <= self.micro_batch)
+                if not fits and start < end - 1:
+                    break
+                if best[start] + cost + overhead < best[end]:
+                    best[end] = best[start] + cost + overhead
+                    cut_before[end] = start
+        cuts = [len(ordered)]
+        while cuts[-1]:
+            cuts.append(cut_before[cuts[-1]])
+        return cuts[::-1]
+
+    def _cost(self, rows: int, width: int, total: int) -> float:
+        if self.layout == "padded":
+            return rows * width
+        return total if self.layout == "packed" else total + PADDING_COST * (rows * width - total)
 
     def _rows(self, example: Example) -> tuple[int, ...]:
         """Lengths of the rows that a sample takes."""
@@ -104,7 +133,7 @@ class Batcher:
     def collate(self, examples: Sequence[Example]) -> MicroBatch:
         rows = [row for number, example in enumerate(examples) for row in self._lay_out(number, example)]
         lengths = np.array([len(row.ids) for row in rows])
-        if self.layout == "packed":
+        if self.layout != "padded":
             shape = (1, int(lengths.sum()))
             starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         else:
@@ -123,8 +152,16 @@ class Batcher:
             margins=torch.tensor([e.margin for e in examples], dtype=torch.float32),
             lengths=torch.tensor([n for e in examples for n in e.lengths], dtype=torch.float32),
         )
-        if self.layout == "packed" or self.share:
-            batch.position_ids, batch.attention_mask = self._isolate(rows, starts, shape)
+        if self.layout != "padded" or self.share:
+            batch.position_ids = _positions(rows, starts, shape)
+        if self.layout == "padding_free":
+            width = int(lengths.max())
+            grid = np.arange(len(rows)) * width
+            places = np.concatenate([start + np.arange(n) for start, n in zip(grid, lengths, strict=True)])
+            visible = _visible(rows, grid, (len(rows), width)) if self.share else None
+            batch.segments = Segments(torch.from_numpy(places), len(rows), width, visible)
+        elif self.share:
+            batch.attention_mask = _visible(rows, starts, shape)
         return batch
 
     def _lay_out(self, number: int, example: Example) -> Iterable[_Row]:
@@ -169,35 +206,33 @@ class Batcher:
             np.concatenate(sequence),
         )
 
-    def _isolate(
-        self, rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]
-    ) -> tuple[Tensor, Tensor | None]:
-        """Position ids that restart with every sequence and, for shared prompts, the mask between responses."""
-        size = shape[0] * shape[1]
-        positions = np.tile(np.arange(shape[1]), shape[0])
-        owner = np.full(size, -1, dtype=np.int64)
-        branch_of = np.zeros(size, dtype=np.int64)
-        for row, start in zip(rows, starts, strict=True):
-            end = start + len(row.ids)
-            positions[start:end] = np.arange(len(row.ids))
-            owner[start:end] = row.number
-            for branch, offset in row.branches[1:]:
-                response = start + offset
-                length = len(row.example.responses[branch])
-                positions[response : response + length] = len(row.example.prompt) + np.arange(length)
-            if self.share:
-                for branch, offset in row.branches:
-                    begin = start + offset
-                    branch_of[begin : begin + len(row.example.responses[branch])] = branch + 1
-        position_ids = torch.from_numpy(positions.reshape(shape))
-        if not self.share:
-            return position_ids, None
-        owners = torch.from_numpy(owner.reshape(shape))
-        branches = torch.from_numpy(branch_of.reshape(shape))
-        visible = (branches[:, None, :] == 0) | (branches[:, None, :] == branches[:, :, None])
-        visible &= owners[:, None, :] == owners[:, :, None]
-        visible &= torch.ones(shape[1], shape[1], dtype=torch.bool).tril()
-        return position_ids, visible[:, None]
+
+def _positions(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
+    """Position ids (B, T) that restart with every sequence; each response of a shared prompt goes on from its end."""
+    positions = np.tile(np.arange(shape[1]), shape[0])
+    for row, start in zip(rows, starts, strict=True):
+        positions[start : start + len(row.ids)] = np.arange(len(row.ids))
+        for branch, offset in row.branches[1:]:
+            length = len(row.example.responses[branch])
+            positions[start + offset : start + offset + length] = len(row.example.prompt) + np.arange(length)
+    return torch.from_numpy(positions.reshape(shape))
+
+
+def _visible(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
+    """(B, 1, T, T) bool: a token sees what stands before it in its sample's prompt and in its own response."""
+    owner = np.full(shape[0] * shape[1], -1, dtype=np.int64)
+    branch_of = np.zeros(shape[0] * shape[1], dtype=np.int64)
+    for row, start in zip(rows, starts, strict=True):
+        owner[start : start + len(row.ids)] = row.number
+        for branch, offset in row.branches:
+            begin = start + offset
+            branch_of[begin : begin + len(row.example.responses[branch])] = branch + 1
+    owners = torch.from_numpy(owner.reshape(shape))
+    branches = torch.from_numpy(branch_of.reshape(shape))
+    visible = (branches[:, None, :] == 0) | (branches[:, None, :] == branches[:, :, None])
+    visible &= owners[:, None, :] == owners[:, :, None]
+    visible &= torch.ones(shape[1], shape[1], dtype=torch.bool).tril()
+    return visible[:, None]
 
 
 @dataclass(frozen=True)

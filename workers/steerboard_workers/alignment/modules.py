@@ -9,12 +9,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
+
+from steerboard_workers.alignment.attention import Segments
 
 # Logits of one chunk, in elements: 64 MiB in float32. More than one chunk is recomputed in the backward pass, so that
 # the logits of a long batch under a large vocabulary never exist at once.
 CHUNK_ELEMENTS = 1 << 24
+# Logits that stay in a CPU's cache between two passes over them. A GPU takes a chunk at once.
+BLOCK_ELEMENTS = 1 << 19
 
 
 class PolicyModule(nn.Module):
@@ -37,8 +41,9 @@ class PolicyModule(nn.Module):
         labels: Tensor,
         position_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
+        segments: Segments | None = None,
     ) -> tuple[Tensor, Tensor]:
-        inputs = _inputs(input_ids, position_ids, attention_mask)
+        inputs = model_inputs(input_ids, position_ids, attention_mask, segments)
         if self.whole_head:
             logits = self.model(**inputs).logits
             return label_log_probs(logits.flatten(0, 1).index_select(0, read), labels)
@@ -68,8 +73,9 @@ class RewardModule(nn.Module):
         labels: Tensor | None = None,
         position_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
+        segments: Segments | None = None,
     ) -> Tensor:
-        hidden = read_hidden(self.model, _inputs(input_ids, position_ids, attention_mask), read)
+        hidden = read_hidden(self.model, model_inputs(input_ids, position_ids, attention_mask, segments), read)
         rewards: Tensor = self.model.score(hidden).squeeze(-1).float()
         return rewards
 
@@ -82,23 +88,59 @@ def read_hidden(model: Any, inputs: dict[str, Any], read: Tensor) -> Tensor:
 
 def label_log_probs(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """log softmax in float32 at each label, and whether no other token is likelier. logits (N, V), labels (N,)."""
-    logits = logits.float()
-    log_probs = -F.cross_entropy(logits, labels, reduction="none")
-    with torch.no_grad():
-        best = logits.amax(-1)
-        correct = logits.gather(1, labels[:, None]).squeeze(1) >= best
+    log_probs, correct = _LabelLogProbs.apply(logits, labels)  # type: ignore[no-untyped-call]
     return log_probs, correct
+
+
+class _LabelLogProbs(torch.autograd.Function):
+    """Reads the logits twice, a few rows at a time, and keeps no second (N, V) tensor beside them and their gradient.
+
+    torch's cross_entropy makes a float32 copy of bf16 logits, a log softmax and its gradient, each as large as the
+    logits: a tenth of an SFT step on a CPU.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        normalisers = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+        picked = logits.gather(1, labels[:, None]).squeeze(1).float()
+        best = logits.amax(-1).float()
+        for rows in _row_blocks(logits):
+            normalisers[rows] = logits[rows].float().logsumexp(-1)
+        ctx.save_for_backward(logits, labels, normalisers)
+        correct = picked >= best
+        ctx.mark_non_differentiable(correct)
+        return picked - normalisers, correct
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Tensor, None]:
+        """d log pi(y) / d logit_v = [v = y] - pi(v)."""
+        logits, labels, normalisers = ctx.saved_tensors
+        out = torch.empty_like(logits)
+        for rows in _row_blocks(logits):
+            block = (logits[rows].float() - normalisers[rows, None]).exp_().mul_(-gradient[rows, None])
+            block.scatter_add_(1, labels[rows, None], gradient[rows, None])
+            out[rows] = block
+        return out, None
+
+
+def _row_blocks(logits: Tensor) -> list[slice]:
+    rows = max(1, BLOCK_ELEMENTS // logits.shape[1]) if logits.device.type == "cpu" else max(1, len(logits))
+    return [slice(at, at + rows) for at in range(0, len(logits), rows)]
 
 
 def _head_log_probs(head: nn.Module, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return label_log_probs(head(hidden), labels)
 
 
-def _inputs(input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None) -> dict[str, Any]:
+def model_inputs(
+    input_ids: Tensor, position_ids: Tensor | None, attention_mask: Tensor | None, segments: Segments | None
+) -> dict[str, Any]:
     # use_cache=False also makes transformers tell packed sequences apart by their position ids.
-    return {
+    inputs = {
         "input_ids": input_ids,
         "position_ids": position_ids,
         "attention_mask": attention_mask,
         "use_cache": False,
     }
+    return inputs if segments is None else {**inputs, "segments": segments}

@@ -145,15 +145,17 @@ class Trainer:
         # DDP averages over ranks, while the loss is a sum over all of them.
         scale = ranks / self._objective.count(examples)
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
-        for place, part in enumerate(mine):
-            # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
-            batch = self._batcher.collate(part or examples[:1]).to(accelerator.device)
-            accelerator.sync_gradients = place == len(mine) - 1
-            with contextlib.nullcontext() if accelerator.sync_gradients else accelerator.no_sync(self.module):
-                loss, measured = self._objective.forward(self.module(**batch.model_inputs()), batch)
-                accelerator.backward(loss * (scale if part else 0.0))
-            if part:
-                sums += measured
+        # Outside of the forwards, so that weights are cast once a step and not once a micro-batch.
+        with accelerator.autocast():
+            for place, part in enumerate(mine):
+                # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
+                batch = self._batcher.collate(part or examples[:1]).to(accelerator.device)
+                accelerator.sync_gradients = place == len(mine) - 1
+                with contextlib.nullcontext() if accelerator.sync_gradients else accelerator.no_sync(self.module):
+                    loss, measured = self._objective.forward(self.module(**batch.model_inputs()), batch)
+                    accelerator.backward(loss * (scale if part else 0.0))
+                if part:
+                    sums += measured
         norm = accelerator.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
         for group in self._optimiser.param_groups:
             group["lr"] = lr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +14,16 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceC
 from steerboard_contracts.configs import RewardModelConfig, RwrConfig, SftConfig, TrainingConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelInfo, ModelRole
+from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs, read_hidden
+from steerboard_workers.alignment.modules import (
+    PolicyModule,
+    RewardModule,
+    label_log_probs,
+    model_inputs,
+    read_hidden,
+)
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective, RewardObjective
 from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.stages.loading import check_safe, distinct_pad, load_tokenizer, read_info
@@ -126,12 +134,12 @@ def batcher_of(
     """The fastest way of batching that gives the same numbers with this architecture; tried out once, here."""
     wanted = config.batching
     if wanted == "auto":
-        wanted = "packed" if device.type == "cuda" else "padded"
+        wanted = "packed" if device.type == "cuda" else "padding_free"
     share = isinstance(config, RewardModelConfig) and config.share_prompt
     longest = max(length for example in examples for length in example.lengths)
-    if share and _attention_window(module.model) < longest:
-        stage.log("attention sees a sliding window only, so the prompt of a pair is not shared")
-        share = False
+    if _attention_window(module.model) < longest and (share or wanted == "padding_free"):
+        stage.log("attention sees a sliding window only: plain padded batches, and the prompt of a pair is not shared")
+        share, wanted = False, "packed" if wanted == "packed" else "padded"
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
     plain = replace(plain, micro_batch=config.micro_batch)
     probe = sorted(examples, key=lambda e: e.tokens)[:PROBE_EXAMPLES]
@@ -141,13 +149,11 @@ def batcher_of(
         if isinstance(module, PolicyModule) and not _head_agrees(module, plain, probe, device):
             stage.log("this architecture changes its logits after the LM head; its own full forward is used")
             module.whole_head = True
-        for candidate in (
-            replace(plain, layout=wanted, share=share),
-            replace(plain, layout=wanted),
-        ):
+        for layout, shared in itertools.product(dict.fromkeys((wanted, "padded")), dict.fromkeys((share, False))):
+            candidate = replace(plain, layout=layout, share=shared)
             if candidate == plain or _layouts_agree(module, plain, candidate, probe, device):
                 return candidate
-            what = "share the prompt of a pair" if candidate.share else "pack sequences"
+            what = "share the prompt of a pair" if shared else "go without padding"
             stage.log(f"this architecture cannot {what} in its present attention implementation; doing without")
         return plain
     finally:
@@ -176,22 +182,26 @@ def _head_agrees(module: PolicyModule, plain: Batcher, probe: list[Example], dev
 def _layouts_agree(
     module: PolicyModule | RewardModule, plain: Batcher, other: Batcher, probe: list[Example], device: torch.device
 ) -> bool:
-    states = []
-    for batcher in (plain, other):
-        batch = batcher.collate(probe).to(device)
-        inputs = {
-            "input_ids": batch.input_ids,
-            "position_ids": batch.position_ids,
-            "attention_mask": batch.attention_mask,
-            "use_cache": False,
-        }
-        try:
-            states.append(read_hidden(module.model, inputs, batch.read))
-        except (ValueError, RuntimeError, NotImplementedError, TypeError):
-            if batcher is plain:
-                raise
-            return False  # this attention implementation refuses such a mask
-    return _close(*states)
+    """Leaves the model with the attention that `other` needs when they agree, and with its own when not."""
+    own = module.model.config._attn_implementation
+    expected = _hidden(module, plain, probe, device)
+    try:
+        if other.layout == "padding_free":
+            module.model.set_attn_implementation(PADDING_FREE)
+        agree = _close(_hidden(module, other, probe, device), expected)
+    except (ValueError, RuntimeError, NotImplementedError, TypeError):
+        agree = False  # this architecture refuses such a mask or another attention
+    if not agree:
+        module.model.set_attn_implementation(own)
+    return agree
+
+
+def _hidden(
+    module: PolicyModule | RewardModule, batcher: Batcher, probe: list[Example], device: torch.device
+) -> torch.Tensor:
+    batch = batcher.collate(probe).to(device)
+    inputs = model_inputs(batch.input_ids, batch.position_ids, batch.attention_mask, batch.segments)
+    return read_hidden(module.model, inputs, batch.read)
 
 
 def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
