@@ -9,6 +9,11 @@ TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX),)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+WEB := frontend
+WEB_STAMP := $(WEB)/node_modules/.installed
+WEB_BUILD := $(WEB)/dist/index.html
+WEB_SOURCES := $(shell find $(WEB)/src $(WEB)/public -type f ! -name '*.test.ts') $(WEB)/index.html $(WEB)/vite.config.ts
+NPM := npm --prefix $(WEB) --loglevel=error
 # Two test processes of one thread each; a file stays in one process, so that its fixtures are made once.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 EXIT ?=
@@ -36,30 +41,56 @@ $(DEV_STAMP): $(RUN_STAMP)
 	$(PIP) install -q -c constraints.txt -e '.[workers,dev]' 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
+$(WEB_STAMP): $(WEB)/package.json $(WEB)/package-lock.json
+	@node -e 'process.exitCode = Number(process.versions.node.split(".")[0] < 20)' \
+	  || { echo "The dashboard needs Node 20 or newer"; exit 1; }
+	@echo "Installing the dashboard's packages ..."
+	@$(NPM) ci --no-audit --no-fund
+	@touch $@
+
+$(WEB_BUILD): $(WEB_STAMP) $(WEB_SOURCES)
+	@echo "Building the dashboard ..."
+	@$(NPM) run --silent build -- --logLevel warn
+
+.PHONY: web
+web: $(WEB_BUILD) ## The dashboard, built; the API serves it
+
+.PHONY: client
+client: $(DEV_STAMP) $(WEB_STAMP) ## The dashboard's API client, generated anew from the API
+	@$(BIN)/python -m steerboard.platform.openapi > $(WEB)/openapi.json
+	@$(NPM) run --silent client > /dev/null
+
 .PHONY: setup
-setup: $(RUN_STAMP) ## Virtual environment with pinned dependencies
+setup: $(RUN_STAMP) $(WEB_BUILD) ## Virtual environment with pinned dependencies, and the dashboard
 
 .PHONY: setup-dev
 setup-dev: $(DEV_STAMP) ## The same with the tools of tests and lint
 
 .PHONY: demo
-demo: $(RUN_STAMP) ## Synthetic demo from nothing to an aligned model (EXIT=1 stops after the table, REPORT=path.json)
+demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops after the table, REPORT=path.json)
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
 
 .PHONY: test
-test: $(DEV_STAMP) lint ## Lint and the test suite
+test: $(DEV_STAMP) $(WEB_BUILD) lint ## Lint and the test suite
+	@$(NPM) run --silent test
 	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) lint ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(WEB_BUILD) lint ## Everything, with the long fault, scale and oracle runs
+	@$(NPM) run --silent test
 	$(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: $(DEV_STAMP) ## ruff, mypy --strict, import rules
+lint: $(DEV_STAMP) $(WEB_STAMP) ## ruff, mypy --strict, import rules; eslint, prettier, TypeScript, the client is fresh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
 	$(BIN)/mypy
 	@$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	@$(NPM) run --silent lint
+	@$(BIN)/python -m steerboard.platform.openapi | cmp -s - $(WEB)/openapi.json \
+	  || { echo "The dashboard's client is stale: run make client"; exit 1; }
+	@cd $(WEB) && npx --no-install openapi-typescript openapi.json 2> /dev/null | cmp -s - src/api/schema.d.ts \
+	  || { echo "The dashboard's client is stale: run make client"; exit 1; }
 
 .PHONY: bench-training
 bench-training: $(DEV_STAMP) ## Training speed against TRL, side by side, as JSON
@@ -76,4 +107,4 @@ constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 
 .PHONY: clean
 clean: ## Remove what make installed (never your data in .steerboard)
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -17,6 +17,10 @@ NonNegative = Annotated[Finite, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
 
+# Where a default comes from; launch forms show it beside the field.
+_PAPER = {"source": "arXiv 2308.12050, Hyperparameters"}
+
+
 class Config(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,30 +42,53 @@ class BaseModelConfig(Config):
 class TrainingConfig(Config):
     """What all methods share. Lengths are in tokens."""
 
-    run: Literal["train"] = "train"
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.")] = 5e-6
-    batch: Annotated[Count, Field(description="Sequences (pairs for a reward model) in one optimiser step.")] = 128
-    epochs: Positive = 1.0
+    run: Annotated[Literal["train"], Field(description="The kind of run.")] = "train"
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=_PAPER)] = 5e-6
+    batch: Annotated[
+        Count,
+        Field(
+            description="Sequences (pairs for a reward model) in one optimiser step.",
+            json_schema_extra=_PAPER,
+        ),
+    ] = 128
+    epochs: Annotated[Positive, Field(description="Passes over the training rows; may be a fraction.")] = 1.0
     max_steps: Annotated[Count | None, Field(description="Stop after this many optimiser steps.")] = None
-    warmup_ratio: Annotated[Finite, Field(ge=0, le=1)] = 0.03
-    min_lr_ratio: Annotated[Finite, Field(ge=0, le=1, description="Where the cosine ends.")] = 0.0
-    weight_decay: NonNegative = 0.0
-    adam_beta1: Annotated[Finite, Field(ge=0, lt=1)] = 0.9
-    adam_beta2: Annotated[Finite, Field(ge=0, lt=1)] = 0.95
-    max_grad_norm: Positive = 1.0
+    warmup_ratio: Annotated[
+        Finite,
+        Field(
+            ge=0,
+            le=1,
+            description="Share of the steps in which the learning rate rises to its peak.",
+            json_schema_extra={"source": "RLHF Workflow, its reward and preference models: cosine, warm-up 0.03"},
+        ),
+    ] = 0.03
+    min_lr_ratio: Annotated[Finite, Field(ge=0, le=1, description="Where the cosine ends, as a share of the peak.")] = (
+        0.0
+    )
+    weight_decay: Annotated[NonNegative, Field(description="AdamW's; norms and biases are not decayed.")] = 0.0
+    adam_beta1: Annotated[Finite, Field(ge=0, lt=1, description="AdamW's decay of the gradient's mean.")] = 0.9
+    adam_beta2: Annotated[Finite, Field(ge=0, lt=1, description="AdamW's decay of the squared gradient's mean.")] = 0.95
+    max_grad_norm: Annotated[Positive, Field(description="Longer gradients are scaled down to this norm.")] = 1.0
     max_length: Annotated[
         Count | None, Field(description="Tokens a sequence may have; the model's own by default.")
     ] = None
     micro_tokens: Annotated[Count, Field(description="Token budget of one forward pass, padding included.")] = 2048
     micro_batch: Annotated[Count | None, Field(description="At most this many sequences in one forward pass.")] = None
-    batching: Literal["auto", "padded", "packed", "padding_free"] = "auto"
-    precision: Precision = "auto"
-    gradient_checkpointing: bool = False
+    batching: Annotated[
+        Literal["auto", "padded", "packed", "padding_free"],
+        Field(description="How sequences share a forward pass; `auto` takes what the model and the device allow."),
+    ] = "auto"
+    precision: Annotated[Precision, Field(description="`auto`: bf16 on a GPU, fp32 on a CPU.")] = "auto"
+    gradient_checkpointing: Annotated[
+        bool, Field(description="Compute activations again in the backward pass: slower, with less memory.")
+    ] = False
     learn: Annotated[Literal["last", "all"], Field(description="Which assistant turns are learned.")] = "last"
-    template: TemplateName | None = None
-    seed: int = 0
+    template: Annotated[
+        TemplateName | None, Field(description="How a conversation becomes text; the model's own by default.")
+    ] = None
+    seed: Annotated[int, Field(description="Of the order of the samples and all other randomness.")] = 0
     evaluate_every: Annotated[int, Field(ge=0, description="Optimiser steps; 0 evaluates only at the end.")] = 0
-    evaluate_rows: Count = 512
+    evaluate_rows: Annotated[Count, Field(description="At most this many held-out rows, drawn once.")] = 512
     checkpoint_every: Annotated[int, Field(ge=0, description="Optimiser steps; 0 turns it off.")] = 200
     checkpoint_seconds: Annotated[NonNegative, Field(description="Also after this many seconds; 0 turns it off.")] = (
         300.0
@@ -71,16 +98,20 @@ class TrainingConfig(Config):
 class SftConfig(TrainingConfig):
     """Eq. 1 of arXiv 2308.12050."""
 
-    method: Literal["sft"]
+    method: Annotated[Literal["sft"], Field(description="The training method.")]
 
 
 class RewardModelConfig(TrainingConfig):
     """Eq. 2 of arXiv 2308.12050, with an optional margin and centring term."""
 
-    method: Literal["reward_model"]
-    lr: Annotated[Positive, Field(le=1)] = 9e-6
+    method: Annotated[Literal["reward_model"], Field(description="The training method.")]
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=_PAPER)] = 9e-6
+    epochs: Annotated[
+        Positive,
+        Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=_PAPER),
+    ] = 1.0
     centre: Annotated[NonNegative, Field(description="lambda of (r_w + r_l)^2.")] = 0.0
-    use_margin: bool = False
+    use_margin: Annotated[bool, Field(description="Ask for a difference as large as the pair's margin.")] = False
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
     half: Annotated[Half | None, Field(description="Train on one of two disjoint halves of the prompts.")] = None
 
@@ -88,27 +119,46 @@ class RewardModelConfig(TrainingConfig):
 class MleFilterConfig(TrainingConfig):
     """Eq. 4 of arXiv 2308.12050: SFT on rows with z > threshold."""
 
-    method: Literal["mle_filter"]
-    threshold: Finite = 0.0
+    method: Annotated[Literal["mle_filter"], Field(description="The training method.")]
+    threshold: Annotated[
+        Finite,
+        Field(
+            description="Rows whose normalised reward z is above this are learned.",
+            json_schema_extra=_PAPER,
+        ),
+    ] = 0.0
 
 
 class RwrConfig(TrainingConfig):
     """Eq. 5 of arXiv 2308.12050: weights exp(z / beta)."""
 
-    method: Literal["rwr"]
-    beta: Positive = 5.0
-    self_normalised: bool = False
-    max_weight: Positive | None = 20.0
+    method: Annotated[Literal["rwr"], Field(description="The training method.")]
+    beta: Annotated[
+        Positive,
+        Field(description="Temperature of the weights; the larger, the nearer to SFT.", json_schema_extra=_PAPER),
+    ] = 5.0
+    self_normalised: Annotated[
+        bool, Field(description="Divide by the sum of the batch's weights, so that only their ratios matter.")
+    ] = False
+    max_weight: Annotated[Positive | None, Field(description="Larger weights are cut to this; null cuts none.")] = 20.0
 
 
 class DecisionTransformerConfig(TrainingConfig):
     """Eq. 6 of arXiv 2308.12050: SFT behind `<rm_score> a.b`."""
 
-    method: Literal["decision_transformer"]
-    score_scale: Literal["zscore", "quantile"] = "zscore"
+    method: Annotated[Literal["decision_transformer"], Field(description="The training method.")]
+    score_scale: Annotated[
+        Literal["zscore", "quantile"],
+        Field(
+            description="What a score means: the normalised reward, or a place among the labelled rewards.",
+            json_schema_extra={"source": "arXiv 2308.12050, Offline RLHF: rewards less their mean, over their sd"},
+        ),
+    ] = "zscore"
     score_step: Annotated[Positive, Field(le=1, description="Scores are rounded to this: 0.01, 0.1, 0.5 or 1.")] = 0.1
-    score_limit: Positive = 5.0
-    default_score: Finite = 5.0
+    score_limit: Annotated[Positive, Field(description="Scores are cut to lie between minus this and this.")] = 5.0
+    default_score: Annotated[
+        Finite, Field(description="Requested of the policy where a prompt names no score.", json_schema_extra=_PAPER)
+    ] = 5.0
 
 
 TrainConfig = Annotated[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import uuid
 from typing import Any
 
@@ -84,6 +86,17 @@ class ApiWorld:
             session.add(dataset)
             session.flush()
             return dataset.id
+
+    def labelled(self, name: str, rewards: list[float]) -> Any:
+        """Imported grades: row i answers `Hi i` with `answer i`."""
+        rows = [
+            {"prompt": f"Hi {i}", "response": f"answer {i}", "source": "mine", "reward": reward}
+            for i, reward in enumerate(rewards)
+        ]
+        file = io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
+        form = {"name": name, "kind": "labelled"}
+        answer = self.client.post(self.url("datasets/import"), data=form, files={"file": ("rows.jsonl", file)})
+        return self._checked(answer, 201)["dataset"]
 
     def model(self, name: str, role: str = "base") -> uuid.UUID:
         with transaction(self.sessions) as session:

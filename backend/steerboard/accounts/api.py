@@ -1,33 +1,35 @@
-"""Tokens and events of a project; projects, sign-in and sessions outside of one."""
+"""Projects and their tokens. Members, the audit log and sessions have files of their own."""
 
 from __future__ import annotations
 
 import datetime as dt
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy import select
 
-from steerboard.accounts import service
+from steerboard.accounts import audit_api, members_api, service, session_api
 from steerboard.accounts.schemas import (
     ProjectCreate,
     ProjectOut,
-    SessionOut,
     SignInLinkOut,
     TokenCreate,
     TokenCreated,
     TokenOut,
 )
-from steerboard.accounts.tables import ApiToken, BrowserSession, Membership, Project, User
-from steerboard.platform.access import SESSION_COOKIE, SignedIn
-from steerboard.platform.credentials import secret_hash
+from steerboard.accounts.session_api import root_router
+from steerboard.accounts.tables import ApiToken, Membership, Project
+from steerboard.platform.access import SignedIn
 from steerboard.platform.errors import Forbidden
 from steerboard.platform.web import Access, AccessTo, Caller, Db, Page, SystemAccessTo, audit, paginate, problems
 
+__all__ = ["root_router", "router", "system_router"]
+
 router = APIRouter()
+router.include_router(members_api.router)
+router.include_router(audit_api.router)
 system_router = APIRouter()
-root_router = APIRouter()
+system_router.include_router(session_api.system_router)
 
 Admin = Annotated[Access, Depends(AccessTo("admin"))]
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -59,7 +61,7 @@ def revoke_token(token: str, session: Db, access: Admin) -> TokenOut:
 
 
 @router.get("", tags=["projects"], responses=problems(404))
-def get_project(access: Annotated[Access, Depends(AccessTo("read"))]) -> ProjectOut:
+def get_project(access: Annotated[Access, Depends(AccessTo())]) -> ProjectOut:
     return ProjectOut.model_validate(access.project)
 
 
@@ -92,44 +94,3 @@ def create_sign_in_link(session: Db, caller: Annotated[Caller, Depends(SystemAcc
     code, expires_at = service.create_sign_in_link(session, caller.user_id)
     audit(session, caller, "sign_in_link.create", f"user {caller.user_id}")
     return SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)
-
-
-@root_router.get("/sign-in/{code}", tags=["session"], status_code=303, response_class=RedirectResponse)
-def sign_in(code: str, request: Request, session: Db) -> RedirectResponse:
-    """Trade the code of a sign-in link for a cookie. The code works once."""
-    cookie, browser = service.use_sign_in_link(session, code)
-    response = RedirectResponse("/", status_code=303)
-    response.set_cookie(
-        SESSION_COOKIE,
-        cookie,
-        max_age=int(service.SESSION_LIFE.total_seconds()),
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
-    user = session.get_one(User, browser.user_id)
-    caller = Caller(f"user:{user.name}", f"user:{user.id}", user.id, None, None)
-    audit(session, caller, "session.create", f"user {user.name}")
-    return response
-
-
-@system_router.get("/session", tags=["session"])
-def get_session(request: Request, session: Db, caller: SignedIn) -> SessionOut:
-    cookie = request.cookies.get(SESSION_COOKIE)
-    if cookie is None or caller.user_id is None or caller.token_scopes is not None:
-        raise Forbidden("this is for browsers that signed in with a link", code="no_session")
-    browser = session.get_one(BrowserSession, secret_hash(cookie))
-    return _session_out(session, session.get_one(User, caller.user_id), browser)
-
-
-@system_router.delete("/session", tags=["session"], status_code=204)
-def sign_out(request: Request, response: Response, session: Db, caller: SignedIn) -> None:
-    service.end_session(session, request.cookies.get(SESSION_COOKIE, ""))
-    audit(session, caller, "session.end", caller.actor)
-    response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
-
-
-def _session_out(session: Db, user: User, browser: BrowserSession) -> SessionOut:
-    mine = select(Project.name).join(Membership, Membership.project_id == Project.id)
-    names = session.scalars(mine.where(Membership.user_id == user.id).order_by(Project.name))
-    return SessionOut(user=user.name, csrf_token=browser.csrf_token, projects=list(names))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from steerboard.platform.access import Scope
+from steerboard.accounts import passwords
+from steerboard.platform.roles import Role, Scope, TokenScope
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 
@@ -35,7 +36,7 @@ class TokenCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: Name
-    scopes: Annotated[list[Scope], Field(min_length=1)]
+    scopes: Annotated[list[TokenScope], Field(min_length=1)]
     expires_in_days: Annotated[float | None, Field(gt=0, le=3650)] = None
 
 
@@ -60,12 +61,69 @@ class TokenCreated(TokenOut):
     token: str
 
 
+class SignIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    user: Name
+    password: Annotated[SecretStr, Field(max_length=passwords.MAXIMUM_LENGTH)]
+
+
+class PasswordChange(BaseModel):
+    """`current` is needed by whoever has a password already."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    current: Annotated[SecretStr | None, Field(max_length=passwords.MAXIMUM_LENGTH)] = None
+    new: Annotated[SecretStr, Field(min_length=passwords.MINIMUM_LENGTH, max_length=passwords.MAXIMUM_LENGTH)]
+
+
+class SessionProject(BaseModel):
+    """A project of the signed-in person. `admin` in `allows` is tokens, members and the audit log."""
+
+    name: str
+    id: uuid.UUID
+    role: Role
+    allows: list[Scope]
+
+
 class SessionOut(BaseModel):
     """Who is signed in. `csrf_token` goes into the X-CSRF-Token header of every POST, PUT, PATCH and DELETE."""
 
     user: str
     csrf_token: str
-    projects: list[str]
+    has_password: bool
+    may_create_projects: bool
+    projects: list[SessionProject]
+
+
+class MemberAdd(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    user: Name
+    role: Role
+
+
+class MemberChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role
+
+
+class MemberOut(BaseModel):
+    user: str
+    role: Role
+    added_at: dt.datetime
+
+
+class AuditOut(BaseModel):
+    """`actor` is `user:NAME` or `token:NAME`, `action` is `thing.verb`."""
+
+    id: uuid.UUID
+    at: dt.datetime
+    actor: str
+    action: str
+    target: str
+    details: dict[str, Any]
 
 
 class SignInLinkOut(BaseModel):
@@ -73,3 +131,9 @@ class SignInLinkOut(BaseModel):
 
     path: str
     expires_at: dt.datetime
+
+
+class MemberAdded(MemberOut):
+    """`sign_in`: for a new account, and in this answer only."""
+
+    sign_in: SignInLinkOut | None

@@ -10,6 +10,7 @@ from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from steerboard.accounts import attempts
 from steerboard.accounts.tables import (
     ApiToken,
     BrowserSession,
@@ -127,13 +128,15 @@ def replace_local_token(session: Session, user: User, name: str) -> str:
     return create_token(session, name=name, scopes=scopes, project_id=None, user_id=user.id)[1]
 
 
-def create_sign_in_link(session: Session, user_id: uuid.UUID) -> tuple[str, dt.datetime]:
+def create_sign_in_link(
+    session: Session, user_id: uuid.UUID, life: dt.timedelta = LINK_LIFE
+) -> tuple[str, dt.datetime]:
     """The code of a link that works once, and when it ends."""
     code = new_secret()
     now = session.scalar(select(func.now()))
     assert now is not None
-    session.add(SignInLink(code_hash=secret_hash(code), user_id=user_id, expires_at=now + LINK_LIFE))
-    return code, now + LINK_LIFE
+    session.add(SignInLink(code_hash=secret_hash(code), user_id=user_id, expires_at=now + life))
+    return code, now + life
 
 
 def use_sign_in_link(session: Session, code: str) -> tuple[str, BrowserSession]:
@@ -153,13 +156,18 @@ def use_sign_in_link(session: Session, code: str) -> tuple[str, BrowserSession]:
         raise Unauthenticated(
             "This sign-in link was used already, or is too old.",
             code="link_used",
-            hint="Make another with `steerboard sign-in`.",
+            hint="Make another with `steerboard sign-in`, or ask an owner of your project.",
         )
+    return start_session(session, used)
+
+
+def start_session(session: Session, user_id: uuid.UUID) -> tuple[str, BrowserSession]:
+    """Its cookie and its row."""
     cookie = new_secret()
     now = session.scalar(select(func.now()))
     assert now is not None
     browser = BrowserSession(
-        session_hash=secret_hash(cookie), user_id=used, csrf_token=new_secret(), expires_at=now + SESSION_LIFE
+        session_hash=secret_hash(cookie), user_id=user_id, csrf_token=new_secret(), expires_at=now + SESSION_LIFE
     )
     session.add(browser)
     return cookie, browser
@@ -172,7 +180,8 @@ def end_session(session: Session, cookie: str) -> None:
 
 
 def forget_old(session: Session) -> None:
-    """Links and sessions that have ended, and idempotency keys older than a week."""
+    """Links and sessions that have ended, old sign-in attempts, and idempotency keys older than a week."""
+    attempts.forget_old(session)
     session.execute(delete(SignInLink).where(SignInLink.expires_at < func.now()))
     session.execute(delete(BrowserSession).where(BrowserSession.expires_at < func.now()))
     week = func.now() - func.make_interval(0, 0, 1)

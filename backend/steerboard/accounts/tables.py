@@ -40,6 +40,7 @@ class Membership(Base):
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
     user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"), primary_key=True)
     role: Mapped[str]
+    created_at: Mapped[CreatedAt]
 
 
 class ApiToken(Base):
@@ -83,13 +84,29 @@ class BrowserSession(Base):
     expires_at: Mapped[Timestamp]
 
 
+class SignInAttempt(Base):
+    """A password that was wrong, or is being checked. Rows live as long as they count."""
+
+    __tablename__ = "sign_in_attempts"
+    __table_args__ = (
+        Index("ix_sign_in_attempts_user_name_created_at", "user_name", "created_at"),
+        Index("ix_sign_in_attempts_address_created_at", "address", "created_at"),
+    )
+
+    id: Mapped[Id]
+    user_name: Mapped[str]
+    address: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
 class AuditEntry(Base):
     """One change by a person or token, written in the transaction of the change."""
 
     __tablename__ = "audit_log"
+    __table_args__ = (Index("ix_audit_log_project_id_id", "project_id", "id"),)
 
     id: Mapped[Id]
-    project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"), index=True)
+    project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"))
     actor: Mapped[str]
     action: Mapped[str]
     target: Mapped[str]

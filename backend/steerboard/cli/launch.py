@@ -40,6 +40,7 @@ log = logging.getLogger("steerboard.up")
 _WATCH_SECONDS = 1.0
 _WORKER_STOP_SECONDS = 30.0
 _API_STOP_SECONDS = 5
+_FORGET_SECONDS = 600.0
 LOCAL_TOKEN = "local"
 
 
@@ -126,7 +127,6 @@ class Platform:
         migrations.migrate(engine)
         sessions = make_sessions(engine)
         with transaction(sessions) as session:
-            accounts.forget_old(session)
             _, user = accounts.ensure_default(session, self.settings.held_out_fraction)
             token = accounts.replace_local_token(session, user, LOCAL_TOKEN)
             code, _ = accounts.create_sign_in_link(session, user.id)
@@ -244,13 +244,19 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _sweep(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], None]:
-    """Requeue what lost its worker, also while no worker is there to do it. Returns how to stop."""
+    """Requeue what lost its worker, also while no worker is there to do it, and forget old sessions, links and
+    attempts. Returns how to stop."""
     stopping = threading.Event()
 
     def sweep() -> None:
+        forget_at = 0.0
         while not stopping.wait(settings.sweep_seconds):
             try:
                 sweeper.sweep(sessions, settings)
+                if time.monotonic() >= forget_at:
+                    with transaction(sessions) as session:
+                        accounts.forget_old(session)
+                    forget_at = time.monotonic() + _FORGET_SECONDS
             except Exception:
                 log.exception("sweeping failed; it is tried again")
 

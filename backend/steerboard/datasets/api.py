@@ -13,6 +13,7 @@ from starlette.background import BackgroundTask
 
 from steerboard.datasets import service
 from steerboard.datasets.files.hub import hub_sources
+from steerboard.datasets.histograms import histogram, source_of
 from steerboard.datasets.queries import dataset_out, datasets_out, reward_sources, rewards_of, sample_out
 from steerboard.datasets.rewards import owner_of
 from steerboard.datasets.schemas import (
@@ -20,6 +21,7 @@ from steerboard.datasets.schemas import (
     ExportFormat,
     ImportReport,
     LabelledIn,
+    RewardHistogram,
     RewardOut,
     RewardSourceOut,
     SampleOut,
@@ -151,9 +153,9 @@ def list_reward_sources(session: Db, access: Read, dataset: str) -> list[RewardS
 def list_rewards(
     session: Db, access: Read, dataset: str, source: str, cursor: str | None = None, limit: Limit = 100
 ) -> Page[RewardOut]:
-    """The raw rewards of one source, in the order of their rows."""
+    """The raw rewards of one source, in the order of their rows. `pinned`: those that a labelled dataset pins."""
     found = service.get_dataset(session, access.project, dataset)
-    by = service.get_source(session, access.project, source)
+    by = source_of(session, access.project, found, source)
     query = select(Reward).where(Reward.dataset_id == owner_of(found), Reward.reward_source_id == by.id)
     return paginate(
         session,
@@ -164,6 +166,15 @@ def list_rewards(
         limit=limit,
         newest_first=False,
     )
+
+
+@router.get("/{dataset}/rewards/{source}/histogram", responses=problems(404))
+def get_reward_histogram(
+    session: Db, access: Read, dataset: str, source: str, bins: Annotated[int, Query(ge=1, le=500)] = 40
+) -> RewardHistogram:
+    """How the raw rewards of one source are spread over all rows. `pinned`: those that a labelled dataset pins."""
+    found = service.get_dataset(session, access.project, dataset)
+    return histogram(session, found, source_of(session, access.project, found, source), bins)
 
 
 @router.post(

@@ -104,6 +104,21 @@ class RewardSourceOut(BaseModel):
     figures: RewardFigures
 
 
+class Bin(BaseModel):
+    """`low` belongs to the bin, `high` to the next one; the last bin has both."""
+
+    low: float
+    high: float
+    count: int
+
+
+class RewardHistogram(RewardFigures):
+    """Raw rewards of one source over all rows of a dataset."""
+
+    source: str
+    bins: list[Bin]
+
+
 class WeightedSourceIn(BaseModel):
     """A weighted sum of reward sources that each graded every row of the dataset."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -41,7 +41,10 @@ class SampleRow(Base):
     """`sample` holds the kind's fields, `extra` the file's other columns, which export gives back."""
 
     __tablename__ = "samples"
-    __table_args__ = (Index("ix_samples_dataset_id_prompt_hash", "dataset_id", "prompt_hash"),)
+    __table_args__ = (
+        Index("ix_samples_dataset_id_prompt_hash", "dataset_id", "prompt_hash"),
+        Index("ix_samples_held_out", "dataset_id", "row", postgresql_where=text("held_out")),
+    )
 
     dataset_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
     row: Mapped[int] = mapped_column(primary_key=True)

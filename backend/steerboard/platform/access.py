@@ -6,7 +6,7 @@ import hmac
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -18,15 +18,9 @@ from steerboard.platform import idempotency
 from steerboard.platform.credentials import secret_hash
 from steerboard.platform.database import transaction
 from steerboard.platform.errors import Forbidden, NotFound, Unauthenticated
+from steerboard.platform.origins import refuse_other_sites
+from steerboard.platform.roles import Scope, allowed, allowed_outside
 
-Scope = Literal["read", "write", "run", "admin"]
-ALL_SCOPES: frozenset[Scope] = frozenset(("read", "write", "run", "admin"))
-ROLE_SCOPES: dict[str, frozenset[Scope]] = {
-    "owner": ALL_SCOPES,
-    "engineer": frozenset(("read", "write", "run")),
-    "annotator": frozenset(("read",)),
-    "viewer": frozenset(("read",)),
-}
 SESSION_COOKIE = "steerboard_session"
 CSRF_HEADER = "X-CSRF-Token"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -62,7 +56,14 @@ class Caller:
         role = session.scalar(
             select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == self.user_id)
         )
-        return frozenset(ROLE_SCOPES.get(role or "", ()))
+        return frozenset(allowed(role))
+
+    def scopes_outside(self, session: Session) -> frozenset[str]:
+        """What the caller may do outside of projects. A token of one project may only read there."""
+        if self.token_scopes is not None:
+            return self.token_scopes if self.project_id is None else self.token_scopes & {"read"}
+        roles = session.scalars(select(Membership.role).where(Membership.user_id == self.user_id))
+        return frozenset(allowed_outside(list(roles)))
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Access:
 
 
 def identify(request: Request, session: Db, credentials: Credentials) -> Caller:
-    """The caller. Raises `Unauthenticated`; `Forbidden` (`csrf_failed`) for a cookie without its CSRF token."""
+    """The caller. Raises `Unauthenticated`; `Forbidden` (`cross_site`, `csrf_failed`) for a change by another site."""
     if credentials is not None:
         return _token_caller(session, credentials.credentials)
     cookie = request.cookies.get(SESSION_COOKIE)
@@ -126,14 +127,14 @@ def _cookie_caller(request: Request, session: Session, cookie: str) -> Caller:
             "The session has ended.", code="session_ended", hint="Sign in again with `steerboard sign-in`."
         )
     browser, user = found
-    if request.method not in _SAFE_METHODS and not hmac.compare_digest(
-        request.headers.get(CSRF_HEADER, "").encode(), browser.csrf_token.encode()
-    ):
-        raise Forbidden(
-            f"The header {CSRF_HEADER} does not carry this session's token.",
-            code="csrf_failed",
-            hint="Read it from GET /api/v1/session.",
-        )
+    if request.method not in _SAFE_METHODS:
+        refuse_other_sites(request)
+        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), browser.csrf_token.encode()):
+            raise Forbidden(
+                f"The header {CSRF_HEADER} does not carry this session's token.",
+                code="csrf_failed",
+                hint="Read it from GET /api/v1/session.",
+            )
     return Caller(f"user:{user.name}", f"user:{user.id}", user.id, None, None)
 
 
@@ -159,43 +160,37 @@ def require(scopes: frozenset[str], scope: Scope) -> None:
         raise Forbidden(
             f"this needs the scope `{scope}`; yours are {', '.join(sorted(scopes)) or 'none'}",
             code="missing_scope",
-            hint="Ask an owner of the project for a token with that scope.",
+            hint="Ask an owner of the project for another role, or for a token with that scope.",
         )
 
 
 class AccessTo:
-    """Dependency `Annotated[Access, Depends(AccessTo("run"))]` of an endpoint below `/projects/{project}`."""
+    """Dependency `Annotated[Access, Depends(AccessTo("run"))]` of an endpoint below `/projects/{project}`.
 
-    def __init__(self, scope: Scope) -> None:
+    Without a scope: for everybody who may do anything in the project.
+    """
+
+    def __init__(self, scope: Scope | None = None) -> None:
         self._scope = scope
 
     def __call__(self, request: Request, session: Db, caller: SignedIn, project: str) -> Access:
         found, scopes = visible_project(session, caller, project)
-        require(scopes, self._scope)
+        if self._scope is not None:
+            require(scopes, self._scope)
         idempotency.begin(request, session, caller.identity)
         return Access(found, caller.actor, scopes, caller.identity)
 
 
 class SystemAccessTo:
-    """The same for endpoints outside of projects. A person may read; everything else needs a token for all projects."""
+    """The same for endpoints outside of projects."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
     def __call__(self, request: Request, session: Db, caller: SignedIn) -> Caller:
-        scopes: frozenset[str] = frozenset({"read"})
-        if caller.token_scopes is not None:
-            scopes = caller.token_scopes if caller.project_id is None else caller.token_scopes & {"read"}
-        elif self._scope != "read" and is_owner_somewhere(session, caller):
-            scopes = frozenset(ALL_SCOPES)
-        require(scopes, self._scope)
+        require(caller.scopes_outside(session), self._scope)
         idempotency.begin(request, session, caller.identity)
         return caller
-
-
-def is_owner_somewhere(session: Session, caller: Caller) -> bool:
-    owns = select(Membership.role).where(Membership.user_id == caller.user_id, Membership.role == "owner").limit(1)
-    return session.scalar(owns) is not None
 
 
 def audit(

@@ -55,6 +55,14 @@ class TooLarge(SteerboardError):
     title = "The upload is too large"
 
 
+class TooManyAttempts(SteerboardError):
+    """`extra["retry_after_seconds"]` says how long to wait."""
+
+    code = "too_many_attempts"
+    status = 429
+    title = "Too many attempts"
+
+
 class ServiceUnavailable(SteerboardError):
     code = "service_unavailable"
     status = 503
@@ -92,7 +100,9 @@ def problem_response(error: SteerboardError) -> JSONResponse:
         errors=error.errors,
     )
     body = {**problem.model_dump(), **jsonable_encoder(error.extra)}
-    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else None
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+    if "retry_after_seconds" in error.extra:
+        headers["Retry-After"] = str(error.extra["retry_after_seconds"])
     return JSONResponse(body, status_code=error.status, media_type="application/problem+json", headers=headers)
 
 

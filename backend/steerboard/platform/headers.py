@@ -12,7 +12,11 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
-_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'; form-action 'self'"
+# Mantine writes its theme into a style element of the page; scripts come from files only.
+_POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'; "
+    "base-uri 'none'; object-src 'none'; form-action 'self'"
+)
 # The API's documentation pages load Swagger UI from a CDN, with a start script inside the page.
 _DOCS_POLICY = (
     "default-src 'self'; frame-ancestors 'none'; script-src 'self' 'unsafe-inline' https://cdn.jsdelivr.net; "

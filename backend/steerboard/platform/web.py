@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard import __version__
-from steerboard.platform import health, stream
+from steerboard.platform import dashboard, health, stream
 from steerboard.platform.access import Access, AccessTo, Caller, Db, SignedIn, SystemAccessTo, audit
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import make_engine, make_sessions
@@ -81,7 +80,8 @@ def create_app(
     app.add_middleware(SecurityHeaders, api=API)
     app.add_middleware(BodyLimit, upload_bytes=settings.max_upload_mb << 20)
     _include_domains(app)
-    app.get("/", include_in_schema=False)(_front_page)
+    # Last, because it answers every address that nothing else does.
+    app.include_router(dashboard.router)
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     return app
 
@@ -89,10 +89,6 @@ def create_app(
 def _replay(_request: Request, known: Exception) -> Response:
     assert isinstance(known, Replay)
     return known.response
-
-
-def _front_page() -> RedirectResponse:
-    return RedirectResponse("/docs")
 
 
 def _include_domains(app: FastAPI) -> None:
@@ -111,6 +107,9 @@ def _include_domains(app: FastAPI) -> None:
 def _make_idempotent(router: APIRouter) -> None:
     """Every POST takes an `Idempotency-Key`, without each domain having to remember it."""
     for route in router.routes:
+        included: APIRouter | None = getattr(route, "original_router", None)
+        if included is not None:
+            _make_idempotent(included)
         if type(route) is APIRoute and route.methods and "POST" in route.methods:
             route.__class__ = IdempotentRoute
 

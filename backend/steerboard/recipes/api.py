@@ -8,8 +8,7 @@ from fastapi import APIRouter, Depends
 
 from steerboard.platform.web import Access, AccessTo, Db, audit, problems
 from steerboard.recipes import service
-from steerboard.recipes.document import parse
-from steerboard.recipes.schemas import PipelineCreate, PlanOut, RecipeOut, RecipeRequest
+from steerboard.recipes.schemas import PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
 from steerboard.runs import pipelines
 from steerboard.runs.schemas import PipelineDetail
 
@@ -19,19 +18,21 @@ Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
 
 
-def _out(name: str, text: str) -> RecipeOut:
-    return RecipeOut(name=name, description=str(parse(text).data.get("description") or ""), text=text)
-
-
 @router.get("/recipes")
 def list_recipes(access: Reader) -> list[RecipeOut]:
     """The recipes that ship with Steerboard."""
-    return [_out(name, text) for name, text in service.shipped().items()]
+    return [RecipeOut.of(text) for text in service.shipped().values()]
 
 
 @router.get("/recipes/{name}", responses=problems(404))
 def get_recipe(name: str, access: Reader) -> RecipeOut:
-    return _out(name, service.shipped_text(name))
+    return RecipeOut.of(service.shipped_text(name))
+
+
+@router.post("/recipes/read", responses=problems(422))
+def read_recipe(body: RecipeText, access: Reader) -> RecipeOut:
+    """Name, description and inputs of a text. Checks its YAML, not what it asks for."""
+    return RecipeOut.of(body.text)
 
 
 @router.post("/recipes/check", responses=problems(404, 422))

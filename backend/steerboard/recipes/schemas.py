@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.recipes.catalogue import KnownDataset
-from steerboard.recipes.document import MAX_BYTES
+from steerboard.recipes.document import MAX_BYTES, parse
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.overrides import MAX_OVERRIDES
 from steerboard.recipes.plan import Plan, PlannedStage
@@ -36,12 +36,48 @@ class PipelineCreate(RecipeRequest):
     reuse: bool = True
 
 
+class RecipeInputOut(BaseModel):
+    """An input that a start sets with `NAME=dataset-or-model`. `kind` of a dataset."""
+
+    name: str
+    type: Literal["dataset", "model"]
+    kind: str | None
+    optional: bool
+
+
 class RecipeOut(BaseModel):
-    """A recipe that ships."""
+    """A recipe's text and what its launch form needs."""
 
     name: str
     description: str
     text: str
+    inputs: list[RecipeInputOut]
+
+    @classmethod
+    def of(cls, text: str) -> RecipeOut:
+        """Raises `InvalidRecipe` where the YAML itself is broken. Inputs that are not well formed are left out: a
+        check says what is wrong with them."""
+        data = parse(text).data
+        inputs = data.get("inputs")
+        found = [
+            RecipeInputOut(
+                name=name,
+                type=fields["type"],
+                kind=str(fields["kind"]) if fields.get("kind") else None,
+                optional=fields.get("optional") is True,
+            )
+            for name, fields in (inputs.items() if isinstance(inputs, dict) else ())
+            if isinstance(fields, dict) and fields.get("type") in ("dataset", "model")
+        ]
+        return cls(
+            name=str(data.get("name") or ""), description=str(data.get("description") or ""), text=text, inputs=found
+        )
+
+
+class RecipeText(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[str, Field(max_length=MAX_BYTES)]
 
 
 class PlannedInput(BaseModel):

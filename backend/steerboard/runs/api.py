@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
-from steerboard.runs import lifecycle, pipelines, queries, single
+from steerboard.runs import lifecycle, pipelines, queries, queue, single
 from steerboard.runs.kinds import STAGE_KINDS
 from steerboard.runs.pipelines_api import router as pipelines_router
+from steerboard.runs.previews_api import router as previews_router
 from steerboard.runs.schemas import (
     LogLine,
     MetricSeries,
@@ -17,6 +18,7 @@ from steerboard.runs.schemas import (
     RunCreate,
     RunDetail,
     RunKindOut,
+    RunPlace,
     RunSummary,
 )
 from steerboard.runs.system_api import system_router
@@ -28,6 +30,7 @@ __all__ = ["router", "system_router"]
 
 router = APIRouter(tags=["runs"])
 router.include_router(pipelines_router)
+router.include_router(previews_router)
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
@@ -61,6 +64,15 @@ def start_run(body: RunCreate, session: Db, access: Runner) -> RunDetail:
 def get_run(run: str, session: Db, access: Reader) -> RunDetail:
     """Config, inputs, outputs, timeline, attempts and cost of a run."""
     return queries.detail(session, queries.get_run(session, access.project, run))
+
+
+@router.patch("/runs/{run}", responses=problems(404, 409, 422))
+def move_run(run: str, body: RunPlace, session: Db, access: Runner) -> RunDetail:
+    """Change the priority of a pending or queued run, or its place among those of its priority."""
+    found = queries.get_run(session, access.project, run)
+    queue.move_in_queue(session, found, body)
+    audit(session, access, "run.move", f"run {found.name} {found.id}", body.model_dump(exclude_none=True))
+    return _fresh(session, found)
 
 
 @router.get("/runs/{run}/metrics", responses=problems(404, 422))

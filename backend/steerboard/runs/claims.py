@@ -19,6 +19,9 @@ from steerboard.runs.errors import LeaseLost
 from steerboard.runs.tables import Run, RunAttempt
 from steerboard.runs.transitions import move
 
+# The order in which the runs of a pool that are due are claimed.
+QUEUE_ORDER = (Run.priority.desc(), Run.position)
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -51,8 +54,8 @@ def claim_next(
     while True:
         run = session.scalars(
             select(Run)
-            .where(Run.state == "queued", Run.pool == pool, _is_due())
-            .order_by(Run.priority.desc(), Run.position)
+            .where(Run.state == "queued", Run.pool == pool, is_due())
+            .order_by(*QUEUE_ORDER)
             .limit(1)
             .with_for_update(key_share=True, skip_locked=True)
             .execution_options(populate_existing=True)
@@ -76,10 +79,11 @@ def claim_next(
 
 def due_pools(session: Session) -> list[str]:
     """Pools in which a run could be claimed now."""
-    return list(session.scalars(select(Run.pool).where(Run.state == "queued", _is_due()).distinct()))
+    return list(session.scalars(select(Run.pool).where(Run.state == "queued", is_due()).distinct()))
 
 
-def _is_due() -> ColumnElement[bool]:
+def is_due() -> ColumnElement[bool]:
+    """The pause before another attempt is over."""
     return or_(Run.not_before.is_(None), Run.not_before <= func.clock_timestamp())
 
 

@@ -29,6 +29,14 @@ class RunNotResumable(SteerboardError):
     title = "The run cannot be resumed"
 
 
+class RunNotWaiting(SteerboardError):
+    """Only a pending or queued run has a place in the queue that can be changed."""
+
+    code = "run_not_waiting"
+    status = 409
+    title = "The run no longer waits"
+
+
 class UnusableInput(BadInput):
     """A named input does not lead to exactly one dataset or model of the run's project."""
 

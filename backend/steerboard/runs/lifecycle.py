@@ -121,14 +121,9 @@ def resume(session: Session, run: Run, actor: str) -> None:
     """
     lock_order(session, run)
     run = lock(session, run)
-    if run.state not in ("failed", "cancelled"):
-        raise RunNotResumable(f"run {run.name} is {run.state}", hint="Only failed and cancelled runs are resumed.")
-    broken = next((up for up in upstream_of(session, run) if up.state in ("failed", "cancelled")), None)
-    if broken is not None:
-        raise RunNotResumable(
-            f"run {run.name} needs the output of run {broken.name}, which {broken.reason_code or broken.state}",
-            hint=f"Resume run {broken.name} first.",
-        )
+    refusal = why_not_resumable(session, run)
+    if refusal is not None:
+        raise refusal
     _revive(session, run, f"resumed by {actor}")
     for shard in shards_of(session, run):
         if lock(session, shard).state in ("failed", "cancelled"):
@@ -136,6 +131,19 @@ def resume(session: Session, run: Run, actor: str) -> None:
             settle(session, shard)
     _revive_downstream(session, run, actor)
     settle(session, run)
+
+
+def why_not_resumable(session: Session, run: Run) -> RunNotResumable | None:
+    """What `resume` would raise for the run as it is now."""
+    if run.state not in ("failed", "cancelled"):
+        return RunNotResumable(f"run {run.name} is {run.state}", hint="Only failed and cancelled runs are resumed.")
+    broken = next((up for up in upstream_of(session, run) if up.state in ("failed", "cancelled")), None)
+    if broken is None:
+        return None
+    return RunNotResumable(
+        f"run {run.name} needs the output of run {broken.name}, which {broken.reason_code or broken.state}",
+        hint=f"Resume run {broken.name} first.",
+    )
 
 
 def _revive(session: Session, run: Run, reason: str) -> None:

@@ -93,9 +93,7 @@ def detail(session: Session, pipeline: Pipeline) -> PipelineDetail:
 def stages_of(session: Session, pipeline: Pipeline) -> list[Run]:
     """Its runs in the order of the plan, without shards."""
     return list(
-        session.scalars(
-            select(Run).where(Run.pipeline_id == pipeline.id, Run.parent_id.is_(None)).order_by(Run.position)
-        )
+        session.scalars(select(Run).where(Run.pipeline_id == pipeline.id, Run.parent_id.is_(None)).order_by(Run.id))
     )
 
 

@@ -12,6 +12,8 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.errors import NotFound
 from steerboard.registry.tables import Model
+from steerboard.runs import queue
+from steerboard.runs.resumption import resumption
 from steerboard.runs.schemas import (
     AttemptOut,
     MetricPoint,
@@ -77,8 +79,12 @@ def detail(session: Session, run: Run) -> RunDetail:
     timeline = session.scalars(select(RunTransition).where(RunTransition.run_id == run.id).order_by(RunTransition.id))
     attempts = session.scalars(select(RunAttempt).where(RunAttempt.run_id == run.id).order_by(RunAttempt.attempt))
     shards = session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard))
+    resumable, hint = resumption(session, run)
     return RunDetail(
         **RunSummary.model_validate(run).model_dump(),
+        queue_position=queue.position_of(session, run),
+        resumable=resumable,
+        resume_hint=hint,
         config=run.config,
         summary=run.summary,
         error=run.error,

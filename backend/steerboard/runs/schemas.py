@@ -6,7 +6,7 @@ import datetime as dt
 import uuid
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.runs.kinds import StageKind
 from steerboard.runs.transitions import RunState
@@ -87,6 +87,11 @@ class AttemptOut(_Out):
 
 
 class RunDetail(RunSummary):
+    """`queue_position`: 1 is the next that a worker of the pool takes; null unless queued."""
+
+    queue_position: int | None
+    resumable: bool
+    resume_hint: str = Field(description="What a resumed run would start from, or why it cannot be resumed.")
     config: dict[str, Any]
     summary: dict[str, Any] | None
     error: dict[str, Any] | None
@@ -147,14 +152,19 @@ class PipelineDetail(PipelineSummary):
 Reference = Annotated[str, Field(min_length=1, max_length=200, description="A name or an id.")]
 
 
-class RunCreate(BaseModel):
-    """A run of its own, outside any pipeline. `inputs` name datasets and models: `{"model": "demo-1.dt"}`."""
+class RunWork(BaseModel):
+    """What a run of its own does. `inputs` name datasets and models: `{"model": "demo-1.dt"}`."""
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] = None
     config: dict[str, Any]
     inputs: dict[str, Reference] = {}
+
+
+class RunCreate(RunWork):
+    """A run of its own, outside any pipeline. `inputs` name datasets and models: `{"model": "demo-1.dt"}`."""
+
+    name: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")] = None
     pool: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
     reuse: bool = True
@@ -170,6 +180,21 @@ class RunClone(BaseModel):
     inputs: dict[str, Reference] = {}
     pool: Annotated[str | None, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = None
     reuse: bool = True
+
+
+class RunPlace(BaseModel):
+    """Where a waiting run stands. `place` is among the runs of the pool that have its priority."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    priority: Annotated[int | None, Field(ge=-100, le=100)] = None
+    place: Literal["first", "last"] | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> RunPlace:
+        if self.priority is None and self.place is None:
+            raise ValueError("give a priority or a place")
+        return self
 
 
 class SlotOut(BaseModel):
@@ -230,3 +255,29 @@ class QueueOut(BaseModel):
     running: int
     workers: int
     oldest_queued_at: dt.datetime | None
+
+
+class QueuedRun(BaseModel):
+    """`position` counts the runs of all projects; those paused until `not_before` come last."""
+
+    position: int
+    id: uuid.UUID
+    name: str
+    kind: str
+    method: str | None
+    project: str
+    pipeline_id: uuid.UUID | None
+    parent_id: uuid.UUID | None
+    shard: int | None
+    priority: int
+    not_before: dt.datetime | None
+    created_by: str
+    queued_at: dt.datetime | None
+
+
+class QueueRuns(BaseModel):
+    """`queued` counts the runs of all projects, `runs` holds those of yours."""
+
+    pool: str
+    queued: int
+    runs: list[QueuedRun]

@@ -16,7 +16,7 @@ from steerboard.registry.service import get_model
 from steerboard.runs.inputs import resolve
 from steerboard.runs.kinds import STAGE_KINDS, Slot, StageKind, kind_of
 from steerboard.runs.lifecycle import InputRef, create_run
-from steerboard.runs.schemas import RunClone, RunCreate
+from steerboard.runs.schemas import RunClone, RunCreate, RunWork
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import RUN_CONFIG, RunConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
@@ -31,14 +31,7 @@ class InvalidRun(BadInput):
 
 def start_run(session: Session, project: Project, asked: RunCreate, actor: str) -> Run:
     """Check and create a run. Raises `InvalidRun` with every fault by field."""
-    faults: list[ErrorLocation] = []
-    kind, config = _config(asked.config, faults)
-    refs: dict[str, InputRef] = {}
-    if kind is not None:
-        refs = _inputs(session, project, kind, asked.inputs, faults)
-        _check_complete(kind, asked, faults)
-    if faults or config is None:
-        raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.")
+    config, refs = checked(session, project, asked)
     return create_run(
         session,
         project,
@@ -50,6 +43,19 @@ def start_run(session: Session, project: Project, asked: RunCreate, actor: str) 
         reuse=asked.reuse,
         created_by=actor,
     )
+
+
+def checked(session: Session, project: Project, asked: RunWork) -> tuple[RunConfig, dict[str, InputRef]]:
+    """The config with its defaults, and the inputs by id. Raises `InvalidRun` with every fault by field."""
+    faults: list[ErrorLocation] = []
+    kind, config = _config(asked.config, faults)
+    refs: dict[str, InputRef] = {}
+    if kind is not None:
+        refs = _inputs(session, project, kind, asked.inputs, faults)
+        _check_complete(kind, asked, faults)
+    if faults or config is None:
+        raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.")
+    return config, refs
 
 
 def clone_run(session: Session, project: Project, run: Run, changes: RunClone, actor: str) -> Run:
@@ -122,7 +128,7 @@ def _look_up(
     return found
 
 
-def _check_complete(kind: StageKind, asked: RunCreate, faults: list[ErrorLocation]) -> None:
+def _check_complete(kind: StageKind, asked: RunWork, faults: list[ErrorLocation]) -> None:
     for name, slot in kind.slots.items():
         first = f"{name}.0" if slot.many else name
         if slot.required and first not in asked.inputs:

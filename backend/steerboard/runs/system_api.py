@@ -6,12 +6,13 @@ import datetime as dt
 import uuid
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy import func, select
 
 from steerboard.platform.settings import Settings
 from steerboard.platform.web import Caller, Db, SystemAccessTo, problems
-from steerboard.runs.schemas import QueueOut, WorkerOut
+from steerboard.runs import queue
+from steerboard.runs.schemas import QueueOut, QueueRuns, WorkerOut
 from steerboard.runs.tables import Run, WorkerRow
 
 system_router = APIRouter(prefix="/system", tags=["system"])
@@ -75,6 +76,12 @@ def list_queues(session: Db, caller: Viewer, request: Request) -> list[QueueOut]
             )
         )
     return queues
+
+
+@system_router.get("/queues/{pool}", responses=problems(422))
+def get_queue(pool: str, session: Db, caller: Viewer, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> QueueRuns:
+    """The queued runs of a pool in the order in which its workers take them: the first of those that you may see."""
+    return queue.waiting(session, caller, pool, limit)
 
 
 def _lease(settings: Settings) -> dt.timedelta:

@@ -1,0 +1,46 @@
+"""Who changed what in a project, over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from sqlalchemy import or_, select
+
+from steerboard.accounts.schemas import AuditOut
+from steerboard.accounts.tables import AuditEntry
+from steerboard.platform.web import Access, AccessTo, Db, Page, paginate, problems
+
+router = APIRouter(prefix="/audit", tags=["audit"])
+
+Text = Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")
+
+
+@router.get("", responses=problems(404))
+def list_audit(
+    session: Db,
+    access: Annotated[Access, Depends(AccessTo("admin"))],
+    actor: Annotated[str | None, Text] = None,
+    action: Annotated[str | None, Text] = None,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> Page[AuditOut]:
+    """Newest first. `actor` as the list shows it; `action` whole (`member.add`) or the thing alone (`member`)."""
+    found = select(AuditEntry).where(AuditEntry.project_id == access.project.id)
+    if actor is not None:
+        found = found.where(AuditEntry.actor == actor)
+    if action is not None:
+        below = AuditEntry.action.startswith(f"{action}.", autoescape=True)
+        found = found.where(or_(AuditEntry.action == action, below))
+    return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
+
+
+def _out(entry: AuditEntry) -> AuditOut:
+    return AuditOut(
+        id=entry.id,
+        at=entry.created_at,
+        actor=entry.actor,
+        action=entry.action,
+        target=entry.target,
+        details=entry.detail,
+    )

@@ -1,0 +1,80 @@
+"""Members of a project over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from steerboard.accounts import members, service
+from steerboard.accounts.schemas import MemberAdd, MemberAdded, MemberChange, MemberOut, SignInLinkOut
+from steerboard.accounts.tables import Membership
+from steerboard.platform.access import SignedIn
+from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
+
+router = APIRouter(prefix="/members", tags=["members"])
+
+Reader = Annotated[Access, Depends(AccessTo("read"))]
+Owner = Annotated[Access, Depends(AccessTo("admin"))]
+
+
+@router.get("", responses=problems(404))
+def list_members(
+    session: Db, access: Reader, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> Page[MemberOut]:
+    """In the order in which the accounts were made."""
+
+    def convert(page: Sequence[Membership]) -> list[MemberOut]:
+        names = members.names_of(session, list(page))
+        return [_member(names[member.user_id], member) for member in page]
+
+    return paginate(
+        session,
+        members.members_of(access.project),
+        Membership.user_id,
+        lambda member: convert([member])[0],
+        cursor=cursor,
+        limit=limit,
+        newest_first=False,
+        convert_all=convert,
+    )
+
+
+@router.post("", status_code=201, responses=problems(404, 409))
+def add_member(body: MemberAdd, session: Db, access: Owner) -> MemberAdded:
+    """An unknown name becomes an account, with a sign-in link that is shown in this answer and never again."""
+    member, user, created = members.add(session, access.project, body.user, body.role)
+    link = None
+    if created:
+        code, expires_at = service.create_sign_in_link(session, user.id, members.INVITATION_LIFE)
+        link = SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)
+    audit(session, access, "member.add", f"user {user.name}", {"role": member.role, "new_account": created})
+    return MemberAdded(**_member(user.name, member).model_dump(), sign_in=link)
+
+
+@router.patch("/{user}", responses=problems(404, 409))
+def change_member(user: str, body: MemberChange, session: Db, access: Owner) -> MemberOut:
+    """Another role, from the next request on. The last owner stays one."""
+    member, before = members.change_role(session, access.project, user, body.role)
+    audit(session, access, "member.change", f"user {user}", {"from": before, "to": member.role})
+    return _member(user, member)
+
+
+@router.delete("/{user}", status_code=204, responses=problems(404, 409))
+def remove_member(user: str, session: Db, access: Owner) -> None:
+    """They see nothing of the project from the next request on. Its tokens stay."""
+    role = members.remove(session, access.project, user)
+    audit(session, access, "member.remove", f"user {user}", {"role": role})
+
+
+@router.post("/{user}/sign-in-link", status_code=201, responses=problems(404))
+def create_member_link(user: str, session: Db, access: Owner, caller: SignedIn) -> SignInLinkOut:
+    """For somebody who lost the way in. Their password and all of their sessions end."""
+    code, expires_at = members.new_link(session, caller, access.project, user)
+    audit(session, access, "sign_in_link.create", f"user {user}")
+    return SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)
+
+
+def _member(name: str, member: Membership) -> MemberOut:
+    return MemberOut.model_validate({"user": name, "role": member.role, "added_at": member.created_at})

@@ -1,0 +1,77 @@
+"""Signing in with a password, and setting one's own."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts import attempts, passwords
+from steerboard.accounts.tables import BrowserSession, SignInLink, User
+from steerboard.platform.errors import Forbidden, Unauthenticated
+
+
+def check_password(
+    session: Session, sessions: sessionmaker[Session], *, name: str, password: str, address: str
+) -> User:
+    """The person of this name and password. An unknown name, a wrong password and a person without one look alike.
+
+    `sessions` counts the attempt. Raises `Unauthenticated` (`wrong_credentials`), `TooManyAttempts`.
+    """
+    attempts.begin(sessions, name, address)
+    # Locked, so that a password that changes meanwhile also ends the session that follows.
+    user = session.scalar(select(User).where(User.name == name).with_for_update(read=True))
+    if not passwords.matches(user.password_hash if user else None, password) or user is None:
+        raise Unauthenticated(
+            "There is no such user with this password.",
+            code="wrong_credentials",
+            hint="Without a password, ask an owner of your project for a sign-in link.",
+        )
+    attempts.forgive(session, name, address)
+    return user
+
+
+def set_password(
+    session: Session,
+    sessions: sessionmaker[Session],
+    user_id: uuid.UUID,
+    *,
+    current: str | None,
+    new: str,
+    address: str,
+    keep: BrowserSession,
+) -> User:
+    """Every session of the person but `keep` ends, and so do unused links. Raises `Forbidden`, `TooManyAttempts`."""
+    user = session.get_one(User, user_id)
+    if user.password_hash is not None:
+        attempts.begin(sessions, user.name, address)
+    # Locked only after the attempt is counted, so that one request never waits for itself.
+    session.refresh(user, with_for_update={"key_share": True})
+    if user.password_hash is not None:
+        if not passwords.matches(user.password_hash, current or ""):
+            raise Forbidden(
+                "`current` is not your present password.",
+                code="wrong_password",
+                hint="Who forgot it asks an owner of their project for a new sign-in link.",
+            )
+        attempts.forgive(session, user.name, address)
+    user.password_hash = passwords.hashed(new)
+    end_access(session, user.id, keep=keep)
+    return user
+
+
+def forget_password(session: Session, user: User) -> None:
+    """The person is out until they use a new link."""
+    user.password_hash = None
+    end_access(session, user.id)
+
+
+def end_access(session: Session, user_id: uuid.UUID, keep: BrowserSession | None = None) -> None:
+    """All links, then all sessions: a link that is just being used has its session when the second step looks."""
+    session.flush()
+    session.execute(delete(SignInLink).where(SignInLink.user_id == user_id))
+    ended = delete(BrowserSession).where(BrowserSession.user_id == user_id)
+    if keep is not None:
+        ended = ended.where(BrowserSession.session_hash != keep.session_hash)
+    session.execute(ended)

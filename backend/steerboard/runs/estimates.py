@@ -1,0 +1,132 @@
+"""What a run would cost: the device-seconds of earlier runs of its kind and method, scaled by the work.
+
+Only runs that did all of their work in one attempt count: one that was resumed, or taken over, says less than it cost.
+How large the model is and how long its texts are is not weighed; the spread of the earlier runs shows it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.tables import Dataset
+from steerboard.registry.tables import Model
+from steerboard.runs import previews
+from steerboard.runs.errors import UnusableInput
+from steerboard.runs.inputs import resolve
+from steerboard.runs.preview_schemas import EarlierRun, RunEstimate
+from steerboard.runs.schemas import RunWork
+from steerboard.runs.single import checked
+from steerboard.runs.tables import Run
+from steerboard_contracts.configs import (
+    RUN_CONFIG,
+    EvaluateConfig,
+    GenerateConfig,
+    MleFilterConfig,
+    RewardModelConfig,
+    RunConfig,
+    ScoreConfig,
+    TrainingConfig,
+)
+
+_RUNS = 20
+
+
+def estimate(session: Session, project: Project, asked: RunWork) -> RunEstimate:
+    """Median, least and most of what the newest earlier runs would have cost with this work.
+
+    Raises `InvalidRun` for what `single.start_run` would refuse.
+    """
+    config, refs = checked(session, project, asked)
+    things: dict[str, Dataset | Model] = {}
+    for name, ref in refs.items():
+        things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)
+    work = _work(config, things, _kept(session, config, things))
+    earlier: list[tuple[Run, float]] = []
+    for run in _earlier(session, project, config):
+        done = _done(session, run)
+        if done:
+            earlier.append((run, run.device_seconds * work / done))
+    if not earlier or not work:
+        return RunEstimate(device_seconds_low=None, device_seconds=None, device_seconds_high=None, based_on=[])
+    scaled = [seconds for _, seconds in earlier]
+    return RunEstimate(
+        device_seconds_low=min(scaled),
+        device_seconds=statistics.median(scaled),
+        device_seconds_high=max(scaled),
+        based_on=[EarlierRun(id=run.id, name=run.name, device_seconds=run.device_seconds) for run, _ in earlier],
+    )
+
+
+def _earlier(session: Session, project: Project, config: RunConfig) -> list[Run]:
+    method = getattr(config, "method", None)
+    return list(
+        session.scalars(
+            select(Run)
+            .where(
+                Run.project_id == project.id,
+                Run.kind == config.run,
+                Run.method == method if method else Run.method.is_(None),
+                Run.state == "succeeded",
+                Run.reused_from_id.is_(None),
+                Run.parent_id.is_(None),
+                Run.failed_device_seconds == 0,
+                Run.device_seconds > 0,
+            )
+            .order_by(Run.id.desc())
+            .limit(_RUNS)
+        )
+    )
+
+
+def _done(session: Session, run: Run) -> float:
+    """The work of a finished run; 0 where it cannot be told any more."""
+    try:
+        things = resolve(session, run)
+    except UnusableInput:
+        return 0.0
+    learned = (run.summary or {}).get("rows") if run.kind == "train" else None
+    return _work(RUN_CONFIG.validate_python(run.config), things, learned if isinstance(learned, int) else None)
+
+
+def _kept(session: Session, config: RunConfig, things: Mapping[str, Dataset | Model]) -> int | None:
+    """Training rows that a selection leaves, where the config has one that can be counted."""
+    data = things.get("data")
+    if isinstance(config, MleFilterConfig) and isinstance(data, Dataset) and data.normaliser:
+        return previews.kept_rows(session, data, config.threshold)
+    return None
+
+
+def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int | None) -> float:
+    """In a unit of the kind's own: samples learned, answers written, rows scored; 1 where there is none.
+
+    `learned`: how many rows of the train split are left to learn from, where that is known.
+    """
+    data = things.get("data")
+    rows = data.rows if isinstance(data, Dataset) else 0
+    held_out = data.held_out_rows if isinstance(data, Dataset) else 0
+    if isinstance(config, TrainingConfig):
+        train = float(rows - held_out)
+        if learned is not None:
+            train = learned
+        elif isinstance(config, RewardModelConfig) and config.half is not None:
+            train /= 2
+        samples = train * config.epochs
+        return min(samples, config.max_steps * config.batch) if config.max_steps else samples
+    if isinstance(config, GenerateConfig):
+        if config.prompts:
+            prompts = len(config.prompts) * max(1, len(config.scores))
+        else:
+            prompts = {"train": rows - held_out, "held_out": held_out, "all": rows}[config.split]
+            prompts = min(prompts, config.limit or prompts)
+        return float(prompts * config.decoding.n)
+    if isinstance(config, ScoreConfig):
+        return float(rows)
+    if isinstance(config, EvaluateConfig):
+        answers = sum(max(1, len(entrant.scores)) for entrant in config.entrants)
+        return float(min(config.prompts, held_out) * answers)
+    return 1.0

@@ -1,0 +1,80 @@
+"""What the API says about runs that nobody has started yet."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steerboard.datasets.schemas import Bin
+from steerboard_contracts.configs import Positive
+from steerboard_contracts.samples import Finite, Message
+
+
+class EarlierRun(BaseModel):
+    id: uuid.UUID
+    name: str
+    device_seconds: float
+
+
+class RunEstimate(BaseModel):
+    """The least, the median and the most that the earlier runs would have cost; all null without any."""
+
+    device_seconds_low: float | None
+    device_seconds: float | None
+    device_seconds_high: float | None
+    based_on: list[EarlierRun]
+
+
+class MleFilterPreviewIn(BaseModel):
+    """`threshold` as in the config of `train mle_filter`: in z, and itself not kept."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: Annotated[str, Field(min_length=1, max_length=200, description="A labelled dataset by name or id.")]
+    threshold: Finite = 0.0
+
+
+class LabelledExample(BaseModel):
+    row: int
+    prompt: list[Message]
+    response: str
+    source: str
+    reward: float
+    z: float
+
+
+class MleFilterPreview(BaseModel):
+    """Counts rows of the train split; `share` is null where it has none. Examples: those nearest to the threshold."""
+
+    total: int
+    kept: int
+    share: float | None
+    threshold_raw: float
+    kept_examples: list[LabelledExample]
+    dropped_examples: list[LabelledExample]
+
+
+class RwrPreviewIn(BaseModel):
+    """`beta`, `max_weight` and `self_normalised` as in the config of `train rwr`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    data: Annotated[str, Field(min_length=1, max_length=200, description="A labelled dataset by name or id.")]
+    beta: Positive = 5.0
+    max_weight: Positive | None = 20.0
+    self_normalised: bool = False
+    bins: Annotated[int, Field(ge=1, le=500)] = 40
+
+
+class RwrPreview(BaseModel):
+    """Weights of the train split. `effective_sample_size` and `clipped` are fractions of `n`. `gradient_scale`: about
+    how many times as long the gradient is as with equal weights of 1; always 1 when self-normalised."""
+
+    n: int
+    effective_sample_size: float
+    largest_weight: float
+    clipped: float
+    gradient_scale: float
+    bins: list[Bin]

@@ -1,0 +1,48 @@
+import hooks from "eslint-plugin-react-hooks";
+import tseslint from "typescript-eslint";
+
+/** app -> features -> shared, api; and no feature imports another. */
+const layers = ["home", "runs", "pipelines", "launch", "compare", "datasets", "models", "session"].map(
+  (feature) => ({
+    files: [`src/features/${feature}/**`],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              regex: "^\\.\\./(?!\\.\\./(api|shared)/)",
+              message: "A feature imports from api, shared and itself only.",
+            },
+          ],
+        },
+      ],
+    },
+  }),
+);
+
+export default tseslint.config(
+  { ignores: ["dist", "src/api/schema.d.ts"] },
+  ...tseslint.configs.strict,
+  hooks.configs.flat.recommended,
+  {
+    rules: {
+      "@typescript-eslint/no-non-null-assertion": "off",
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
+    },
+  },
+  {
+    files: ["src/shared/**", "src/api/**"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            { regex: "(features|app)/", message: "shared and api know neither pages nor the application." },
+          ],
+        },
+      ],
+    },
+  },
+  ...layers,
+);

@@ -1,0 +1,81 @@
+import createClient, { type Middleware } from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+
+/** A failed request: what the API's problem document says, or why there was no answer. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly title: string,
+    detail: string,
+    readonly hint: string | null = null,
+    readonly places: { location: string; message: string }[] = [],
+  ) {
+    super(detail || title);
+  }
+
+  static async of(response: Response): Promise<Problem> {
+    try {
+      const body = (await response.clone().json()) as Partial<Schemas["Problem"]>;
+      return new Problem(
+        response.status,
+        body.code ?? "unknown",
+        body.title ?? `Status ${response.status}`,
+        body.detail ?? "",
+        body.hint ?? null,
+        (body.errors as { location: string; message: string }[] | undefined) ?? [],
+      );
+    } catch {
+      return new Problem(
+        response.status,
+        "unknown",
+        `Status ${response.status}`,
+        "The server sent no explanation.",
+      );
+    }
+  }
+}
+
+let csrfToken = "";
+
+export function setCsrfToken(token: string): void {
+  csrfToken = token;
+}
+
+/** Headers of a request that changes something. The key makes a repeated one harmless. */
+export function unsafeHeaders(): Record<string, string> {
+  return { "X-CSRF-Token": csrfToken, "Idempotency-Key": crypto.randomUUID() };
+}
+
+const protect: Middleware = {
+  onRequest({ request }) {
+    if (request.method === "GET") return;
+    request.headers.set("X-CSRF-Token", csrfToken);
+    if (request.method === "POST" && !request.headers.has("Idempotency-Key")) {
+      request.headers.set("Idempotency-Key", crypto.randomUUID());
+    }
+  },
+  async onResponse({ response }) {
+    if (!response.ok) throw await Problem.of(response);
+  },
+  onError() {
+    return new Problem(
+      0,
+      "unreachable",
+      "The server cannot be reached",
+      "No answer came from Steerboard.",
+      "Is `steerboard up` still running? This page tries again by itself.",
+    );
+  },
+};
+
+export const api = createClient<paths>({ baseUrl: window.location.origin });
+api.use(protect);
+
+/** The data of an answer. Failures were thrown by the middleware already. */
+export async function data<T>(request: Promise<{ data?: T; response: Response }>): Promise<T> {
+  const answer = await request;
+  return answer.data as T;
+}

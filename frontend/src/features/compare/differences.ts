@@ -1,0 +1,19 @@
+/** Settings of several runs side by side; by default only those that are not the same everywhere. */
+export function differences(
+  configs: Record<string, unknown>[],
+  all = false,
+): { name: string; values: string[]; differs: boolean }[] {
+  const names = [...new Set(configs.flatMap((config) => Object.keys(config)))];
+  return names
+    .map((name) => {
+      const values = configs.map((config) =>
+        name in config
+          ? typeof config[name] === "string"
+            ? config[name]
+            : JSON.stringify(config[name])
+          : "–",
+      );
+      return { name, values, differs: new Set(values).size > 1 };
+    })
+    .filter((row) => all || row.differs);
+}

@@ -1,0 +1,87 @@
+import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { show, type Field } from "../../shared/schemaForm";
+
+interface Properties {
+  fields: Field[];
+  texts: Record<string, string>;
+  errors: Record<string, string>;
+  onChange: (name: string, text: string) => void;
+}
+
+export function ConfigFields({ fields, texts, errors, onChange }: Properties) {
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} verticalSpacing="md">
+      {fields.map((field) => (
+        <OneField
+          key={field.name}
+          field={field}
+          text={texts[field.name] ?? show(field.initial)}
+          error={errors[field.name]}
+          onChange={(text) => onChange(field.name, text)}
+        />
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function OneField({
+  field,
+  text,
+  error,
+  onChange,
+}: {
+  field: Field;
+  text: string;
+  error?: string;
+  onChange: (text: string) => void;
+}) {
+  const about = (
+    <Stack gap={0} component="span">
+      {field.description && <span>{field.description}</span>}
+      {field.source && (
+        <Text size="xs" component="span" fs="italic">
+          {field.source}
+        </Text>
+      )}
+    </Stack>
+  );
+  const common = {
+    label: field.name,
+    description: field.description || field.source ? about : undefined,
+    error,
+    required: field.required,
+  };
+  if (field.type === "choice") {
+    return (
+      <Select
+        {...common}
+        data={field.choices}
+        value={text || null}
+        clearable={field.nullable}
+        onChange={(value) => onChange(value ?? "")}
+        placeholder={field.nullable ? "default" : undefined}
+        allowDeselect={field.nullable}
+      />
+    );
+  }
+  if (field.type === "boolean") {
+    return (
+      <Switch
+        {...common}
+        mt="lg"
+        checked={text === "true"}
+        onChange={(event) => onChange(String(event.currentTarget.checked))}
+      />
+    );
+  }
+  return (
+    <TextInput
+      {...common}
+      value={text}
+      inputMode={field.type === "number" || field.type === "integer" ? "decimal" : undefined}
+      placeholder={field.nullable ? "none" : undefined}
+      ff={field.type === "json" ? "monospace" : undefined}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}

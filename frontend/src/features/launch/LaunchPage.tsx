@@ -1,0 +1,112 @@
+import { Badge, Button, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { createLink, getRouteApi } from "@tanstack/react-router";
+import { recipesQuery } from "../../api/data";
+import { Loaded } from "../../shared/Feedback";
+import { Page } from "../../shared/Page";
+import { RecipeForm } from "./RecipeForm";
+
+const route = getRouteApi("/p/$project/launch");
+const LinkButton = createLink(Button<"a">);
+
+const KINDS: [string, string, string][] = [
+  ["sft", "Supervised fine-tuning", "Learn the responses of instructions or of a labelled dataset."],
+  ["reward_model", "Reward model", "Learn which of two answers people prefer (Bradley-Terry)."],
+  ["mle_filter", "MLE with filtering", "SFT on the rows whose reward is above a threshold."],
+  ["rwr", "Reward-weighted regression", "SFT with weights that grow with the reward."],
+  [
+    "decision_transformer",
+    "Decision Transformer",
+    "SFT behind the reward in the prompt, so that it can be asked for.",
+  ],
+  ["generate", "Generate", "Answer a dataset of prompts with a model."],
+  ["score", "Score", "Give every row of a dataset a reward."],
+  ["mix", "Mix", "A labelled mixture from several sources."],
+  ["evaluate", "Evaluate", "Compare models on held-out prompts by reward."],
+  ["base", "Base model", "Bring in a folder or a hub name, or start from random weights."],
+];
+
+export function LaunchPage() {
+  const { project } = route.useParams();
+  const { recipe } = route.useSearch();
+  const navigate = route.useNavigate();
+  const recipes = useQuery(recipesQuery(project));
+  return (
+    <Page
+      title="Launch"
+      about="A recipe runs every stage from data to report. A single run does one of them."
+    >
+      <Loaded query={recipes}>
+        {(all) => {
+          const chosen = all.find((one) => one.name === recipe);
+          if (chosen) {
+            return (
+              <RecipeForm
+                key={chosen.name}
+                project={project}
+                recipe={chosen}
+                onBack={() => void navigate({ search: {} })}
+              />
+            );
+          }
+          return (
+            <Stack gap="xl">
+              <section>
+                <Title order={2} size="h4" mb="sm">
+                  Recipes
+                </Title>
+                <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }}>
+                  {all.map((one) => (
+                    <Card withBorder key={one.name}>
+                      <Group justify="space-between" mb={4}>
+                        <Text fw={650}>{one.name}</Text>
+                        <Badge color="gray">{one.inputs.length} inputs</Badge>
+                      </Group>
+                      <Text size="sm" c="dimmed" mb="md" style={{ flex: 1 }}>
+                        {one.description}
+                      </Text>
+                      <Button
+                        aria-label={`Set up ${one.name}`}
+                        onClick={() => void navigate({ search: { recipe: one.name } })}
+                      >
+                        Set up
+                      </Button>
+                    </Card>
+                  ))}
+                </SimpleGrid>
+              </section>
+              <section>
+                <Title order={2} size="h4" mb="sm">
+                  Single runs
+                </Title>
+                <SimpleGrid cols={{ base: 1, sm: 2, lg: 3, xl: 5 }}>
+                  {KINDS.map(([kind, title, about]) => (
+                    <Card withBorder key={kind} p="sm">
+                      <Text fw={600} size="sm">
+                        {title}
+                      </Text>
+                      <Text size="sm" c="dimmed" mb="sm" style={{ flex: 1 }}>
+                        {about}
+                      </Text>
+                      <LinkButton
+                        component="a"
+                        variant="default"
+                        size="xs"
+                        to="/p/$project/launch/$kind"
+                        params={{ project, kind }}
+                        search={{}}
+                        aria-label={`Set up ${title}`}
+                      >
+                        Set up
+                      </LinkButton>
+                    </Card>
+                  ))}
+                </SimpleGrid>
+              </section>
+            </Stack>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}

@@ -1,0 +1,221 @@
+import {
+  Accordion,
+  Button,
+  Card,
+  Group,
+  NumberInput,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { api, data, type Schemas } from "../../api/client";
+import { schemaQuery } from "../../api/data";
+import { runQuery, type RunDetail } from "../../api/runs";
+import { Failure, Loaded } from "../../shared/Feedback";
+import { Page } from "../../shared/Page";
+import { changed, fieldsOf, show } from "../../shared/schemaForm";
+import { ConfigFields } from "./ConfigFields";
+import { Estimate } from "./Estimate";
+import { FilterPreview } from "./FilterPreview";
+import { RwrPreview } from "./RwrPreview";
+import { ThingSelect } from "./ThingSelect";
+
+const route = getRouteApi("/p/$project/launch/$kind");
+const OTHER_KINDS = ["base", "generate", "mix", "score", "evaluate"];
+/** What is set most often stands first; the rest is folded away. */
+const MAIN = [
+  "source",
+  "lr",
+  "batch",
+  "epochs",
+  "max_steps",
+  "threshold",
+  "beta",
+  "max_weight",
+  "self_normalised",
+  "score_scale",
+  "score_step",
+  "centre",
+  "use_margin",
+  "parts",
+  "size",
+  "decoding",
+  "n",
+  "entrants",
+  "prompts",
+  "max_length",
+];
+
+export function LaunchRunPage() {
+  const { project, kind } = route.useParams();
+  const { from } = route.useSearch();
+  const schemas = useQuery(schemaQuery(project, OTHER_KINDS.includes(kind) ? kind : "train"));
+  const origin = useQuery({ ...runQuery(project, from ?? ""), enabled: !!from });
+  return (
+    <Loaded query={schemas}>
+      {(all) => {
+        const schema = all.find((one) => one.method === kind || one.kind === kind);
+        if (!schema) return <Failure error={new Error(`There is no run kind ${kind}.`)} />;
+        if (from && !origin.data) return <Loaded query={origin}>{() => null}</Loaded>;
+        return <RunForm key={`${kind} ${from}`} project={project} schema={schema} origin={origin.data} />;
+      }}
+    </Loaded>
+  );
+}
+
+function RunForm({
+  project,
+  schema,
+  origin,
+}: {
+  project: string;
+  schema: Schemas["RunKindOut"];
+  origin?: RunDetail;
+}) {
+  const fields = useMemo(() => fieldsOf(schema.config_schema), [schema]);
+  const [texts, setTexts] = useState<Record<string, string>>(() =>
+    Object.fromEntries(Object.entries(origin?.config ?? {}).map(([name, value]) => [name, show(value)])),
+  );
+  const [inputs, setInputs] = useState<Record<string, string>>(() =>
+    Object.fromEntries(
+      (origin?.inputs ?? []).filter((one) => one.type !== "run").map((one) => [one.name, one.label]),
+    ),
+  );
+  const [name, setName] = useState("");
+  const [pool, setPool] = useState(origin?.pool ?? "default");
+  const [priority, setPriority] = useState(0);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+
+  const { values, errors } = changed(fields, texts);
+  const config = { run: schema.kind, ...(schema.method ? { method: schema.method } : {}), ...values };
+  const given = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value));
+  const missing = schema.inputs.filter(
+    (slot) => slot.required && !given[slot.many ? `${slot.name}.0` : slot.name],
+  );
+  const ready = !missing.length && !Object.keys(errors).length;
+  const start = useMutation({
+    mutationFn: () =>
+      data(
+        api.POST("/api/v1/projects/{project}/runs", {
+          params: { path: { project } },
+          body: { name: name || null, config, inputs: given, pool, priority, reuse: true },
+        }),
+      ),
+    onSuccess: async (run) => {
+      await client.invalidateQueries({ queryKey: [project] });
+      await navigate({ to: "/p/$project/runs/$run", params: { project, run: run.id } });
+    },
+  });
+  const change = (field: string, text: string) => setTexts((before) => ({ ...before, [field]: text }));
+  const main = fields.filter((field) => MAIN.includes(field.name) || field.required);
+  const rest = fields.filter((field) => !main.includes(field));
+  const number = (field: string) =>
+    Number(texts[field] ?? show(fields.find((one) => one.name === field)?.initial));
+
+  return (
+    <Page
+      title={origin ? `Clone ${origin.name}` : `Launch ${schema.method ?? schema.kind}`}
+      about={schema.description}
+    >
+      <Card withBorder>
+        <Title order={2} size="h5" mb="sm">
+          Inputs
+        </Title>
+        <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+          {schema.inputs.flatMap((slot) => {
+            const used = Object.keys(given).filter((key) => key.startsWith(`${slot.name}.`)).length;
+            const keys = slot.many
+              ? Array.from({ length: used + 1 }, (_, at) => `${slot.name}.${at}`)
+              : [slot.name];
+            return keys.map((key, at) => (
+              <ThingSelect
+                key={key}
+                project={project}
+                type={slot.type}
+                allowed={slot.allowed}
+                label={key}
+                required={slot.required && at === 0}
+                value={inputs[key] ?? null}
+                onChange={(value) => setInputs((before) => ({ ...before, [key]: value ?? "" }))}
+              />
+            ));
+          })}
+        </SimpleGrid>
+      </Card>
+      <Card withBorder>
+        <Title order={2} size="h5" mb="sm">
+          Settings
+        </Title>
+        <ConfigFields fields={main} texts={texts} errors={errors} onChange={change} />
+        <Accordion variant="contained" mt="lg">
+          <Accordion.Item value="rest">
+            <Accordion.Control>All other settings ({rest.length})</Accordion.Control>
+            <Accordion.Panel>
+              <ConfigFields fields={rest} texts={texts} errors={errors} onChange={change} />
+            </Accordion.Panel>
+          </Accordion.Item>
+        </Accordion>
+      </Card>
+      {schema.method === "mle_filter" && given.data && (
+        <FilterPreview
+          project={project}
+          dataset={given.data}
+          threshold={number("threshold")}
+          onThreshold={(value) => change("threshold", show(value))}
+        />
+      )}
+      {schema.method === "rwr" && given.data && (
+        <RwrPreview
+          project={project}
+          dataset={given.data}
+          beta={number("beta")}
+          maxWeight={texts.max_weight === "" ? null : number("max_weight")}
+        />
+      )}
+      <Card withBorder>
+        <SimpleGrid cols={{ base: 1, sm: 3 }}>
+          <TextInput
+            label="Name"
+            description="Made up when empty"
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <TextInput
+            label="Pool"
+            description="Which workers take it"
+            value={pool}
+            onChange={(event) => setPool(event.currentTarget.value)}
+          />
+          <NumberInput
+            label="Priority"
+            description="-100 to 100; higher goes first"
+            min={-100}
+            max={100}
+            value={priority}
+            onChange={(value) => setPriority(Number(value) || 0)}
+          />
+        </SimpleGrid>
+      </Card>
+      {ready && <Estimate project={project} config={config} inputs={given} />}
+      {start.error && <Failure error={start.error} />}
+      <Group justify="flex-end">
+        <Stack gap={0} align="flex-end">
+          {missing.length > 0 && (
+            <Text size="sm" c="dimmed">
+              Choose {missing.map((slot) => slot.name).join(", ")} first.
+            </Text>
+          )}
+        </Stack>
+        <Button size="md" disabled={!ready} loading={start.isPending} onClick={() => start.mutate()}>
+          Launch
+        </Button>
+      </Group>
+    </Page>
+  );
+}

@@ -1,0 +1,55 @@
+import { Select } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { datasetsQuery, modelsQuery } from "../../api/data";
+import { count } from "../../shared/format";
+
+interface Properties {
+  project: string;
+  type: "dataset" | "model";
+  /** Kinds of datasets or roles of models that fit; all when empty. */
+  allowed: string[];
+  label: string;
+  value: string | null;
+  onChange: (name: string | null) => void;
+  required: boolean;
+  /** Further answers that name nothing in the project, such as random:tiny-llama. */
+  extra?: string[];
+}
+
+/** A dataset or model of the project by name. */
+export function ThingSelect({
+  project,
+  type,
+  allowed,
+  label,
+  value,
+  onChange,
+  required,
+  extra = [],
+}: Properties) {
+  const datasets = useQuery({ ...datasetsQuery(project), enabled: type === "dataset" });
+  const models = useQuery({ ...modelsQuery(project), enabled: type === "model" });
+  const fits = (kind: string) => !allowed.length || allowed.includes(kind);
+  const options =
+    type === "dataset"
+      ? (datasets.data?.items ?? [])
+          .filter((d) => fits(d.kind))
+          .map((d) => ({ value: d.name, label: `${d.name} · ${count(d.rows)} ${d.kind}` }))
+      : (models.data?.items ?? [])
+          .filter((m) => fits(m.role))
+          .map((m) => ({ value: m.name, label: `${m.name} · ${m.method ?? m.role}` }));
+  return (
+    <Select
+      label={label}
+      description={allowed.length ? allowed.join(" or ") : type}
+      data={[...extra.map((one) => ({ value: one, label: one })), ...options]}
+      value={value}
+      onChange={onChange}
+      required={required}
+      clearable={!required}
+      searchable
+      nothingFoundMessage={`No ${type} of this project fits`}
+      placeholder={required ? `Choose a ${type}` : "none"}
+    />
+  );
+}

@@ -1,0 +1,74 @@
+import { Button, Group, Modal, Text, Tooltip } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { api, data } from "../../api/client";
+import type { RunDetail } from "../../api/runs";
+import { Failure } from "../../shared/Feedback";
+import { useProject } from "../../shared/links";
+import { createLink } from "@tanstack/react-router";
+
+const LinkButton = createLink(Button<"a">);
+
+export function RunActions({ run }: { run: RunDetail }) {
+  const project = useProject();
+  const client = useQueryClient();
+  const [asking, ask] = useDisclosure();
+  const params = { path: { project, run: run.id } };
+  const refresh = () => client.invalidateQueries({ queryKey: [project] });
+  const cancel = useMutation({
+    mutationFn: () => data(api.POST("/api/v1/projects/{project}/runs/{run}/cancel", { params })),
+    onSuccess: async () => {
+      ask.close();
+      notifications.show({ message: `${run.name} will end at its worker's next heartbeat`, color: "gray" });
+      await refresh();
+    },
+  });
+  const resume = useMutation({
+    mutationFn: () => data(api.POST("/api/v1/projects/{project}/runs/{run}/resume", { params })),
+    onSuccess: refresh,
+    onError: (error) =>
+      notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
+  });
+  const active = ["pending", "queued", "running"].includes(run.state);
+  return (
+    <Group gap="xs">
+      <LinkButton
+        component="a"
+        variant="default"
+        to="/p/$project/launch/$kind"
+        params={{ project, kind: run.method ?? run.kind }}
+        search={{ from: run.id }}
+      >
+        Clone with changes
+      </LinkButton>
+      {run.resumable && (
+        <Tooltip label={run.resume_hint}>
+          <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate()}>
+            Resume
+          </Button>
+        </Tooltip>
+      )}
+      {active && (
+        <Button color="red" variant="light" onClick={ask.open} disabled={run.cancel_requested_at !== null}>
+          {run.cancel_requested_at ? "Cancelling" : "Cancel"}
+        </Button>
+      )}
+      <Modal opened={asking} onClose={ask.close} title={`Cancel ${run.name}?`}>
+        <Text size="sm" mb="md">
+          Its process ends, and runs that wait for its outputs end with it. What it saved as a checkpoint
+          stays, and it can be resumed from there.
+        </Text>
+        {cancel.error && <Failure error={cancel.error} />}
+        <Group justify="flex-end" mt="md">
+          <Button variant="default" onClick={ask.close}>
+            Keep it going
+          </Button>
+          <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+            Cancel the run
+          </Button>
+        </Group>
+      </Modal>
+    </Group>
+  );
+}

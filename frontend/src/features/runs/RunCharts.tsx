@@ -1,0 +1,75 @@
+import { Card, SimpleGrid, Switch, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { metricsQuery, type Series } from "../../api/runs";
+import { Chart } from "../../shared/Chart";
+import { Empty, Loaded } from "../../shared/Feedback";
+import { useProject } from "../../shared/links";
+
+/** What is looked at first; the rest is behind a switch. */
+const FIRST = [
+  "loss",
+  "eval_loss",
+  "pair_accuracy",
+  "eval_pair_accuracy",
+  "perplexity",
+  "margin",
+  "grad_norm",
+  "tokens_per_second",
+  "lr",
+  "effective_sample_size",
+];
+
+export function RunCharts({ run, live }: { run: string; live: boolean }) {
+  const project = useProject();
+  const [all, setAll] = useState(false);
+  const query = useQuery(metricsQuery(project, run, live));
+  return (
+    <Loaded query={query}>
+      {(series) => {
+        if (!series.length) {
+          return (
+            <Empty title="No metrics">
+              {live ? "They appear here with the first steps." : "A run of this kind logs none."}
+            </Empty>
+          );
+        }
+        const drawn = series.filter((one) => one.steps > 1);
+        const first = drawn
+          .filter((one) => FIRST.includes(one.name))
+          .sort((a, b) => FIRST.indexOf(a.name) - FIRST.indexOf(b.name));
+        const shown = all || !first.length ? drawn : first;
+        return (
+          <>
+            <Switch
+              mb="md"
+              label={`All ${drawn.length} metrics`}
+              checked={all}
+              onChange={(event) => setAll(event.currentTarget.checked)}
+            />
+            <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
+              {shown.map((one) => (
+                <MetricCard key={one.name} series={one} />
+              ))}
+            </SimpleGrid>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function MetricCard({ series }: { series: Series }) {
+  const lines = useMemo(
+    () => [{ label: series.name, points: series.points.map((point) => ({ x: point.step, y: point.value })) }],
+    [series],
+  );
+  return (
+    <Card withBorder p="sm">
+      <Text fw={600} size="sm" mb={4}>
+        {series.name.replaceAll("_", " ")}
+      </Text>
+      <Chart lines={lines} x="step" y={series.name} height={200} />
+    </Card>
+  );
+}

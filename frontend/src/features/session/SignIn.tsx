@@ -1,0 +1,65 @@
+import {
+  Alert,
+  Button,
+  Card,
+  Center,
+  Code,
+  PasswordInput,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { api, data } from "../../api/client";
+import { sessionQuery } from "../../api/session";
+import { Failure } from "../../shared/Feedback";
+
+export function SignIn() {
+  const { back } = getRouteApi("/sign-in").useSearch();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const form = useForm({ initialValues: { user: "", password: "" } });
+  const signIn = useMutation({
+    mutationFn: (body: { user: string; password: string }) => data(api.POST("/api/v1/session", { body })),
+    onSuccess: async () => {
+      await client.resetQueries({ queryKey: sessionQuery.queryKey });
+      // Only a path of our own: an address from outside must not lead away.
+      await navigate({ href: back?.startsWith("/p/") ? back : "/" });
+    },
+  });
+  return (
+    <Center mih="100vh" p="md" component="main">
+      <Card withBorder w={380} p="xl">
+        <Stack>
+          <Title order={1} size="h3">
+            Sign in to Steerboard
+          </Title>
+          <form onSubmit={form.onSubmit((values) => signIn.mutate(values))}>
+            <Stack gap="sm">
+              <TextInput label="Name" autoComplete="username" required {...form.getInputProps("user")} />
+              <PasswordInput
+                label="Password"
+                autoComplete="current-password"
+                required
+                {...form.getInputProps("password")}
+              />
+              <Button type="submit" loading={signIn.isPending}>
+                Sign in
+              </Button>
+            </Stack>
+          </form>
+          {signIn.error && <Failure error={signIn.error} />}
+          <Alert variant="light" color="gray" title="No password yet?">
+            <Text size="sm">
+              Open the one-time link that <Code>steerboard up</Code> printed, or get a fresh one on the server
+              with <Code>steerboard sign-in</Code>. An owner of your project can make one for you too.
+            </Text>
+          </Alert>
+        </Stack>
+      </Card>
+    </Center>
+  );
+}

@@ -1,0 +1,108 @@
+import { Alert, Button, Center, Code, Group, List, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import { Problem } from "../api/client";
+
+/** What went wrong, where, and the next step. */
+export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+  const problem = error instanceof Problem ? error : null;
+  return (
+    <Alert
+      color="red"
+      icon={<IconAlertTriangle />}
+      title={problem?.title ?? "Something went wrong in this page"}
+      role="alert"
+    >
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{error.message}</Text>
+        {problem?.hint && <Text size="sm">{problem.hint}</Text>}
+        {!!problem?.places.length && (
+          <List size="sm">
+            {problem.places.slice(0, 20).map((place, at) => (
+              <List.Item key={at}>
+                <Code>{place.location}</Code> {place.message}
+              </List.Item>
+            ))}
+          </List>
+        )}
+        <Group gap="sm">
+          {retry && (
+            <Button size="xs" variant="light" color="red" onClick={retry}>
+              Try again
+            </Button>
+          )}
+          {problem && problem.code !== "unknown" && (
+            <Text size="xs" c="dimmed">
+              {problem.code}
+            </Text>
+          )}
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}
+
+/** Nothing is here yet, and what brings something here. */
+export function Empty({
+  title,
+  children,
+  action,
+}: {
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+}) {
+  return (
+    <Center py={48}>
+      <Stack align="center" gap="xs" maw={460}>
+        <Title order={2} size="h4">
+          {title}
+        </Title>
+        {children && (
+          <Text c="dimmed" ta="center" size="sm" component="div">
+            {children}
+          </Text>
+        )}
+        {action}
+      </Stack>
+    </Center>
+  );
+}
+
+export function Loading({ rows = 6 }: { rows?: number }) {
+  return (
+    <Stack gap="sm" aria-busy="true" aria-label="Loading">
+      {Array.from({ length: rows }, (_, at) => (
+        <Skeleton key={at} h={at ? 28 : 36} w={at ? "100%" : "40%"} />
+      ))}
+    </Stack>
+  );
+}
+
+interface Asked<T> {
+  data: T | undefined;
+  error: Error | null;
+  refetch: () => unknown;
+}
+
+/** One of the four states of a request: failing, loading, or there. Old data stays while new data fails to come. */
+export function Loaded<T>({
+  query,
+  rows,
+  children,
+}: {
+  query: Asked<T>;
+  rows?: number;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) {
+    return (
+      <>
+        {query.error && <Failure error={query.error} retry={() => void query.refetch()} />}
+        {children(query.data)}
+      </>
+    );
+  }
+  if (query.error) return <Failure error={query.error} retry={() => void query.refetch()} />;
+  return <Loading rows={rows} />;
+}

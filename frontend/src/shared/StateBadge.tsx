@@ -1,0 +1,21 @@
+import { Badge, Loader } from "@mantine/core";
+import { IconBan, IconCheck, IconClock, IconHourglass, IconX } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+
+const LOOK: Record<string, { color: string; icon: ReactNode }> = {
+  pending: { color: "gray", icon: <IconHourglass size={12} /> },
+  queued: { color: "indigo", icon: <IconClock size={12} /> },
+  running: { color: "blue", icon: <Loader size={10} color="currentColor" /> },
+  succeeded: { color: "green", icon: <IconCheck size={12} /> },
+  failed: { color: "red", icon: <IconX size={12} /> },
+  cancelled: { color: "gray", icon: <IconBan size={12} /> },
+};
+
+export function StateBadge({ state, label }: { state: string; label?: string }) {
+  const look = LOOK[state] ?? LOOK.pending!;
+  return (
+    <Badge color={look.color} leftSection={look.icon} className="state-badge">
+      {label ?? state}
+    </Badge>
+  );
+}

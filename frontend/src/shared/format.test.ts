@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { bytes, percent, seconds, short, signed } from "./format";
+
+describe("numbers with units", () => {
+  it("tells time as people do", () => {
+    expect([0.04, 9.96, 61, 411.4, 3599.6, 7260].map((value) => seconds(value))).toEqual([
+      "0.0 s",
+      "10.0 s",
+      "61 s",
+      "6 min 51 s",
+      "1 h 0 min",
+      "2 h 1 min",
+    ]);
+    expect(seconds(null)).toBe("–");
+  });
+
+  it("writes signs that can be read, and no minus zero", () => {
+    expect([signed(-1.914), signed(0.2), signed(-0.001), signed(null)]).toEqual([
+      "−1.91",
+      "0.20",
+      "0.00",
+      "–",
+    ]);
+  });
+
+  it("keeps small and large numbers short", () => {
+    expect([short(0.00000123), short(0.25), short(1234567), short(12), short(0)]).toEqual([
+      "1.2e-6",
+      "0.25",
+      "1.2e6",
+      "12",
+      "0",
+    ]);
+    expect([bytes(999), bytes(1500), bytes(6_300_000)]).toEqual(["999 B", "1.5 kB", "6.3 MB"]);
+    expect(percent(0.9656)).toBe("96.6%");
+  });
+});

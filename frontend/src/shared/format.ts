@@ -1,0 +1,58 @@
+/** Numbers as people read them, always with their unit. */
+
+export function seconds(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (value < 10) return `${value.toFixed(1)} s`;
+  if (value < 100) return `${Math.round(value)} s`;
+  const whole = Math.round(value);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+export function between(start: string | null, end: string | null, now: number): number | null {
+  if (!start) return null;
+  return Math.max(0, ((end ? Date.parse(end) : now) - Date.parse(start)) / 1000);
+}
+
+export function signed(value: number | null | undefined, digits = 2): string {
+  if (value === null || value === undefined) return "–";
+  const text = Math.abs(value).toFixed(digits);
+  if (Number(text) === 0) return text;
+  return value < 0 ? `−${text}` : text;
+}
+
+export function percent(value: number | null | undefined, digits = 1): string {
+  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(digits)}%`;
+}
+
+export function count(value: number | null | undefined): string {
+  return value === null || value === undefined ? "–" : value.toLocaleString("en-US");
+}
+
+export function bytes(value: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  while (value >= 1000 && at < units.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return `${at === 0 ? value : value.toFixed(1)} ${units[at]}`;
+}
+
+/** A number of any size in at most five characters or so: 0.00012 -> 1.2e-4. */
+export function short(value: number): string {
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e");
+  if (Number.isInteger(value)) return String(value);
+  return value.toPrecision(size >= 100 ? 4 : 3).replace(/\.?0+$/, "");
+}
+
+export function ago(iso: string, now: number): string {
+  const past = (now - Date.parse(iso)) / 1000;
+  if (past < 5) return "just now";
+  if (past < 60) return `${Math.round(past)} s ago`;
+  if (past < 3600) return `${Math.round(past / 60)} min ago`;
+  if (past < 86400) return `${Math.round(past / 3600)} h ago`;
+  return new Date(iso).toLocaleDateString();
+}

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import { changed, fieldsOf, read, show } from "./schemaForm";
+
+const SCHEMA = {
+  required: ["method", "source"],
+  $defs: { Scale: { enum: ["zscore", "quantile"], type: "string" } },
+  properties: {
+    run: { const: "train", default: "train" },
+    method: { const: "rwr" },
+    source: { type: "string" },
+    lr: {
+      type: "number",
+      exclusiveMinimum: 0,
+      maximum: 1,
+      default: 5e-6,
+      description: "Peak.",
+      source: "a paper",
+    },
+    max_steps: { anyOf: [{ type: "integer", minimum: 1 }, { type: "null" }], default: null },
+    scale: { $ref: "#/$defs/Scale", default: "zscore" },
+    parts: { type: "array", default: [] },
+  },
+};
+
+describe("a form from a schema", () => {
+  const fields = fieldsOf(SCHEMA);
+  const field = (name: string) => fields.find((one) => one.name === name)!;
+
+  it("has no field for constants and knows types, bounds, choices and sources", () => {
+    expect(fields.map((one) => [one.name, one.type])).toEqual([
+      ["source", "text"],
+      ["lr", "number"],
+      ["max_steps", "integer"],
+      ["scale", "choice"],
+      ["parts", "json"],
+    ]);
+    expect(field("scale").choices).toEqual(["zscore", "quantile"]);
+    expect(field("lr")).toMatchObject({ maximum: 1, source: "a paper", description: "Peak." });
+    expect(field("max_steps")).toMatchObject({ nullable: true, minimum: 1 });
+  });
+
+  it("reads what people type and says what is wrong", () => {
+    expect(read(field("lr"), " 1e-5 ")).toEqual({ value: 1e-5 });
+    expect(read(field("lr"), "fast")).toEqual({ error: "not a number" });
+    expect(read(field("lr"), "2")).toEqual({ error: "at most 1" });
+    expect(read(field("max_steps"), "")).toEqual({ value: null });
+    expect(read(field("max_steps"), "1.5")).toEqual({ error: "not a whole number" });
+    expect(read(field("source"), "")).toEqual({ error: "needed" });
+    expect(read(field("parts"), "[{]")).toEqual({ error: "not JSON" });
+  });
+
+  it("shows a small number as it was written", () => {
+    expect(show(5e-6)).toBe("5e-6");
+    expect(show(null)).toBe("");
+    expect(show(128)).toBe("128");
+  });
+
+  it("sends only what differs from the defaults", () => {
+    const { values, errors } = changed(fields, {
+      source: "random:tiny-llama",
+      lr: "5e-6",
+      scale: "quantile",
+    });
+    expect(errors).toEqual({});
+    expect(values).toEqual({ source: "random:tiny-llama", scale: "quantile" });
+  });
+});

@@ -1,0 +1,120 @@
+/** A run kind's JSON Schema as form fields, and what a person typed as values again. */
+
+export type FieldType = "number" | "integer" | "boolean" | "choice" | "text" | "json";
+
+export interface Field {
+  name: string;
+  type: FieldType;
+  required: boolean;
+  nullable: boolean;
+  initial: unknown;
+  choices: string[];
+  description: string;
+  source: string;
+  minimum?: number;
+  maximum?: number;
+}
+
+interface Node {
+  type?: string;
+  const?: unknown;
+  enum?: unknown[];
+  anyOf?: Node[];
+  $ref?: string;
+  default?: unknown;
+  description?: string;
+  source?: string;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  properties?: Record<string, Node>;
+  required?: string[];
+  $defs?: Record<string, Node>;
+}
+
+/** Fields in the order of the schema. Constants (`run`, `method`) are fixed by the kind and left out. */
+export function fieldsOf(schema: unknown): Field[] {
+  const root = schema as Node;
+  return Object.entries(root.properties ?? {})
+    .filter(([name, node]) => node.const === undefined && name !== "run")
+    .map(([name, node]) => {
+      const options = (node.anyOf ?? [node]).map((option) => resolve(option, root));
+      const real = options.filter((option) => option.type !== "null");
+      const only = real.length === 1 ? real[0]! : undefined;
+      const bounds = { ...only, ...node };
+      return {
+        name,
+        type: only ? typeOf(only) : "json",
+        required: root.required?.includes(name) ?? false,
+        nullable: options.some((option) => option.type === "null"),
+        initial: node.default,
+        choices: (only?.enum ?? []).map(String),
+        description: node.description ?? only?.description ?? "",
+        source: node.source ?? "",
+        minimum: bounds.minimum ?? bounds.exclusiveMinimum,
+        maximum: bounds.maximum ?? bounds.exclusiveMaximum,
+      };
+    });
+}
+
+function resolve(node: Node, root: Node): Node {
+  const name = node.$ref?.split("/").at(-1);
+  return name ? { ...root.$defs?.[name], ...node } : node;
+}
+
+function typeOf(node: Node): FieldType {
+  if (node.enum) return "choice";
+  if (node.type === "number" || node.type === "integer" || node.type === "boolean") return node.type;
+  return node.type === "string" ? "text" : "json";
+}
+
+/** As a person reads and edits it: 5e-6 stays 5e-6, null is empty. */
+export function show(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "number")
+    return Math.abs(value) > 0 && Math.abs(value) < 1e-3 ? value.toExponential() : String(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** The value, or what is wrong with the text. */
+export function read(field: Field, text: string): { value: unknown } | { error: string } {
+  const trimmed = text.trim();
+  if (trimmed === "") {
+    if (field.nullable) return { value: null };
+    return field.required || field.initial === undefined ? { error: "needed" } : { value: field.initial };
+  }
+  if (field.type === "number" || field.type === "integer") {
+    const value = Number(trimmed);
+    if (!Number.isFinite(value)) return { error: "not a number" };
+    if (field.type === "integer" && !Number.isInteger(value)) return { error: "not a whole number" };
+    if (field.minimum !== undefined && value < field.minimum) return { error: `at least ${field.minimum}` };
+    if (field.maximum !== undefined && value > field.maximum) return { error: `at most ${field.maximum}` };
+    return { value };
+  }
+  if (field.type === "boolean") return { value: trimmed === "true" };
+  if (field.type === "json") {
+    try {
+      return { value: JSON.parse(trimmed) as unknown };
+    } catch {
+      return { error: "not JSON" };
+    }
+  }
+  return { value: trimmed };
+}
+
+/** Only what differs from the defaults, so that a config says what was chosen. */
+export function changed(
+  fields: Field[],
+  texts: Record<string, string>,
+): { values: Record<string, unknown>; errors: Record<string, string> } {
+  const values: Record<string, unknown> = {};
+  const errors: Record<string, string> = {};
+  for (const field of fields) {
+    const result = read(field, texts[field.name] ?? show(field.initial));
+    if ("error" in result) errors[field.name] = result.error;
+    else if (JSON.stringify(result.value) !== JSON.stringify(field.initial ?? null) || field.required)
+      values[field.name] = result.value;
+  }
+  return { values, errors };
+}
