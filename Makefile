@@ -55,6 +55,13 @@ $(WEB_BUILD): $(WEB_STAMP) $(WEB_SOURCES)
 .PHONY: web
 web: $(WEB_BUILD) ## The dashboard, built; the API serves it
 
+# The browser of the tests. Where it cannot be installed, they skip and say so.
+.PHONY: browser
+browser:
+	@command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
+	  && { apt-get update -qq; apt-get install -y -qq chromium; } > /dev/null 2>&1; } \
+	  || echo "No Chromium: the browser tests will be skipped (apt-get install chromium)"
+
 .PHONY: client
 client: $(DEV_STAMP) $(WEB_STAMP) ## The dashboard's API client, generated anew from the API
 	@$(BIN)/python -m steerboard.platform.openapi > $(WEB)/openapi.json
@@ -71,12 +78,12 @@ demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops aft
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
 
 .PHONY: test
-test: $(DEV_STAMP) $(WEB_BUILD) lint ## Lint and the test suite
+test: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Lint and the test suite
 	@$(NPM) run --silent test
 	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(WEB_BUILD) lint ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Everything, with the long fault, scale and oracle runs
 	@$(NPM) run --silent test
 	$(PYTEST) $(PYTEST_ARGS)
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import mimetypes
 from pathlib import Path
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
-
-from steerboard.platform.errors import NotFound
-
-router = APIRouter(include_in_schema=False)
+from starlette.types import Receive, Scope, Send
 
 BUILD = Path(__file__).resolve().parents[3] / "frontend" / "dist"
 # Names of assets carry a hash of their content, so they never change.
@@ -23,16 +20,32 @@ The API works without it: <a href="/docs">its documentation</a>.</p>
 </html>"""
 
 
-@router.get("/{path:path}")
-def page(path: str, request: Request) -> Response:
+def install(app: FastAPI) -> None:
+    """Answer what no route of the API does."""
+    not_found = app.router.default
+
+    async def default(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and not _is_api(scope["path"]):
+            await _page(Request(scope))(scope, receive, send)
+        else:
+            await not_found(scope, receive, send)
+
+    app.router.default = default
+
+
+def _is_api(path: str) -> bool:
+    return path == "/api" or path.startswith("/api/")
+
+
+def _page(request: Request) -> Response:
     """A file of the build, or the page itself: it finds out by its address what to show."""
-    if path == "api" or path.startswith("api/"):
-        raise NotFound(f"there is nothing at /{path}")
+    path = request.url.path.lstrip("/")
     file = (BUILD / path).resolve()
     if path and file.is_relative_to(BUILD) and file.is_file():
         return _asset(file, path, request)
     if path.startswith("assets/"):
-        raise NotFound(f"there is nothing at /{path}", hint="The dashboard was updated; reload the page.")
+        # Of a build that is gone; the page itself would not be JavaScript.
+        return Response("The dashboard was updated; reload the page.", 404, media_type="text/plain")
     index = BUILD / "index.html"
     if not index.is_file():
         return HTMLResponse(_NOT_BUILT, status_code=503)

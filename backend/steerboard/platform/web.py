@@ -80,8 +80,7 @@ def create_app(
     app.add_middleware(SecurityHeaders, api=API)
     app.add_middleware(BodyLimit, upload_bytes=settings.max_upload_mb << 20)
     _include_domains(app)
-    # Last, because it answers every address that nothing else does.
-    app.include_router(dashboard.router)
+    dashboard.install(app)
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     return app
 

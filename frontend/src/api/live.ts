@@ -48,13 +48,14 @@ export function useConnection(): Connection {
 }
 
 /** Follows a project's events for as long as the component is shown; goes on where it was after a break. */
-export function useLive(project: string): void {
+export function useLive(project: string, allowed: boolean): void {
   const client = useQueryClient();
   useEffect(() => {
+    if (!allowed) return;
     const stop = new AbortController();
     void follow(project, client, stop.signal);
     return () => stop.abort();
-  }, [project, client]);
+  }, [project, client, allowed]);
 }
 
 async function follow(project: string, client: QueryClient, stop: AbortSignal): Promise<void> {

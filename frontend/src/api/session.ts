@@ -1,5 +1,7 @@
-import { queryOptions } from "@tanstack/react-query";
-import { api, data, setCsrfToken } from "./client";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { api, data, setCsrfToken, type Schemas } from "./client";
+
+type Scope = Schemas["SessionProject"]["allows"][number];
 
 export const sessionQuery = queryOptions({
   queryKey: ["session"],
@@ -11,3 +13,9 @@ export const sessionQuery = queryOptions({
   staleTime: Infinity,
   retry: false,
 });
+
+/** Whether the person may do this in the project. The server refuses it anyway; the page does not offer it. */
+export function useMay(project: string, scope: Scope): boolean {
+  const session = useQuery(sessionQuery);
+  return session.data?.projects.find((one) => one.name === project)?.allows.includes(scope) ?? false;
+}

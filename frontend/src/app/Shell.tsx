@@ -15,6 +15,7 @@ import {
   UnstyledButton,
   useComputedColorScheme,
   useMantineColorScheme,
+  VisuallyHidden,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { spotlight } from "@mantine/spotlight";
@@ -37,7 +38,8 @@ import { createLink, Outlet, useNavigate, useRouterState } from "@tanstack/react
 import { forwardRef, useEffect } from "react";
 import { api } from "../api/client";
 import { useConnection, useLive } from "../api/live";
-import { sessionQuery } from "../api/session";
+import { sessionQuery, useMay } from "../api/session";
+import { Empty } from "../shared/Feedback";
 import { useProject } from "../shared/links";
 import { Palette } from "./Palette";
 
@@ -59,7 +61,9 @@ const PLACES = [
 
 export function Shell() {
   const project = useProject();
-  useLive(project);
+  const reads = useMay(project, "read");
+  const runs = useMay(project, "run");
+  useLive(project, reads);
   const [opened, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
   useEffect(close, [path, close]);
@@ -90,23 +94,31 @@ export function Shell() {
       </AppShell.Header>
       <AppShell.Navbar p="xs" component="nav" aria-label="Places">
         <ScrollArea>
-          {PLACES.map(({ to, label, icon: Icon }) => (
-            <Item
-              key={to}
-              to={to}
-              params={{ project }}
-              activeOptions={{ exact: to === "/p/$project", includeSearch: false }}
-              label={label}
-              leftSection={<Icon size={18} stroke={1.7} />}
-              style={{ borderRadius: 8 }}
-            />
-          ))}
+          {PLACES.filter(({ to }) => reads && (runs || to !== "/p/$project/launch")).map(
+            ({ to, label, icon: Icon }) => (
+              <Item
+                key={to}
+                to={to}
+                params={{ project }}
+                activeOptions={{ exact: to === "/p/$project", includeSearch: false }}
+                label={label}
+                leftSection={<Icon size={18} stroke={1.7} />}
+                style={{ borderRadius: 8 }}
+              />
+            ),
+          )}
         </ScrollArea>
       </AppShell.Navbar>
       <AppShell.Main style={{ maxWidth: 1680 }}>
-        <Outlet />
+        {reads ? (
+          <Outlet />
+        ) : (
+          <Empty title="Nothing waits for you">
+            Your role in {project} is to rank answers. What there is to rank will show up here.
+          </Empty>
+        )}
       </AppShell.Main>
-      <Palette project={project} places={PLACES} />
+      {reads && <Palette project={project} places={PLACES} />}
     </AppShell>
   );
 }
@@ -143,9 +155,10 @@ function Connection() {
 
 function PaletteButton() {
   return (
-    <UnstyledButton onClick={spotlight.open} aria-label="Go to a page, run, model or dataset">
+    <UnstyledButton onClick={spotlight.open}>
       <Group gap={6} wrap="nowrap" px={8} py={4}>
         <IconSearch size={16} />
+        <VisuallyHidden>Go to a page, pipeline, model or dataset</VisuallyHidden>
         <Group gap={4} visibleFrom="md" wrap="nowrap">
           <Kbd size="xs">Ctrl</Kbd>
           <Kbd size="xs">K</Kbd>

@@ -15,7 +15,7 @@ const helm: MantineColorsTuple = [
 
 export const theme = createTheme({
   primaryColor: "helm",
-  primaryShade: { light: 8, dark: 7 },
+  primaryShade: { light: 8, dark: 8 },
   colors: { helm },
   autoContrast: true,
   defaultRadius: "md",

@@ -92,7 +92,6 @@ export function Graph({ nodes, edges, label }: { nodes: GraphNode[]; edges: Grap
               {node.href ? (
                 <a
                   href={node.href}
-                  aria-label={`${node.title}: ${node.detail}`}
                   onClick={(event) => {
                     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
                     event.preventDefault();

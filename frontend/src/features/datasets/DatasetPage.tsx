@@ -51,7 +51,12 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
             <>
               {" "}
               by{" "}
-              <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: dataset.run_id }}>
+              <Link
+                underline="always"
+                size="sm"
+                to="/p/$project/runs/$run"
+                params={{ project, run: dataset.run_id }}
+              >
                 its run
               </Link>
             </>

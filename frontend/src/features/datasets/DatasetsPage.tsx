@@ -18,6 +18,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { Problem, unsafeHeaders, type Schemas } from "../../api/client";
 import { datasetsQuery } from "../../api/data";
+import { useMay } from "../../api/session";
 import { Empty, Failure, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
@@ -31,8 +32,9 @@ export function DatasetsPage() {
   const { project } = route.useParams();
   const query = useQuery(datasetsQuery(project));
   const [importing, dialog] = useDisclosure();
+  const mayWrite = useMay(project, "write");
   return (
-    <Page title="Datasets" actions={<Button onClick={dialog.open}>Import</Button>}>
+    <Page title="Datasets" actions={mayWrite && <Button onClick={dialog.open}>Import</Button>}>
       <Loaded query={query}>
         {(page) =>
           page.items.length ? (
@@ -74,7 +76,10 @@ export function DatasetsPage() {
               </Table>
             </Table.ScrollContainer>
           ) : (
-            <Empty title="No datasets yet" action={<Button onClick={dialog.open}>Import one</Button>}>
+            <Empty
+              title="No datasets yet"
+              action={mayWrite && <Button onClick={dialog.open}>Import one</Button>}
+            >
               Instructions, preferences, prompts or graded answers from jsonl, csv or parquet files, or from
               the Hugging Face hub.
             </Empty>

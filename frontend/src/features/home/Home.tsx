@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { createLink, getRouteApi } from "@tanstack/react-router";
 import { queuesQuery, workersQuery } from "../../api/data";
 import { pipelinesQuery, runsQuery, type RunState } from "../../api/runs";
+import { useMay } from "../../api/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
@@ -17,6 +18,7 @@ const LinkButton = createLink(Button<"a">);
 export function Home() {
   const { project } = route.useParams();
   const pipelines = useQuery(pipelinesQuery(project));
+  const mayRun = useMay(project, "run");
   return (
     <Page title={project} about="What runs, what waits, what failed, and who works.">
       <Machines project={project} />
@@ -32,9 +34,11 @@ export function Home() {
           <Title order={2} size="h4">
             Latest pipelines
           </Title>
-          <LinkButton component="a" size="xs" to="/p/$project/launch" params={{ project }} search={{}}>
-            Launch
-          </LinkButton>
+          {mayRun && (
+            <LinkButton component="a" size="xs" to="/p/$project/launch" params={{ project }} search={{}}>
+              Launch
+            </LinkButton>
+          )}
         </Group>
         <Loaded query={pipelines} rows={3}>
           {(page) =>

@@ -10,7 +10,7 @@ import {
   TextInput,
   Title,
 } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
@@ -56,13 +56,32 @@ export function LaunchRunPage() {
   const { from } = route.useSearch();
   const schemas = useQuery(schemaQuery(project, OTHER_KINDS.includes(kind) ? kind : "train"));
   const origin = useQuery({ ...runQuery(project, from ?? ""), enabled: !!from });
+  // What the cloned run read from others of its pipeline is by now a model or dataset with a name.
+  const upstream = (origin.data?.inputs ?? []).filter((input) => input.type === "run");
+  const makers = useQueries({ queries: upstream.map((input) => runQuery(project, input.id)) });
   return (
     <Loaded query={schemas}>
       {(all) => {
         const schema = all.find((one) => one.method === kind || one.kind === kind);
         if (!schema) return <Failure error={new Error(`There is no run kind ${kind}.`)} />;
-        if (from && !origin.data) return <Loaded query={origin}>{() => null}</Loaded>;
-        return <RunForm key={`${kind} ${from}`} project={project} schema={schema} origin={origin.data} />;
+        if (from && (!origin.data || makers.some((maker) => maker.isPending)))
+          return <Loaded query={origin}>{() => null}</Loaded>;
+        const made = upstream.map((input, at): [string, string] => [
+          input.name,
+          makers[at]?.data?.outputs[0]?.label ?? "",
+        ]);
+        const named = (origin.data?.inputs ?? [])
+          .filter((input) => input.type !== "run")
+          .map((input): [string, string] => [input.name, input.label]);
+        return (
+          <RunForm
+            key={`${kind} ${from}`}
+            project={project}
+            schema={schema}
+            origin={origin.data}
+            given={Object.fromEntries([...named, ...made])}
+          />
+        );
       }}
     </Loaded>
   );
@@ -72,20 +91,18 @@ function RunForm({
   project,
   schema,
   origin,
+  given: before,
 }: {
   project: string;
   schema: Schemas["RunKindOut"];
   origin?: RunDetail;
+  given: Record<string, string>;
 }) {
   const fields = useMemo(() => fieldsOf(schema.config_schema), [schema]);
   const [texts, setTexts] = useState<Record<string, string>>(() =>
     Object.fromEntries(Object.entries(origin?.config ?? {}).map(([name, value]) => [name, show(value)])),
   );
-  const [inputs, setInputs] = useState<Record<string, string>>(() =>
-    Object.fromEntries(
-      (origin?.inputs ?? []).filter((one) => one.type !== "run").map((one) => [one.name, one.label]),
-    ),
-  );
+  const [inputs, setInputs] = useState(before);
   const [name, setName] = useState("");
   const [pool, setPool] = useState(origin?.pool ?? "default");
   const [priority, setPriority] = useState(0);

@@ -1,5 +1,6 @@
 import { Select } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
 import { datasetsQuery, modelsQuery } from "../../api/data";
 import { count } from "../../shared/format";
 
@@ -38,6 +39,11 @@ export function ThingSelect({
       : (models.data?.items ?? [])
           .filter((m) => fits(m.role))
           .map((m) => ({ value: m.name, label: `${m.name} · ${m.method ?? m.role}` }));
+  const only = required && !extra.length && options.length === 1 ? options[0]!.value : null;
+  useEffect(() => {
+    if (only && value === null) onChange(only);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- offered once; a person may choose otherwise
+  }, [only]);
   return (
     <Select
       label={label}
@@ -47,6 +53,7 @@ export function ThingSelect({
       onChange={onChange}
       required={required}
       clearable={!required}
+      allowDeselect={!required}
       searchable
       nothingFoundMessage={`No ${type} of this project fits`}
       placeholder={required ? `Choose a ${type}` : "none"}

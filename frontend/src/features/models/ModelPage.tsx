@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { lineageQuery, modelQuery } from "../../api/data";
 import { Loaded } from "../../shared/Feedback";
-import { bytes, count, short } from "../../shared/format";
+import { bytes, count, short, signed } from "../../shared/format";
 import { Graph, type GraphNode } from "../../shared/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
@@ -32,7 +32,12 @@ export function ModelPage() {
                 <>
                   {" "}
                   by{" "}
-                  <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: found.run_id }}>
+                  <Link
+                    underline="always"
+                    size="sm"
+                    to="/p/$project/runs/$run"
+                    params={{ project, run: found.run_id }}
+                  >
                     its training run
                   </Link>
                 </>
@@ -59,12 +64,22 @@ export function ModelPage() {
 }
 
 function Facts({ model }: { model: Model }) {
+  const { score_scale: scale, normaliser } = model.info;
   const rows = Object.entries(model.info)
-    .filter(([name, value]) => value !== null && !["lineage", "summary"].includes(name))
-    .map(([name, value]): [string, string] => [
-      name.replaceAll("_", " "),
-      typeof value === "object" ? JSON.stringify(value) : String(value),
+    .filter(([, value]) => value !== null && typeof value !== "object")
+    .map(([name, value]): [string, string] => [name.replaceAll("_", " "), String(value)]);
+  const rewards = scale?.normaliser ?? normaliser;
+  if (scale)
+    rows.push([
+      "score scale",
+      `${scale.kind}, scores from ${signed(-scale.limit, 1)} to ${signed(scale.limit, 1)}`,
     ]);
+  if (rewards) {
+    rows.push([
+      "rewards",
+      `mean ${signed(rewards.mean)}, sd ${signed(rewards.sd)} of ${count(rewards.n)} rows, from ${rewards.reward_source}`,
+    ]);
+  }
   const summary = Object.entries((model.info.summary ?? {}) as Record<string, unknown>).filter(
     ([, value]) => typeof value === "number",
   );

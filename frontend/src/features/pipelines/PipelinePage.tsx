@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { pipelineQuery, runQuery, type Run } from "../../api/runs";
+import { useMay } from "../../api/session";
 import { useNow } from "../../shared/clock";
 import { Failure, Loaded } from "../../shared/Feedback";
 import { between, seconds } from "../../shared/format";
@@ -33,6 +34,7 @@ export function PipelinePage() {
 
 function PipelineView({ project, pipeline }: { project: string; pipeline: Schemas["PipelineDetail"] }) {
   const now = useNow();
+  const mayRun = useMay(project, "run");
   const client = useQueryClient();
   const cancel = useMutation({
     mutationFn: () =>
@@ -51,16 +53,18 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
       beside={<StateBadge state={pipeline.state} />}
       about={`Recipe ${pipeline.recipe}, started by ${pipeline.created_by}; took ${seconds(between(pipeline.created_at, pipeline.ended_at, now))}, ${seconds(pipeline.device_seconds)} of device time`}
       actions={
-        <Group gap="xs">
-          <Link to="/p/$project/launch" params={{ project }} search={again}>
-            Launch it again
-          </Link>
-          {active && (
-            <Button color="red" variant="light" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-              Cancel
-            </Button>
-          )}
-        </Group>
+        mayRun && (
+          <Group gap="xs">
+            <Link to="/p/$project/launch" params={{ project }} search={again}>
+              Launch it again
+            </Link>
+            {active && (
+              <Button color="red" variant="light" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+                Cancel
+              </Button>
+            )}
+          </Group>
+        )
       }
     >
       {cancel.error && <Failure error={cancel.error} />}

@@ -4,6 +4,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, data } from "../../api/client";
 import type { RunDetail } from "../../api/runs";
+import { useMay } from "../../api/session";
 import { Failure } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
 import { createLink } from "@tanstack/react-router";
@@ -12,6 +13,7 @@ const LinkButton = createLink(Button<"a">);
 
 export function RunActions({ run }: { run: RunDetail }) {
   const project = useProject();
+  const mayRun = useMay(project, "run");
   const client = useQueryClient();
   const [asking, ask] = useDisclosure();
   const params = { path: { project, run: run.id } };
@@ -30,6 +32,7 @@ export function RunActions({ run }: { run: RunDetail }) {
     onError: (error) =>
       notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
   });
+  if (!mayRun) return null;
   const active = ["pending", "queued", "running"].includes(run.state);
   return (
     <Group gap="xs">

@@ -52,6 +52,7 @@ function RunView({ run }: { run: RunDetail }) {
             <>
               , part of{" "}
               <Link
+                underline="always"
                 to="/p/$project/pipelines/$pipeline"
                 params={{ project, pipeline: run.pipeline_id }}
                 size="sm"
@@ -64,7 +65,7 @@ function RunView({ run }: { run: RunDetail }) {
       }
       actions={<RunActions run={run} />}
     >
-      {run.reason && (
+      {run.reason && run.state !== "succeeded" && (
         <Alert
           color={bad ? "red" : "gray"}
           variant="light"

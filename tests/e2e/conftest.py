@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dashboard_world import World, instructions, preferences
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from steerboard.platform.dashboard import BUILD
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    if not (BUILD / "index.html").is_file():
+        pytest.skip("the dashboard is not built: make web")
+    running = World(tmp_path_factory.mktemp("dashboard"))
+    running.start()
+    running.import_rows("things", "instructions", instructions())
+    running.import_rows("pairs", "preferences", preferences())
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="session")
+def signed_in(world: World, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cookie of the owner, signed in once through the link."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(world.sign_in_link())
+    page.wait_for_url("**/p/default**")
+    path = tmp_path_factory.mktemp("state") / "state.json"
+    context.storage_state(path=path)
+    context.close()
+    return path
+
+
+@pytest.fixture
+def context(browser: Browser, signed_in: Path, world: World) -> Iterator[BrowserContext]:
+    # axe is put into pages as a script of its own, which the pages' policy forbids.
+    made = browser.new_context(storage_state=signed_in, base_url=world.url, bypass_csp=True)
+    made.set_default_timeout(15_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """Errors that a page throws, and what its policy blocks, fail the test."""
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    yield opened
+    assert errors == []

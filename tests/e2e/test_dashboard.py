@@ -1,0 +1,223 @@
+"""What people do in the browser, on the real API, database, broker and worker."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from dashboard_world import RECIPE, World
+from playwright.sync_api import Browser, Page, TimeoutError, expect
+
+AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="session")
+def pipeline(world: World) -> str:
+    """A finished pipeline."""
+    body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
+    answer = world.client.post("pipelines", json=body)
+    answer.raise_for_status()
+    name = str(answer.json()["name"])
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
+    assert world.get(f"pipelines/{name}")["state"] == "succeeded"
+    return name
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """In a list of datasets or models; one that fits alone is chosen by the page itself."""
+    field = page.get_by_role("main").get_by_label(re.compile(f"^{label}"))
+    field.click()
+    page.get_by_role("option", name=re.compile(option)).click()
+    expect(field).to_have_value(re.compile(option))
+
+
+def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Browser) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    link = world.sign_in_link()
+    page.goto(link)
+    expect(page.get_by_role("heading", name="default")).to_be_visible()
+    page.get_by_role("button", name=re.compile("Signed in as")).click()
+    page.get_by_role("menuitem", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in to Steerboard")).to_be_visible()
+    page.goto(f"{world.url}/p/default/runs")
+    expect(page).to_have_url(re.compile(r"/sign-in\?back="))
+    assert page.goto(link).status == 401  # type: ignore[union-attr]
+    context.close()
+
+
+def test_bad_rows_are_named_and_the_rest_imports_when_asked(page: Page, tmp_path: Path, world: World) -> None:
+    file = tmp_path / "pairs.jsonl"
+    good = '{"riddle": "Is tea %d hot?", "chosen": "Yes, very.", "rejected": "No idea."}\n'
+    file.write_text("".join(good % n for n in range(4)) + '{"riddle": "Broken?", "chosen": "Yes"\n' + good % 9)
+    page.goto("/p/default/datasets")
+    page.get_by_role("button", name="Import", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    page.set_input_files("input[type=file]", file)
+    dialog.get_by_label("Name").fill("tea")
+    dialog.get_by_role("button", name="Import", exact=True).click()
+    # No column has a name that is known: the page says which there are, and a mapping mends it.
+    expect(dialog.get_by_role("alert")).to_contain_text("riddle")
+    dialog.get_by_role("textbox", name="Columns").fill("prompt=riddle,chosen=chosen,rejected=rejected")
+    dialog.get_by_role("button", name="Import", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("line 5")
+    assert "tea" not in [one["name"] for one in world.get("datasets")["items"]]
+    dialog.get_by_label("Skip them, with a count").click()
+    dialog.get_by_role("button", name="Import", exact=True).click()
+    expect(dialog).to_contain_text("5 of 6 rows are in tea")
+    dialog.get_by_role("link", name="tea").click()
+    expect(page.get_by_text("Is tea 0 hot?")).to_be_visible()
+
+
+def test_a_recipe_is_launched_watched_live_and_survives_a_reload(page: Page, world: World) -> None:
+    page.goto("/p/default/launch?recipe=demo")
+    page.get_by_role("tab", name="YAML").click()
+    yaml = page.get_by_label("The recipe as YAML")
+    yaml.fill(RECIPE.replace("lr: 1.0e-3, batch: 8, max_steps: 20}", "learning_rate: 1, max_steps: 20}", 1))
+    choose(page, "instructions", "^things")
+    choose(page, "preferences", "^pairs")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("learning_rate")
+    expect(alert).to_contain_text("line")
+    yaml.fill(RECIPE.replace("name: small", "name: watched").replace("max_steps: 150", "max_steps: 400"))
+    expect(alert).to_be_hidden()
+    page.get_by_role("switch", name=re.compile("^Reuse")).click()
+    page.get_by_role("button", name="Launch", exact=True).click()
+    expect(page.get_by_role("heading", name="watched-1")).to_be_visible()
+    # The graph follows without a reload, and shows the same after one.
+    graph = page.get_by_role("group", name="Stages of the pipeline and what each one needs")
+    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*training \d+%"))).to_be_visible(timeout=60_000)
+    page.reload()
+    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*(training \d+%|\d)"))).to_be_visible()
+    expect(page.get_by_text("The report comes last")).to_be_visible()
+    table = page.get_by_role("table", name=re.compile("^Methods"))
+    expect(table).to_be_visible(timeout=180_000)
+    for score in ("−5.0", "0.0", "5.0"):
+        expect(
+            table.get_by_role("row").filter(has_text="decision_transformer").filter(has_text=score).first
+        ).to_be_visible()
+
+
+def test_a_cancelled_run_says_so(page: Page, world: World, pipeline: str) -> None:
+    page.goto("/p/default/launch/sft")
+    choose(page, "model", rf"^{pipeline}\.sft")
+    choose(page, "data", "^things")
+    page.get_by_role("textbox", name="epochs", exact=True).fill("5000")
+    page.get_by_role("textbox", name="lr", exact=True).fill("quick")
+    expect(page.get_by_text("not a number")).to_be_visible()
+    expect(page.get_by_role("button", name="Launch")).to_be_disabled()
+    page.get_by_role("textbox", name="lr", exact=True).fill("1e-3")
+    page.get_by_role("textbox", name="batch", exact=True).fill("4")
+    page.get_by_role("textbox", name="Name", exact=True).fill("endless")
+    page.get_by_role("button", name="Launch").click()
+    expect(page.get_by_role("heading", name="endless")).to_be_visible()
+    expect(page.get_by_text("running", exact=True)).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the run").click()
+    expect(page.locator(".state-badge").first).to_have_text("cancelled", timeout=30_000)
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_role("tabpanel")).to_contain_text("cancelled")
+
+
+def test_a_killed_workers_run_shows_the_reason_and_goes_on(page: Page, world: World, pipeline: str) -> None:
+    config = {"run": "train", "method": "sft", "lr": 1e-3, "batch": 4, "epochs": 60, "checkpoint_every": 20}
+    body = {"name": "struck", "config": config, "inputs": {"model": f"{pipeline}.sft", "data": "things"}}
+    run = world.client.post("runs", json=body).json()["id"]
+    page.goto(f"/p/default/runs/{run}")
+    world.wait(lambda: len(world.get(f"runs/{run}/metrics?name=loss")) > 0, "the first step")
+    os.kill(world.worker_pid(), signal.SIGKILL)
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_role("tabpanel")).to_contain_text(re.compile("lease|worker"), timeout=60_000)
+    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=120_000)
+    expect(page.get_by_text("2 of 3")).to_be_visible()
+
+
+def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: str) -> None:
+    page.goto("/p/default/runs?kind=%5B%22train%22%5D")
+    table = page.get_by_role("table", name="Runs, the newest first")
+    for name in ("mle", "dt"):
+        table.locator(f"tr[data-run={name}]").last.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Compare 2").click()
+    expect(page.get_by_role("img", name=re.compile("^loss over step"))).to_be_visible()
+    settings = page.get_by_role("table", name="Settings and results of the runs")
+    expect(settings.get_by_role("row", name=re.compile("^threshold"))).to_contain_text("0")
+    expect(settings.get_by_role("row", name=re.compile("^batch"))).to_have_count(0)
+    page.reload()
+    expect(settings).to_be_visible()
+
+
+def test_the_filter_preview_says_what_a_threshold_keeps(page: Page, pipeline: str) -> None:
+    page.goto("/p/default/launch/mle_filter")
+    choose(page, "data", rf"^{pipeline}\.labelled")
+    kept = page.get_by_text(re.compile(r"training rows \([\d.]+%\) have a reward above 0\.00 z"))
+    expect(kept).to_be_visible()
+    page.get_by_label("threshold", exact=True).fill("-50")
+    expect(page.get_by_text("(100.0%)")).to_be_visible()
+    page.get_by_label("threshold", exact=True).fill("50")
+    expect(page.get_by_text("(0.0%)")).to_be_visible()
+
+
+@pytest.mark.parametrize("role", ["viewer", "annotator"])
+def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
+    world: World, browser: Browser, pipeline: str, role: str
+) -> None:
+    context = browser.new_context(base_url=world.url)
+    page = context.new_page()
+    page.goto(world.invite(f"a-{role}", role))
+    navigation = page.get_by_role("navigation", name="Places")
+    csrf = page.request.get("/api/v1/session").json()["csrf_token"]
+    refused = page.request.post("/api/v1/projects/default/pipelines/x/cancel", headers={"X-CSRF-Token": csrf})
+    assert refused.status == 403
+    if role == "viewer":
+        expect(navigation.get_by_role("link", name="Runs")).to_be_visible()
+        expect(navigation.get_by_role("link", name="Launch")).to_have_count(0)
+        page.goto(f"/p/default/pipelines/{pipeline}")
+        expect(page.get_by_role("table", name=re.compile("^Methods"))).to_be_visible()
+        expect(page.get_by_text("Launch it again")).to_have_count(0)
+    else:
+        expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+        expect(navigation.get_by_role("link")).to_have_count(0)
+        assert page.request.get("/api/v1/projects/default/runs").status == 403
+    context.close()
+
+
+PAGES = (
+    "",
+    "/runs",
+    "/pipelines",
+    "/launch",
+    "/launch?recipe=demo",
+    "/launch/mle_filter",
+    "/compare",
+    "/datasets",
+    "/models",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world: World, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    run = next(r["id"] for r in world.get("runs?limit=50")["items"] if r["name"] == "dt")
+    deep = (f"/pipelines/{pipeline}", f"/runs/{run}", f"/datasets/{pipeline}.labelled", f"/models/{pipeline}.dt")
+    found = {}
+    for path in (*PAGES, *deep):
+        page.goto(f"/p/default{path}")
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_function("!document.querySelector('[aria-busy=true]')")
+        page.evaluate(AXE.read_text())
+        violations = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(r => r.violations)")
+        for one in violations:
+            if one["impact"] in ("serious", "critical"):
+                where = [node["target"] for node in one["nodes"][:3]]
+                found[f"{path} {one['id']}"] = (one["help"], where)
+        page.set_viewport_size({"width": 390, "height": 844})
+        try:
+            page.wait_for_function("document.documentElement.scrollWidth <= 390", timeout=2000)
+        except TimeoutError:
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            found[f"{path} width"] = (f"{wide} pixels on a phone of 390", [])
+        page.set_viewport_size({"width": 1440, "height": 900})
+    assert found == {}, "\n".join(f"{k}: {v}" for k, v in found.items())
