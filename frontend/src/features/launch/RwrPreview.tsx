@@ -44,7 +44,8 @@ export function RwrPreview({ project, dataset, beta, maxWeight }: Properties) {
           </Text>
           {query.data.effective_sample_size > 0.9 && (
             <Text size="sm" c="dimmed" mb="sm">
-              Nearly equal weights: this will train almost as SFT does. A smaller beta prefers high rewards more.
+              Nearly equal weights: this will train almost as SFT does. A smaller beta prefers high rewards
+              more.
             </Text>
           )}
           <Histogram bins={query.data.bins} x="weight exp(z / beta)" />
