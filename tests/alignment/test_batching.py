@@ -18,6 +18,7 @@ from steerboard_workers.alignment.batching import PADDING_COST, PASS_COST, Batch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.alignment.objectives import LanguageObjective, RewardObjective
+from steerboard_workers.stages.training.setup import follow_autocast
 
 VOCABULARY = 64
 LAYOUTS = ["padded", "packed", "padding_free"]
@@ -250,10 +251,13 @@ def test_no_other_cut_of_the_sorted_batch_costs_less(n, tokens, layout):
 def test_in_bf16_sequences_without_padding_give_what_padded_ones_do(reward_model, share):
     """Short sequences in bf16 go through attention of our own on a CPU."""
     results = []
+    # As in training: without it, float32 rotary positions would make queries and keys float32 again.
+    hook = reward_model.model.get_input_embeddings().register_forward_hook(follow_autocast)
     for layout in ("padding_free", "padded"):
         with torch.autocast("cpu", torch.bfloat16):
             cutter = batcher(layout, "ends", share=share)
             results.append(global_loss_and_gradient(reward_model, RewardObjective(), examples(13, 6, 2), cutter))
+    hook.remove()
     assert results[0][0] == pytest.approx(results[1][0], rel=0.03)
     assert torch.cosine_similarity(results[0][1], results[1][1], dim=0) > 0.995
 

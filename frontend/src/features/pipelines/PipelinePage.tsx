@@ -1,4 +1,4 @@
-import { Button, Code, Group, ScrollArea, Table, Tabs, Text } from "@mantine/core";
+import { Button, Code, Group, ScrollArea, Tabs, Text } from "@mantine/core";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -11,7 +11,7 @@ import { between, seconds } from "../../shared/format";
 import { Graph, type GraphNode } from "../../shared/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { RunProgress } from "../../shared/Progress";
+import { RunsTable } from "../../shared/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
 import { ReportView } from "./ReportView";
 
@@ -79,7 +79,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           <ReportView project={project} pipeline={pipeline.id} live={active} />
         </Tabs.Panel>
         <Tabs.Panel value="stages" pt="md">
-          <Stages project={project} runs={pipeline.runs} />
+          <RunsTable runs={pipeline.runs} label="Stages" />
         </Tabs.Panel>
         <Tabs.Panel value="recipe" pt="md">
           <Recipe pipeline={pipeline} />
@@ -127,47 +127,6 @@ function StageGraph({ project, runs }: { project: string; runs: Run[] }) {
     };
   });
   return <Graph nodes={nodes} edges={edges} label="Stages of the pipeline and what each one needs" />;
-}
-
-function Stages({ project, runs }: { project: string; runs: Run[] }) {
-  const now = useNow();
-  return (
-    <Table.ScrollContainer minWidth={640}>
-      <Table aria-label="Stages">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Stage</Table.Th>
-            <Table.Th>State</Table.Th>
-            <Table.Th>Kind</Table.Th>
-            <Table.Th>Took</Table.Th>
-            <Table.Th>Why</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {runs.map((run) => (
-            <Table.Tr key={run.id}>
-              <Table.Td>
-                <Link to="/p/$project/runs/$run" params={{ project, run: run.id }} fw={550}>
-                  {run.name}
-                </Link>
-              </Table.Td>
-              <Table.Td>
-                <StateBadge state={run.state} />
-                <RunProgress run={run} />
-              </Table.Td>
-              <Table.Td>{run.method ?? run.kind}</Table.Td>
-              <Table.Td>{seconds(between(run.started_at, run.ended_at, now))}</Table.Td>
-              <Table.Td>
-                <Text size="sm" c="dimmed">
-                  {run.reason}
-                </Text>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
-  );
 }
 
 function Recipe({ pipeline }: { pipeline: Schemas["PipelineDetail"] }) {

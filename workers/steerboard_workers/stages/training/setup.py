@@ -48,11 +48,11 @@ class Setup:
     role: ModelRole
 
     def module(self) -> PolicyModule | RewardModule:
-        self.model.get_input_embeddings().register_forward_hook(_follow_autocast)
+        self.model.get_input_embeddings().register_forward_hook(follow_autocast)
         return RewardModule(self.model) if self.role == "reward" else PolicyModule(self.model)
 
 
-def _follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
+def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
     """Autocast lowers matrix products only. Embeddings in its dtype keep the residual stream and the rotary positions
     there too, as in a model loaded in bf16: 6% of a step on a CPU. Weights and their gradients stay in float32."""
     device = embedded.device.type
