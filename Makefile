@@ -107,6 +107,18 @@ bench-training: $(DEV_STAMP) ## Training speed against TRL, side by side, as JSO
 bench-data: $(DEV_STAMP) ## Import, label-write and export of 100,000 and 1,000,000 rows, as JSON
 	@$(BIN)/python benchmarks/data.py $(BENCH_ARGS)
 
+.PHONY: bench-web
+bench-web: $(DEV_STAMP) $(WEB_BUILD) ## The API and the dashboard with 10,000 runs and 1,000,000 samples, beside MLflow, as JSON
+	@$(BIN)/python benchmarks/web.py $(BENCH_ARGS)
+
+.PHONY: bench-ranking
+bench-ranking: $(DEV_STAMP) $(WEB_BUILD) ## 100 annotators who submit a ranking each second for a minute, as JSON
+	@$(BIN)/python benchmarks/ranking.py $(BENCH_ARGS)
+
+.PHONY: tour
+tour: $(DEV_STAMP) browser ## The pictures of docs/tour.md, taken again from the demo that runs
+	@$(BIN)/python docs/tour/take.py
+
 .PHONY: constraints
 constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 	@{ head -1 constraints.txt; $(PIP) freeze --exclude-editable | grep -v ' @ \|^#' \

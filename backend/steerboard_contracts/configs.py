@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite, Half, TurnText
 
-RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate"]
+RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "answer", "reward", "judge"]
+# Started by an evaluation, never by a recipe or a launch form.
+EVALUATION_RUNS = ("answer", "reward", "judge")
 Precision = Literal["auto", "fp32", "bf16"]
 
 Positive = Annotated[Finite, Field(gt=0)]
@@ -260,6 +263,45 @@ class EvaluateConfig(_WithDecoding):
     examples: Annotated[int, Field(ge=0, le=50)] = 3
 
 
+MOST_SAMPLES = 64
+
+
+class AnswerConfig(_WithDecoding):
+    """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
+
+    `prompts_hash` stands for the prompts where a finished equal run is looked for, `endpoint` for who is asked when
+    it is a server elsewhere. `temperatures`, by category of the prompt, go before the decoding's own.
+    """
+
+    run: Literal["answer"] = "answer"
+    evaluation: UUID
+    entrant: UUID
+    prompts_hash: str = ""
+    endpoint: str | None = None
+    score: Annotated[Finite | None, Field(description="Requested score, for a decision-transformer policy.")] = None
+    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
+    temperatures: dict[str, NonNegative] = {}
+
+
+class RewardConfig(Config):
+    """A reward model scores the responses of an evaluation that it has not scored yet. Started by the evaluation."""
+
+    run: Literal["reward"] = "reward"
+    evaluation: UUID
+    assessment: UUID
+    batch_tokens: Count = 8192
+    precision: Precision = "fp32"
+    seed: int = 0
+
+
+class JudgeConfig(Config):
+    """A judge of an evaluation is asked for its verdicts. Started by the evaluation, never by a recipe."""
+
+    run: Literal["judge"] = "judge"
+    evaluation: UUID
+    judge: UUID
+
+
 def _kind_of(value: Any) -> str:
     run = value.get("run") if isinstance(value, dict) else getattr(value, "run", None)
     return str(run)
@@ -271,7 +313,10 @@ RunConfig = Annotated[
     | Annotated[GenerateConfig, Tag("generate")]
     | Annotated[MixConfig, Tag("mix")]
     | Annotated[ScoreConfig, Tag("score")]
-    | Annotated[EvaluateConfig, Tag("evaluate")],
+    | Annotated[EvaluateConfig, Tag("evaluate")]
+    | Annotated[AnswerConfig, Tag("answer")]
+    | Annotated[RewardConfig, Tag("reward")]
+    | Annotated[JudgeConfig, Tag("judge")],
     Discriminator(_kind_of),
 ]
 

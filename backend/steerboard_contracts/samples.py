@@ -38,8 +38,17 @@ def _finite(value: float) -> float:
     return value
 
 
+def _reward(value: float) -> float:
+    if abs(value) > LARGEST_REWARD:
+        raise ValueError(f"is larger than {LARGEST_REWARD:g}")
+    return value
+
+
 TurnText = Annotated[str, AfterValidator(_turn_text)]
 Finite = Annotated[float, AfterValidator(_finite)]
+# Sums of squares, and figures between two rewards, stay finite.
+LARGEST_REWARD = 1e100
+Reward = Annotated[Finite, AfterValidator(_reward)]
 
 
 class Message(BaseModel):
@@ -103,7 +112,7 @@ class LabelledSample(Sample):
 
     response: TurnText
     source: TurnText
-    reward: Finite
+    reward: Reward
 
     @model_validator(mode="before")
     @classmethod

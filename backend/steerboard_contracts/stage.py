@@ -50,7 +50,26 @@ class ModelInput(BaseModel):
     ] = 0.0
 
 
-StageInput = Annotated[DatasetInput | ModelInput, Field(discriminator="type")]
+class PromptsInput(BaseModel):
+    """A jsonl file of an evaluation's prompts: `{position, category, messages, follow_ups}` by position."""
+
+    type: Literal["prompts"] = "prompts"
+    name: str
+    path: str
+    prompts: int
+
+
+class ResponsesInput(BaseModel):
+    """A jsonl file of responses to be scored: `{entrant, position, sample, prompt, response}`, where the prompt is
+    everything before the last turn."""
+
+    type: Literal["responses"] = "responses"
+    name: str
+    path: str
+    responses: int
+
+
+StageInput = Annotated[DatasetInput | ModelInput | PromptsInput | ResponsesInput, Field(discriminator="type")]
 
 
 class Shard(BaseModel):
@@ -131,8 +150,50 @@ class ReportOutput(BaseModel):
     path: str
 
 
+class ResponsesOutput(BaseModel):
+    """A finished jsonl file of `{position, sample, turns, tokens, finished}`, each prompt with each sample once."""
+
+    type: Literal["responses"] = "responses"
+    name: str = "responses"
+    path: str
+    rows: int
+
+
+class RewardSummary(BaseModel):
+    """What a reward model says of held-out preference pairs, and how its rewards become z units.
+
+    `margins`: reward of chosen less that of rejected, pair by pair; `correct` counts those above 0, ties 1/2.
+    `dataset` is where the pairs are from. Without held-out pairs `pairs` is 0. `normaliser` was fitted on
+    `normalised_by`.
+    """
+
+    pairs: int = 0
+    correct: float = 0.0
+    margins: list[float] = []
+    dataset: str | None = None
+    normaliser: Normaliser | None = None
+    normalised_by: str | None = None
+
+
+class ResponseRewardsOutput(BaseModel):
+    """A finished jsonl file of `{entrant, position, sample, value}` for the responses of input `responses`."""
+
+    type: Literal["response_rewards"] = "response_rewards"
+    name: str = "rewards"
+    path: str
+    rows: int
+    found: RewardSummary
+
+
 StageOutput = Annotated[
-    ModelOutput | DatasetOutput | RewardsOutput | AnswersOutput | ReportOutput, Field(discriminator="type")
+    ModelOutput
+    | DatasetOutput
+    | RewardsOutput
+    | AnswersOutput
+    | ReportOutput
+    | ResponsesOutput
+    | ResponseRewardsOutput,
+    Field(discriminator="type"),
 ]
 
 

@@ -49,3 +49,35 @@ def test_another_projects_changes_are_not_shown(people: People, client: TestClie
     client.post("/api/v1/projects", json={"name": "other"})
     client.post("/api/v1/projects/other/tokens", json={"name": "theirs", "scopes": ["read"]})
     assert people.add("ann", "owner").client.get(f"{PROJECT}/audit").json()["items"] == []
+
+
+def test_owners_see_who_signed_in_and_out_and_who_tried_in_vain(people: People) -> None:
+    owner, bob = people.add("ann", "owner"), people.with_password("bob", "a long password")
+    stranger = people.browser()
+    stranger.sign_in("bob", "wrong")
+    stranger.sign_in("my-secret-password", "wrong")
+    stranger.sign_in("bob", "a long password")
+    bob.send("DELETE", "/api/v1/session")
+    page = owner.client.get("/api/v1/system/audit", params={"limit": 5}).json()
+    assert [(item["action"], item["actor"], item["target"]) for item in page["items"]] == [
+        ("session.end", "user:bob", "user:bob"),
+        ("session.create", "user:bob", "user bob"),
+        ("session.refuse", "nobody", "an unknown user"),
+        ("session.refuse", "nobody", "user bob"),
+        ("password.set", "user:bob", "user bob"),
+    ]
+    assert page["items"][2]["details"] == {"address": "testclient"}
+    later = owner.client.get("/api/v1/system/audit", params={"cursor": page["next"]}).json()
+    assert [item["target"] for item in later["items"]] == ["user bob", "user ann"]
+    refused = owner.client.get("/api/v1/system/audit", params={"action": "session.refuse"}).json()
+    assert len(refused["items"]) == 2
+
+
+def test_the_log_outside_of_projects_is_for_owners(people: People, client: TestClient) -> None:
+    for role in ("engineer", "annotator", "viewer"):
+        refused = people.add(role, role).client.get("/api/v1/system/audit")
+        assert (refused.status_code, refused.json()["code"]) == (403, "missing_scope")
+    bound = client.post(f"{PROJECT}/tokens", json={"name": "bound", "scopes": ["admin"]}).json()["token"]
+    headers = {"Authorization": f"Bearer {bound}"}
+    assert client.get("/api/v1/system/audit", headers=headers).status_code == 403
+    assert not [item for item in client.get("/api/v1/system/audit").json()["items"] if item["action"] == "token.create"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+
 from api_world import ApiWorld
 from sqlalchemy import select
 
 from steerboard.accounts.tables import AuditEntry, Project
 from steerboard.platform.database import transaction
-from steerboard.runs.tables import WorkerRow
+from steerboard.runs.tables import Metric, WorkerRow
 
 
 def test_runs_are_listed_newest_first_by_page_and_filter(world: ApiWorld) -> None:
@@ -71,6 +73,18 @@ def test_metrics_come_by_name_and_down_sampled_without_hiding_spikes(world: ApiW
     assert [point["value"] for point in whole] == [float(step) for step in range(1, 1001)]
 
 
+def test_steps_far_apart_keep_points_of_their_own_while_there_are_few_enough(world: ApiWorld) -> None:
+    run = world.start()["runs"][0]["id"]
+    with transaction(world.sessions) as session:
+        rows = [(step, float(step)) for step in (0, 1, 2, 2**31 - 1)]
+        session.add_all(Metric(run_id=uuid.UUID(run), name="rare", step=s, value=v, attempt=1) for s, v in rows)
+    every = world.get(f"runs/{run}/metrics", points=4)[0]["points"]
+    assert [point["step"] for point in every] == [0, 1, 2, 2**31 - 1]
+    fewer = world.get(f"runs/{run}/metrics", points=3)[0]
+    assert [(point["step"], point["value"]) for point in fewer["points"]] == [(2, 1.0), (2**31 - 1, 2.0**31 - 1)]
+    assert fewer["steps"] == 4
+
+
 def test_logs_are_read_in_order_page_by_page(world: ApiWorld) -> None:
     run = world.start()["runs"][0]["id"]
     world.log(run, *(f"line {i}" for i in range(7)))
@@ -79,6 +93,15 @@ def test_logs_are_read_in_order_page_by_page(world: ApiWorld) -> None:
     assert [line["message"] for line in first["items"] + second["items"]] == [f"line {i}" for i in range(7)]
     assert second["next"] is None
     assert world.get(f"runs/{run}/logs", level="error")["items"] == []
+
+
+def test_the_end_of_a_log_is_read_backwards(world: ApiWorld) -> None:
+    run = world.start()["runs"][0]["id"]
+    world.log(run, *(f"line {i}" for i in range(7)))
+    last = world.get(f"runs/{run}/logs", limit=5, newest_first=True)
+    before = world.get(f"runs/{run}/logs", limit=5, newest_first=True, cursor=last["next"])
+    assert [line["message"] for line in last["items"] + before["items"]] == [f"line {i}" for i in reversed(range(7))]
+    assert before["next"] is None
 
 
 def test_a_queued_run_is_cancelled_at_once_and_resumed(world: ApiWorld) -> None:
@@ -224,6 +247,16 @@ def test_workers_and_queues_are_shown(world: ApiWorld) -> None:
         session.add(WorkerRow(name="w1", pool="default", host="here", pid=7, devices={"count": 1}, run_id=claim.run_id))
     (worker,) = world.client.get("/api/v1/system/workers").json()
     assert (worker["name"], worker["alive"], worker["run_id"]) == ("w1", True, str(claim.run_id))
+    run = world.get(f"runs/{claim.run_id}")
+    assert worker["busy"] is True
+    assert worker["run"] == {
+        "id": run["id"],
+        "project": "default",
+        "name": run["name"],
+        "kind": "mix",
+        "method": None,
+        "pipeline": {"id": run["pipeline_id"], "name": "small-1"},
+    }
     (queue,) = world.client.get("/api/v1/system/queues").json()
     assert (queue["pool"], queue["pending"], queue["queued"], queue["running"], queue["workers"]) == (
         "default",
@@ -236,7 +269,20 @@ def test_workers_and_queues_are_shown(world: ApiWorld) -> None:
         other = Project(name="other", split_salt="s", held_out_fraction=0.1)
         session.add(other)
     headers = world.token("read", project=other)
-    assert world.client.get("/api/v1/system/workers", headers=headers).json()[0]["run_id"] is None
+    (seen,) = world.client.get("/api/v1/system/workers", headers=headers).json()
+    assert (seen["busy"], seen["run_id"], seen["run"]) == (True, None, None)
+
+
+def test_runs_of_two_pipelines_are_told_apart_by_their_pipeline(world: ApiWorld) -> None:
+    first, second = world.start(), world.start()
+    runs = world.get("runs")["items"]
+    assert [run["pipeline"] for run in runs if run["name"] == "chosen"] == [
+        {"id": pipeline["id"], "name": pipeline["name"]} for pipeline in (second, first)
+    ]
+    assert {run["pipeline"]["name"] for run in first["runs"]} == {first["name"]}
+    assert world.get(f"runs/{runs[0]['id']}")["pipeline"]["name"] == second["name"]
+    alone = world.post("runs", {"config": {"run": "generate", "prompts": ["Hi"]}, "inputs": {"model": "tiny"}}, 201)
+    assert alone["pipeline"] is None
 
 
 def test_every_endpoint_declares_its_problems_and_is_documented(world: ApiWorld) -> None:

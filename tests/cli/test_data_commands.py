@@ -128,6 +128,14 @@ def test_an_exported_model_is_whole_or_not_there(
         )
     assert "LlamaForCausalLM" in run(models.app, "show", "m")
     assert "m model sft" in run(models.app, "lineage", "m")
+    assert "m is now in the stage production" in run(
+        models.app, "promote", "m", "--stage", "production", "--note", "best yet"
+    )
+    assert "production" in run(models.app, "list", "--stage", "production")
+    assert "LlamaForCausalLM" in run(models.app, "show", "@production")
+    with pytest.raises(ApiError, match="in the stage production"):
+        run(models.app, "delete", "m", "--yes")
+    assert "in no stage" in run(models.app, "promote", "@production", "--stage", "none")
     target = tmp_path / "out" / "m"
     run(models.app, "export", "m", str(target))
     files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -122,6 +122,16 @@ def test_wrong_columns_are_listed_with_what_was_expected() -> None:
         assert word in str(refused.value)
 
 
+def test_a_very_wide_file_is_told_by_its_first_columns() -> None:
+    with pytest.raises(UnknownColumn) as refused:
+        plan_mapping(None, [f"feature_{at}" for at in range(300)], [], {})
+    assert "feature_19, and 280 more" in str(refused.value)
+    assert "feature_20" not in str(refused.value)
+    with pytest.raises(UnknownColumn) as refused:
+        plan_mapping(None, ["x" * 5000], [], {})
+    assert len(str(refused.value)) < 300
+
+
 def test_a_given_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(UnknownColumn, match="Prompt"):
         plan_mapping("prompts", ["prompt"], [{"prompt": "Hi"}], {"prompt": "Prompt"})

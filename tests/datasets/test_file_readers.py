@@ -6,12 +6,13 @@ import gzip
 import io
 import json
 import pickle
+import time
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
@@ -184,6 +185,28 @@ def test_a_gzip_bomb_stops_at_the_bound() -> None:
         read(bomb, limits=Limits(unpacked=10**6))
 
 
+@pytest.mark.parametrize("blank", [b"\n", b" \r\n", b" " * 200_000 + b"\n"])
+def test_a_bomb_of_blank_lines_is_refused_before_it_costs_minutes(blank: bytes) -> None:
+    bomb = gzip.compress(b'{"prompt": "Hi"}\n' + blank * (60 * 10**6 // len(blank)))
+    began = time.process_time()
+    with pytest.raises(BrokenFile):
+        read(bomb)
+    assert time.process_time() - began < 5
+
+
+def test_blank_lines_between_rows_are_passed_over() -> None:
+    assert len(read(b'{"prompt": "Hi"}\n\n \n' * 60_000)) == 60_000
+
+
+def test_a_line_without_end_is_not_read_to_its_end() -> None:
+    from steerboard.datasets.files.jsonl import read_jsonl
+
+    stream = EndlessLine(10**12)
+    with pytest.raises(BrokenFile):
+        list(read_jsonl(cast(Any, io.BufferedReader(stream)), Limits(line=2**20)))
+    assert stream.left > 10**12 - 2 * 2**30
+
+
 def test_csv_rows_that_do_not_fit_the_header_are_named_by_their_line() -> None:
     content = b'prompt,response\n"two\nlines",fine\nonly one\na,b,c\nlast,row\n'
     records = read(content, "rows.csv")
@@ -217,6 +240,8 @@ def test_what_was_written_is_what_is_read(rows: list[dict[str, str]]) -> None:
     assert [record for _, record in read(csv_bytes(rows), "rows.csv")] == rows
 
 
+# Parquet is decoded in a process of its own, whose start takes its time.
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(["rows.jsonl", "rows.csv", "rows", "rows.parquet"]))
 def test_any_bytes_give_records_or_a_typed_error(content: bytes, name: str) -> None:
     try:

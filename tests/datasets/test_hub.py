@@ -10,14 +10,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
 from steerboard.datasets.errors import FileTooLarge
 from steerboard.datasets.files.hub import HubName, choose_files, hub_sources
+from steerboard.datasets.import_process import work
 from steerboard.datasets.importing import ImportOptions
+from steerboard.datasets.imports_claims import claim_next
+from steerboard.datasets.imports_files import ImportFiles
 from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import BadInput
 
 COMMIT = "c" * 40
@@ -90,6 +95,35 @@ def test_the_train_split_of_a_hub_dataset_is_imported(
             session, project, sources=sources, name="pairs", options=ImportOptions(), origin={"hub": "org/pairs"}
         )
         assert (report.rows, report.dataset.kind, report.dataset.origin["hub"]) == (6, "preferences", "org/pairs")
+
+
+def test_the_wizard_pins_the_commit_and_fetches_further_files_when_it_reads_them(
+    client: TestClient,
+    sessions: sessionmaker[Session],
+    settings: Settings,
+    hub: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub)
+    template = f"{hub}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr("huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE", template)
+    imports = "/api/v1/projects/default/imports"
+    made = client.post(imports, data={"hub": "org/pairs:train"}, files={})
+    assert made.status_code == 201, made.text
+    shown = made.json()
+    size = sum(len(FILES[f"data/train-0000{part}-of-00002.jsonl"]) for part in (0, 1))
+    assert (shown["name"], shown["hub"], shown["size"]) == ("pairs", f"org/pairs@{COMMIT}:train", size)
+    files = ImportFiles(settings.artifact_url)
+    assert [files.exists(files.import_ids()[0], name) for name in ("0", "1")] == [True, False]
+    assert client.post(f"{imports}/{shown['id']}/start").status_code == 202
+    with transaction(sessions) as session:
+        lease = claim_next(session, 30.0, 3)
+    assert lease is not None
+    work(sessions, files, lease)
+    done = client.get(f"{imports}/{shown['id']}").json()
+    assert (done["state"], done["problem"], done["report"]["rows"]) == ("succeeded", None, 6)
+    origin = client.get("/api/v1/projects/default/datasets/pairs").json()["origin"]
+    assert (origin["type"], origin["hub"]) == ("hub", shown["hub"])
 
 
 def test_a_split_can_be_named(hub: str) -> None:

@@ -84,6 +84,8 @@ def test_a_pinned_dataset_reimported_from_its_export_has_its_hash(
         ([*graded(VALUES)[:3], {"row": "3", "value": 1.0}], "rewards_mismatch"),
         ([*graded(VALUES)[:3], {"row": 3, "value": float("nan")}], "non_finite_reward"),
         ([*graded(VALUES)[:3], {"row": 3, "value": None}], "non_finite_reward"),
+        ([*graded(VALUES)[:3], {"row": 3, "value": 1e308}], "reward_too_large"),
+        ([*graded(VALUES)[:3], '{"row": 3, "value": ' + "9" * 400 + "}"], "reward_too_large"),
         ([*graded(VALUES)[:3], {"value": 1.0}], "unknown_column"),
         ([*graded(VALUES)[:3], '{"row": 3, "value"'], "broken_json"),
         ([], "empty_file"),
@@ -181,3 +183,15 @@ def test_a_dataset_is_deleted_with_its_rewards_but_not_under_a_labelled_one(
         assert session.scalar(select(func.count()).select_from(Reward)) == 4
         service.delete_dataset(session, service.get_dataset(session, project, "answers"))
         assert session.scalar(select(func.count()).select_from(Reward)) == 0
+
+
+def test_weights_cannot_make_rewards_too_large(
+    sessions: sessionmaker[Session], project: Project, answers: Dataset, write_jsonl: Write
+) -> None:
+    with transaction(sessions) as session:
+        service.record_rewards(
+            session, answers, service.imported_source(session, project, "judge"), write_jsonl(graded(VALUES))
+        )
+        with pytest.raises(BadInput) as refused:
+            service.add_weighted(session, project, answers, "sum", {"judge": 1e200})
+        assert refused.value.code == "reward_too_large"

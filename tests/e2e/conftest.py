@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 from dashboard_world import World, instructions, preferences
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from steerboard.platform.dashboard import BUILD
+
+# Browser, server, worker and stages share whatever cores there are.
+expect.set_options(timeout=20_000)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -52,7 +55,7 @@ def signed_in(world: World, browser: Browser, tmp_path_factory: pytest.TempPathF
 def context(browser: Browser, signed_in: Path, world: World) -> Iterator[BrowserContext]:
     # axe is put into pages as a script of its own, which the pages' policy forbids.
     made = browser.new_context(storage_state=signed_in, base_url=world.url, bypass_csp=True)
-    made.set_default_timeout(15_000)
+    made.set_default_timeout(20_000)
     yield made
     made.close()
 

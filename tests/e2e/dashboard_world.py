@@ -101,7 +101,8 @@ class World:
         self.client.post("datasets/import", data={"name": name, "kind": kind}, files=files).raise_for_status()
 
     def worker_pid(self) -> int:
-        return int(next(w["pid"] for w in self.get(f"{self.url}/api/v1/system/workers") if w["alive"]))
+        workers = self.get(f"{self.url}/api/v1/system/workers")
+        return int(next(w["pid"] for w in workers if w["alive"] and w["pool"] == "default"))
 
     def wait(self, condition: Callable[[], object], what: str, seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds

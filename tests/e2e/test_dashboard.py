@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from dashboard_world import RECIPE, World
-from playwright.sync_api import Browser, Page, TimeoutError, expect
+from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, expect
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -45,31 +45,72 @@ def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Bro
     expect(page.get_by_role("heading", name="Sign in to Steerboard")).to_be_visible()
     page.goto(f"{world.url}/p/default/runs")
     expect(page).to_have_url(re.compile(r"/sign-in\?back="))
-    assert page.goto(link).status == 401  # type: ignore[union-attr]
+    page.goto(link)
+    expect(page.get_by_role("alert")).to_contain_text("This link was used or has expired")
     context.close()
 
 
-def test_bad_rows_are_named_and_the_rest_imports_when_asked(page: Page, tmp_path: Path, world: World) -> None:
+def test_bad_rows_are_named_and_the_rest_imports_when_asked(
+    page: Page, context: BrowserContext, tmp_path: Path, world: World
+) -> None:
     file = tmp_path / "pairs.jsonl"
     good = '{"riddle": "Is tea %d hot?", "chosen": "Yes, very.", "rejected": "No idea."}\n'
     file.write_text("".join(good % n for n in range(4)) + '{"riddle": "Broken?", "chosen": "Yes"\n' + good % 9)
     page.goto("/p/default/datasets")
-    page.get_by_role("button", name="Import", exact=True).click()
-    dialog = page.get_by_role("dialog")
+    page.get_by_role("link", name="Import", exact=True).click()
     page.set_input_files("input[type=file]", file)
-    dialog.get_by_label("Name").fill("tea")
-    dialog.get_by_role("button", name="Import", exact=True).click()
-    # No column has a name that is known: the page says which there are, and a mapping mends it.
-    expect(dialog.get_by_role("alert")).to_contain_text("riddle")
-    dialog.get_by_role("textbox", name="Columns").fill("prompt=riddle,chosen=chosen,rejected=rejected")
-    dialog.get_by_role("button", name="Import", exact=True).click()
-    expect(dialog.get_by_role("alert")).to_contain_text("line 5")
-    assert "tea" not in [one["name"] for one in world.get("datasets")["items"]]
-    dialog.get_by_label("Skip them, with a count").click()
-    dialog.get_by_role("button", name="Import", exact=True).click()
-    expect(dialog).to_contain_text("5 of 6 rows are in tea")
-    dialog.get_by_role("link", name="tea").click()
+    page.get_by_label("Name of the dataset").fill("tea")
+    # The prompt's column has no name that is known: the page offers what there is, and shows what comes of it.
+    choose(page, "prompt", "^riddle")
+    preview = page.get_by_role("group", name="Preview")
+    expect(preview).to_contain_text("Is tea 0 hot?")
+    expect(preview.get_by_role("alert")).to_have_count(1)
+    page.get_by_role("button", name="Check all rows").click()
+    bad = page.get_by_role("table", name="Rows that are not valid")
+    # A process of its own reads the file; beside other tests its start alone can take long.
+    expect(bad.get_by_role("row")).to_have_count(2, timeout=90_000)
+    expect(bad.get_by_role("row").last).to_contain_text("5")
+    expect(page.get_by_role("button", name="Import 5 rows")).to_be_disabled()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="All of them as csv").click()
+    assert "\n5," in download.value.path().read_text()
+    # The tab is closed and another one opened: nothing is lost.
+    address = page.url
+    page.close()
+    page = context.new_page()
+    page.goto("/p/default/datasets")
+    page.get_by_role("link", name="tea").click()
+    expect(page).to_have_url(address)
+    page.get_by_role("button", name="Back to the columns").click()
+    expect(page.get_by_role("main").get_by_label(re.compile("^prompt"))).to_have_value(re.compile("riddle"))
+    page.get_by_role("button", name="Check all rows").click()
+    page.get_by_role("button", name="Skip these 1 rows").click(timeout=90_000)
+    page.get_by_role("button", name="Import 5 rows").click()
+    page.get_by_role("link", name="Look at the dataset").click(timeout=90_000)
     expect(page.get_by_text("Is tea 0 hot?")).to_be_visible()
+    assert world.get("datasets/tea")["rows"] == 5
+
+
+def test_samples_are_searched_filtered_and_opened(page: Page, world: World) -> None:
+    page.goto("/p/default/datasets/pairs")
+    rows = page.get_by_role("table", name="Rows")
+    expect(rows.get_by_role("row").filter(has_text="red 0")).to_be_visible()
+    page.get_by_label("Search for whole words").fill("lemon")
+    expect(page.get_by_text("8 rows", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile("q=lemon"))
+    page.get_by_label("Search for whole words").fill("lemo")
+    expect(page.get_by_text("No row fits")).to_be_visible()
+    page.get_by_role("button", name="Show all").click()
+    rows.get_by_role("link", name="Row 3", exact=True).click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer.locator("mark.own-rejected")).to_have_text("No")
+    page.keyboard.press("j")
+    expect(drawer).to_contain_text("Row 4")
+    expect(page).to_have_url(re.compile("row=4"))
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    page.get_by_role("tab", name="Statistics").click()
+    expect(page.get_by_role("table", name="Counts")).to_contain_text("Distinct prompts")
 
 
 def test_a_recipe_is_launched_watched_live_and_survives_a_reload(page: Page, world: World) -> None:
@@ -149,6 +190,32 @@ def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: 
     expect(settings).to_be_visible()
 
 
+def test_a_pipeline_is_launched_again_with_its_inputs_and_a_tab_is_an_address(page: Page, pipeline: str) -> None:
+    page.goto(f"/p/default/pipelines/{pipeline}?tab=stages")
+    expect(page.get_by_role("table", name="Stages")).to_be_visible()
+    page.get_by_role("link", name="Launch it again").click()
+    expect(page.get_by_role("heading", name=f"Launch {pipeline} again")).to_be_visible()
+    expect(page.get_by_role("main").get_by_label(re.compile("^instructions"))).to_have_value(re.compile("^things"))
+    expect(page.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+    page.go_back()
+    expect(page).to_have_url(re.compile("tab=stages"))
+
+
+@pytest.mark.parametrize(
+    ("path", "heading"),
+    [
+        ("/p/default/runs/nothing", "Run not found"),
+        ("/p/default/nothing", "No such page"),
+        ("/nothing", "No such page"),
+        ("/p/nothing", "No such project"),
+    ],
+)
+def test_an_address_that_leads_nowhere_says_so(page: Page, path: str, heading: str) -> None:
+    page.goto(path)
+    expect(page.get_by_role("heading", level=1, name=heading)).to_be_visible()
+    expect(page).to_have_title(f"{heading} · Steerboard")
+
+
 def test_the_filter_preview_says_what_a_threshold_keeps(page: Page, pipeline: str) -> None:
     page.goto("/p/default/launch/mle_filter")
     choose(page, "data", rf"^{pipeline}\.labelled")
@@ -192,8 +259,17 @@ PAGES = (
     "/launch?recipe=demo",
     "/launch/mle_filter",
     "/compare",
+    "/playground",
     "/datasets",
+    "/imports",
     "/models",
+    "/queue",
+    "/settings/members",
+    "/settings/tokens",
+    "/settings/account",
+    "/settings/audit",
+    "/settings/webhooks",
+    "/settings/project",
 )
 
 
@@ -201,7 +277,14 @@ PAGES = (
 def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world: World, scheme: str) -> None:
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     run = next(r["id"] for r in world.get("runs?limit=50")["items"] if r["name"] == "dt")
-    deep = (f"/pipelines/{pipeline}", f"/runs/{run}", f"/datasets/{pipeline}.labelled", f"/models/{pipeline}.dt")
+    deep = (
+        f"/pipelines/{pipeline}",
+        f"/runs/{run}",
+        f"/datasets/{pipeline}.labelled",
+        f"/datasets/{pipeline}.labelled?view=statistics",
+        "/datasets/pairs?row=1",
+        f"/models/{pipeline}.dt",
+    )
     found = {}
     for path in (*PAGES, *deep):
         page.goto(f"/p/default{path}")

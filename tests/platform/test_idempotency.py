@@ -3,6 +3,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from fastapi.testclient import TestClient
+from sqlalchemy import Engine, text
 
 PROJECTS = "/api/v1/projects"
 
@@ -47,6 +48,25 @@ def test_a_failure_is_not_kept(client: TestClient) -> None:
     assert client.post(PROJECTS, json={"name": "free"}, headers=headers).status_code == 201
 
 
+def test_what_is_shown_once_is_not_kept_in_clear(client: TestClient, engine: Engine) -> None:
+    body = {"name": "ci", "scopes": ["read"]}
+    first, again = (
+        client.post(f"{PROJECTS}/default/tokens", json=body, headers={"Idempotency-Key": "one"}) for _ in range(2)
+    )
+    assert first.json()["token"] == again.json()["token"]
+    with engine.connect() as connection:
+        kept = str(connection.execute(text("SELECT * FROM idempotency_keys")).all())
+    assert "one" in kept
+    assert first.json()["token"] not in kept
+
+
 def test_without_a_key_every_call_counts(client: TestClient) -> None:
     assert client.post(PROJECTS, json={"name": "alpha"}).status_code == 201
     assert client.post(PROJECTS, json={"name": "alpha"}).json()["code"] == "name_taken"
+
+
+def test_a_form_is_bounded_with_and_without_a_key(client: TestClient) -> None:
+    fields = {f"field{number}": "x" for number in range(30)}
+    for headers in ({}, {"Idempotency-Key": "one"}):
+        answer = client.post(f"{PROJECTS}/default/imports", data=fields, files={"file": ("x", b"y")}, headers=headers)
+        assert answer.status_code == 400, headers

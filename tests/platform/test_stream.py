@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -11,10 +12,14 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from sqlalchemy import event
 from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.accounts import members
+from steerboard.accounts import service as accounts
 from steerboard.accounts.tables import Project
-from steerboard.platform import events, stream
+from steerboard.platform import events, stream, wakeups
+from steerboard.platform.access import SESSION_COOKIE
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from steerboard.platform.web import create_app
@@ -120,7 +125,7 @@ def test_an_event_of_a_failed_transaction_is_never_seen(
 def test_redis_wakes_a_reader_at_once(
     url: str, token: str, sessions: sessionmaker[Session], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "POLL_SECONDS", 30.0)
+    monkeypatch.setattr(wakeups, "POLL_SECONDS", 30.0)
     began = time.monotonic()
 
     def later() -> None:
@@ -164,6 +169,84 @@ def test_waiting_readers_hold_no_connection_of_the_database(
 
 def test_a_quiet_stream_sends_heartbeats(url: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "HEARTBEAT_SECONDS", 0.1)
-    monkeypatch.setattr(stream, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(wakeups, "POLL_SECONDS", 0.1)
     with httpx.stream("GET", url + PATH, headers={"Authorization": f"Bearer {token}"}, timeout=20) as response:
         assert ": still here" in (line for line in response.iter_lines())
+
+
+@pytest.mark.parametrize("how", ["removed", "signed out", "revoked"])
+def test_who_may_no_longer_read_loses_an_open_stream(
+    url: str, sessions: sessionmaker[Session], project: Project, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(stream, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(wakeups, "POLL_SECONDS", 0.1)
+    with transaction(sessions) as session:
+        _, user, _ = members.add(session, project, "guest", "viewer")
+        cookie, _ = accounts.start_session(session, user.id)
+        _, token = accounts.create_token(session, name="guest", scopes=["read"], project_id=project.id)
+    who = {"Authorization": f"Bearer {token}"} if how == "revoked" else {"Cookie": f"{SESSION_COOKIE}={cookie}"}
+    with httpx.stream("GET", url + PATH, headers=who, timeout=20) as response:
+        lines = response.iter_lines()
+        assert next(lines).startswith("retry:")
+        time.sleep(0.5)
+        write(sessions, project, 1)
+        assert any(line.startswith("data: ") for line in lines), "who may read goes on reading"
+        with transaction(sessions) as session:
+            if how == "removed":
+                members.remove(session, project, "guest")
+            elif how == "signed out":
+                accounts.end_session(session, cookie)
+            else:
+                accounts.revoke_token(session, project, "guest")
+        assert [line for line in lines if line.startswith("data: ")] == []
+
+
+def test_what_is_new_is_read_once_however_many_follow(
+    url: str, token: str, app: FastAPI, sessions: sessionmaker[Session], project: Project
+) -> None:
+    reads: list[str] = []
+    count = 12
+    opened = threading.Barrier(count + 1, timeout=30)
+
+    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if "FROM events" in statement:
+            reads.append(statement)
+
+    found: list[list[object]] = []
+
+    def read() -> None:
+        got = follow(url, token, 5, begin=lambda: opened.wait() and None)
+        found.append([event["payload"] for event in got])
+
+    threads = [threading.Thread(target=read) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    opened.wait()
+    time.sleep(1.0)  # every reader has seen that there is nothing yet
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    write(sessions, project, 1, 2, 3, 4, 5)
+    for thread in threads:
+        thread.join()
+    event.remove(app.state.engine, "before_cursor_execute", note)
+    assert found == [[{"number": n} for n in range(1, 6)]] * count
+    assert len(reads) < count
+
+
+def test_a_crowd_of_requests_is_answered_one_after_the_other(url: str, token: str) -> None:
+    """More at once than there are threads and connections: none of them waits for what another one holds."""
+
+    async def ask() -> list[int]:
+        headers = {"Authorization": f"Bearer {token}"}
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=25) as client:
+            answers = await asyncio.gather(*(client.get("/api/v1/projects/default/runs") for _ in range(160)))
+        return [answer.status_code for answer in answers]
+
+    assert asyncio.run(ask()) == [200] * 160
+
+
+@pytest.mark.parametrize("last", ["x", "-1", "\xb2", "9" * 30])
+def test_a_last_event_id_that_is_none_is_refused(url: str, token: str, last: str) -> None:
+    headers = {"Authorization": f"Bearer {token}", "Last-Event-ID": last.encode("latin-1")}
+    answer = httpx.get(url + PATH, headers=headers, timeout=20)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_event_id")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
@@ -40,6 +41,53 @@ def test_a_large_json_body_is_refused_declared_or_not(client: TestClient) -> Non
     streamed = client.post("/api/v1/projects", content=iter([body]), headers={"content-type": "application/json"})
     assert [declared.status_code, streamed.status_code] == [413, 413]
     assert {declared.json()["code"], streamed.json()["code"]} == {"too_large"}
+
+
+def test_only_uploads_may_be_large_and_only_by_somebody_known(app: FastAPI) -> None:
+    body = b"x" * (JSON_BYTES + 1)
+    form = {"content-type": "multipart/form-data; boundary=b"}
+    with TestClient(app) as nobody:
+        for kind in ("application/octet-stream", "multipart/form-data; boundary=b"):
+            answer = nobody.post("/api/v1/session", content=body, headers={"content-type": kind})
+            assert answer.status_code == 413, kind
+        # A form that cannot be parsed: whether it was tried shows in the answer.
+        for key in ({}, {"Idempotency-Key": "one"}):
+            answer = nobody.post("/api/v1/projects/default/imports", content=body, headers={**form, **key})
+            assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), key
+
+
+def test_every_endpoint_that_takes_a_form_takes_a_large_one(client: TestClient) -> None:
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
+    with_form = [
+        path
+        for path, operations in paths.items()
+        for operation in operations.values()
+        if "multipart/form-data" in operation.get("requestBody", {}).get("content", {})
+    ]
+    form = {"content-type": "multipart/form-data; boundary=b"}
+    assert with_form
+    for path in with_form:
+        url = path.replace("{project}", "default").replace("{dataset}", "d")
+        assert client.post(url, content=b"x" * (JSON_BYTES + 1), headers=form).status_code == 400, path
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/projects/default/datasets/a%00b", None),
+        ("GET", "/projects/default/datasets?name=%00", None),
+        ("POST", "/projects/default/endpoints/%00/check", None),
+        ("POST", "/projects/default/playground/comparisons", b'{"prompt": "a", "columns": [{"model": "\\u0000"}]}'),
+        ("POST", "/session", b'{"user": "a", "password": "\\ud800"}'),
+        ("POST", "/projects", b'{"name": "a", "\\ud800": 1}'),
+    ],
+)
+def test_text_that_cannot_be_stored_is_the_callers_fault(
+    client: TestClient, method: str, path: str, body: bytes | None
+) -> None:
+    headers = {"content-type": "application/json"} if body else {}
+    answer = client.request(method, f"/api/v1{path}", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_request")
 
 
 def test_lists_are_read_page_by_page_without_gaps_or_doubles(client: TestClient) -> None:

@@ -23,6 +23,7 @@ from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import make_engine, make_sessions, new_id, transaction
 from steerboard.platform.embedded import EmbeddedServers
 from steerboard.platform.settings import Settings, get_settings
+from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.runs import claims, sweeper
 from steerboard.runs.claims import Claim
 from steerboard.runs.tables import WorkerRow
@@ -42,6 +43,12 @@ _IMPATIENCE = {
 }
 
 
+NO_SERVERS = (
+    "no `steerboard up` runs on this home (STEERBOARD_HOME); to work for one on another machine, "
+    "set STEERBOARD_DATABASE_URL, STEERBOARD_REDIS_URL and STEERBOARD_ARTIFACT_URL"
+)
+
+
 class Worker:
     """Drains its pool when woken and every `poll_seconds`; keeps its row in `workers` fresh; sweeps."""
 
@@ -51,7 +58,7 @@ class Worker:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._settings = settings
         self._devices = devices
-        self._sessions = make_sessions(_engine(settings))
+        self._sessions = make_sessions(worker_engine(settings))
         self._busy = threading.Lock()
         self._run: Claim | None = None
         self.stopping = threading.Event()
@@ -156,7 +163,7 @@ def survive(action: Callable[[], None]) -> None:
         log.exception("the worker goes on after an unexpected error")
 
 
-def _engine(settings: Settings) -> Engine:
+def worker_engine(settings: Settings) -> Engine:
     """Connections whose transactions the server ends when this process falls silent inside one.
 
     Otherwise a frozen worker would keep its run's row locked, and nobody could take the run over.
@@ -207,12 +214,11 @@ def main() -> None:
     )
     parser.add_argument("--name", help="how it is shown; host and process id by default")
     arguments = parser.parse_args()
+    if arguments.pool == INTERACTIVE:
+        parser.error("the pool `interactive` has a worker of its own: steerboard_workers.interactive.worker")
     settings = find_servers()
     if settings is None:
-        parser.error(
-            "no `steerboard up` runs on this home (STEERBOARD_HOME); to work for one on another machine, "
-            "set STEERBOARD_DATABASE_URL, STEERBOARD_REDIS_URL and STEERBOARD_ARTIFACT_URL"
-        )
+        parser.error(NO_SERVERS)
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     worker = Worker(settings, pool=arguments.pool, devices=arguments.devices, name=arguments.name)
     app = celery_app.make_app(settings.redis_url, worker.pool, worker.wake, worker.stopping.set)

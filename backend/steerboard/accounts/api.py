@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from steerboard.accounts import audit_api, members_api, service, session_api
 from steerboard.accounts.schemas import (
+    ProjectChange,
     ProjectCreate,
     ProjectOut,
     SignInLinkOut,
@@ -30,6 +31,7 @@ router.include_router(members_api.router)
 router.include_router(audit_api.router)
 system_router = APIRouter()
 system_router.include_router(session_api.system_router)
+system_router.include_router(audit_api.system_router)
 
 Admin = Annotated[Access, Depends(AccessTo("admin"))]
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -63,6 +65,15 @@ def revoke_token(token: str, session: Db, access: Admin) -> TokenOut:
 @router.get("", tags=["projects"], responses=problems(404))
 def get_project(access: Annotated[Access, Depends(AccessTo())]) -> ProjectOut:
     return ProjectOut.model_validate(access.project)
+
+
+@router.patch("", tags=["projects"], responses=problems(404, 409))
+def rename_project(body: ProjectChange, session: Db, access: Admin) -> ProjectOut:
+    """Its id stays, and so do all links by id; whoever names it by its old name finds nothing."""
+    before = access.project.name
+    project = service.rename_project(session, access.project, body.name)
+    audit(session, access, "project.rename", f"project {project.name} {project.id}", {"from": before})
+    return ProjectOut.model_validate(project)
 
 
 @system_router.get("/projects", tags=["projects"])

@@ -1,19 +1,21 @@
-"""Who changed what in a project, over HTTP."""
+"""Who changed what, in a project or outside of all, over HTTP."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from sqlalchemy import or_, select
+from sqlalchemy import Select, or_, select
 
 from steerboard.accounts.schemas import AuditOut
 from steerboard.accounts.tables import AuditEntry
-from steerboard.platform.web import Access, AccessTo, Db, Page, paginate, problems
+from steerboard.platform.web import Access, AccessTo, Caller, Db, Page, SystemAccessTo, paginate, problems
 
 router = APIRouter(prefix="/audit", tags=["audit"])
+system_router = APIRouter(prefix="/system/audit", tags=["audit"])
 
 Text = Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")
+Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 @router.get("", responses=problems(404))
@@ -23,16 +25,34 @@ def list_audit(
     actor: Annotated[str | None, Text] = None,
     action: Annotated[str | None, Text] = None,
     cursor: str | None = None,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    limit: Limit = 50,
 ) -> Page[AuditOut]:
     """Newest first. `actor` as the list shows it; `action` whole (`member.add`) or the thing alone (`member`)."""
-    found = select(AuditEntry).where(AuditEntry.project_id == access.project.id)
+    found = _filtered(select(AuditEntry).where(AuditEntry.project_id == access.project.id), actor, action)
+    return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
+
+
+@system_router.get("")
+def list_system_audit(
+    session: Db,
+    caller: Annotated[Caller, Depends(SystemAccessTo("admin"))],
+    actor: Annotated[str | None, Text] = None,
+    action: Annotated[str | None, Text] = None,
+    cursor: str | None = None,
+    limit: Limit = 50,
+) -> Page[AuditOut]:
+    """What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links."""
+    found = _filtered(select(AuditEntry).where(AuditEntry.project_id.is_(None)), actor, action)
+    return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
+
+
+def _filtered(found: Select[AuditEntry], actor: str | None, action: str | None) -> Select[AuditEntry]:
     if actor is not None:
         found = found.where(AuditEntry.actor == actor)
     if action is not None:
         below = AuditEntry.action.startswith(f"{action}.", autoescape=True)
         found = found.where(or_(AuditEntry.action == action, below))
-    return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
+    return found
 
 
 def _out(entry: AuditEntry) -> AuditOut:

@@ -23,6 +23,12 @@ class ProjectCreate(BaseModel):
     ] = None
 
 
+class ProjectChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name
+
+
 class ProjectOut(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
@@ -116,7 +122,7 @@ class MemberOut(BaseModel):
 
 
 class AuditOut(BaseModel):
-    """`actor` is `user:NAME` or `token:NAME`, `action` is `thing.verb`."""
+    """`actor` is `user:NAME`, `token:NAME` or, who did not get in, `nobody`; `action` is `thing.verb`."""
 
     id: uuid.UUID
     at: dt.datetime

@@ -42,9 +42,22 @@ def create_project(session: Session, name: str, held_out_fraction: float) -> Pro
     return project
 
 
+def rename_project(session: Session, project: Project, name: str) -> Project:
+    """Raises `Conflict` (`name_taken`)."""
+    if session.scalar(select(Project.id).where(Project.name == name, Project.id != project.id)):
+        raise Conflict(f"there is already a project `{name}`", code="name_taken", hint="Choose another name.")
+    project.name = name
+    session.flush()
+    return project
+
+
 def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project, User]:
-    """The project and person that `steerboard up` starts with; safe to call at every start."""
+    """The project and person that `steerboard up` starts with; safe to call at every start.
+
+    Where somebody renamed `default`, the oldest project is the one, and no other takes its place.
+    """
     project = session.scalar(select(Project).where(Project.name == DEFAULT_PROJECT))
+    project = project or session.scalar(select(Project).order_by(Project.id).limit(1))
     project = project or create_project(session, DEFAULT_PROJECT, held_out_fraction)
     user = session.scalar(select(User).where(User.name == LOCAL_USER))
     if user is None:
@@ -159,6 +172,14 @@ def use_sign_in_link(session: Session, code: str) -> tuple[str, BrowserSession]:
             hint="Make another with `steerboard sign-in`, or ask an owner of your project.",
         )
     return start_session(session, used)
+
+
+def is_open(session: Session, code: str) -> bool:
+    """Whether a sign-in link would still work."""
+    link = session.get(SignInLink, secret_hash(code))
+    now = session.scalar(select(func.now()))
+    assert now is not None
+    return link is not None and link.used_at is None and link.expires_at > now
 
 
 def start_session(session: Session, user_id: uuid.UUID) -> tuple[str, BrowserSession]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -15,7 +16,7 @@ from steerboard.accounts.tables import BrowserSession, Membership, Project, User
 from steerboard.platform import roles
 from steerboard.platform.access import SESSION_COOKIE, SignedIn
 from steerboard.platform.credentials import secret_hash
-from steerboard.platform.errors import Forbidden
+from steerboard.platform.errors import Forbidden, Unauthenticated
 from steerboard.platform.origins import is_surely_own, refuse_other_sites
 from steerboard.platform.web import Caller, Db, audit, problems
 
@@ -29,13 +30,22 @@ _ASK = """<!doctype html>
 """
 
 
+_USED = "/sign-in?problem=used_link"
+# Pages of our own. Nothing that a browser could take for another host may follow a sign-in.
+_PAGE = re.compile(r"/p/[\w.~%/-]+")
+
+
 @root_router.get("/sign-in/{code}", status_code=303, response_class=RedirectResponse)
 def sign_in(code: str, request: Request, session: Db) -> Response:
-    """Trade the code of a sign-in link for a cookie. The code works once.
+    """Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the
+    dashboard's own page of signing in. `?back=/p/...` names the page to go to.
 
     A browser that comes from elsewhere, such as a chat or a hostile page, is asked first."""
-    if "text/html" in request.headers.get("Accept", "") and not is_surely_own(request):
-        page = _ASK.format(path=html.escape(request.url.path, quote=True))
+    if _is_page(request) and not service.is_open(session, code):
+        return RedirectResponse(_USED, status_code=303)
+    if _is_page(request) and not is_surely_own(request):
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        page = _ASK.format(path=html.escape(here, quote=True))
         # The platform's `no-referrer` would make browsers hide the origin of the form.
         return HTMLResponse(page, headers={"Referrer-Policy": "same-origin", "Cache-Control": "no-store"})
     return _use_link(code, request, session)
@@ -95,9 +105,20 @@ def sign_out(request: Request, response: Response, session: Db, caller: SignedIn
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
 
 
+def _is_page(request: Request) -> bool:
+    """A browser asks for something to show, and not for JSON."""
+    return "text/html" in request.headers.get("Accept", "")
+
+
 def _use_link(code: str, request: Request, session: Session) -> Response:
-    cookie, browser = service.use_sign_in_link(session, code)
-    response = RedirectResponse("/", status_code=303)
+    try:
+        cookie, browser = service.use_sign_in_link(session, code)
+    except Unauthenticated:
+        if not _is_page(request):
+            raise
+        return RedirectResponse(_USED, status_code=303)
+    back = request.query_params.get("back", "")
+    response = RedirectResponse(back if _PAGE.fullmatch(back) else "/", status_code=303)
     _signed_in(request, response, session, cookie, browser)
     return response
 

@@ -8,8 +8,12 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import attempts, passwords
-from steerboard.accounts.tables import BrowserSession, SignInLink, User
+from steerboard.accounts.tables import AuditEntry, BrowserSession, SignInLink, User
+from steerboard.platform.database import transaction
 from steerboard.platform.errors import Forbidden, Unauthenticated
+
+NOBODY = "nobody"
+"""The actor where it is not known who acts."""
 
 
 def check_password(
@@ -17,12 +21,14 @@ def check_password(
 ) -> User:
     """The person of this name and password. An unknown name, a wrong password and a person without one look alike.
 
-    `sessions` counts the attempt. Raises `Unauthenticated` (`wrong_credentials`), `TooManyAttempts`.
+    `sessions` counts the attempt and notes its failure.
+    Raises `Unauthenticated` (`wrong_credentials`), `TooManyAttempts`.
     """
     attempts.begin(sessions, name, address)
     # Locked, so that a password that changes meanwhile also ends the session that follows.
     user = session.scalar(select(User).where(User.name == name).with_for_update(read=True))
     if not passwords.matches(user.password_hash if user else None, password) or user is None:
+        _note_failure(sessions, user, address)
         raise Unauthenticated(
             "There is no such user with this password.",
             code="wrong_credentials",
@@ -30,6 +36,16 @@ def check_password(
         )
     attempts.forgive(session, name, address)
     return user
+
+
+def _note_failure(sessions: sessionmaker[Session], user: User | None, address: str) -> None:
+    """In a transaction of its own: the request's rolls back. The attempts' limit also bounds these entries.
+
+    An unknown name is not kept, since people also type passwords there.
+    """
+    target = f"user {user.name}" if user else "an unknown user"
+    with transaction(sessions) as session:
+        session.add(AuditEntry(actor=NOBODY, action="session.refuse", target=target, detail={"address": address}))
 
 
 def set_password(

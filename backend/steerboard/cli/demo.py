@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,7 +37,7 @@ def demo(
     report: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")] = None,
 ) -> None:
-    """Start everything, run the demo pipeline on synthetic data, print its report and a sign-in link, stay up.
+    """Start everything, run the demo pipeline on synthetic data, print its report, open the dashboard there, stay up.
 
     Exits with 0 only if every stage succeeded.
     """
@@ -53,7 +55,12 @@ def demo(
         pipeline = client.post("pipelines", body)
         console.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages on synthetic data.")
         finish(client, console, pipeline, json=False, report_path=report, examples=True)
-        console.print(f"\nSign in once:  {up.sign_in_url}", soft_wrap=True, markup=False)
+        link = f"{up.sign_in_url}?back=/p/default/pipelines/{pipeline['name']}"
+        opened = not exit_ and open_browser(link)
+        if opened:
+            console.print("\nThe dashboard is open in your browser; for another one: steerboard sign-in")
+        else:
+            console.print(f"\nOpen the dashboard, signed in once:  {link}", soft_wrap=True, markup=False)
         if exit_:
             return
         console.print(f"API: {up.url}/docs    Try: .venv/bin/steerboard generate {pipeline['name']}.dt", markup=False)
@@ -62,6 +69,12 @@ def demo(
             signal.signal(number, lambda *_: asked.set())
         while not asked.wait(0.2) and not up.ended.is_set():
             pass
+
+
+def open_browser(url: str) -> bool:
+    """Show a page in the person's browser. False where nobody sits before one: over ssh, in CI, in a container."""
+    seen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(seen and sys.stdout.isatty() and webbrowser.open(url))
 
 
 @contextmanager

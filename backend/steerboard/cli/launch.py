@@ -22,10 +22,13 @@ from typing import IO
 
 import orjson
 import uvicorn
+from fastapi import FastAPI
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service as accounts
 from steerboard.cli.client import write_client_file
+from steerboard.datasets import background
+from steerboard.datasets.imports_runner import ImportRunner
 from steerboard.platform import migrations
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.embedded import EmbeddedServers
@@ -33,6 +36,7 @@ from steerboard.platform.guarded import Guarded, GuardedSpec, ServerFailed
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.web import create_app
 from steerboard.runs import sweeper
+from steerboard.webhooks import delivery
 from steerboard_contracts.errors import SteerboardError
 
 log = logging.getLogger("steerboard.up")
@@ -46,7 +50,7 @@ LOCAL_TOKEN = "local"
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """`port` 0 takes any free one. `workers` 0 starts none."""
+    """`port` 0 takes any free one. `workers` 0 starts none, others have an interactive one beside them."""
 
     home: Path
     host: str
@@ -135,6 +139,8 @@ class Platform:
         write_client_file(home, self.url, token)
         _note_owner(self._lock, self.url)
         self._workers = [self._start_worker(number) for number in range(self.options.workers)]
+        if self._workers:
+            self._workers.append(self._start_worker(len(self._workers)))
         self._watcher.start()
 
     def _start_servers(self) -> None:
@@ -142,6 +148,7 @@ class Platform:
         os.environ["STEERBOARD_HOME"] = str(self.options.home)
         settings = Settings()
         os.environ["STEERBOARD_ARTIFACT_URL"] = settings.artifact_url
+        os.environ.setdefault("STEERBOARD_PUBLIC_URL", self.url)
         needs_database, needs_redis = not settings.database_url, not settings.redis_url
         if needs_database or needs_redis:
             self._embedded = EmbeddedServers(self.options.home)
@@ -153,7 +160,7 @@ class Platform:
         get_settings.cache_clear()
 
     def _start_api(self, sessions: sessionmaker[Session], listener: socket.socket) -> None:
-        app = create_app(self.settings, sessions=sessions, background=lambda _: _sweep(sessions, self.settings))
+        app = create_app(self.settings, sessions=sessions, background=lambda app: _beside(app, sessions, self.settings))
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=_API_STOP_SECONDS, server_header=False
         )
@@ -166,12 +173,15 @@ class Platform:
             time.sleep(0.02)
 
     def _start_worker(self, number: int) -> Guarded:
-        command = [sys.executable, "-m", "steerboard_workers.worker", "--pool", self.options.pool]
+        """The last one, after those of the pool, serves the playground."""
+        name, command = f"worker-{number + 1}", ["steerboard_workers.worker", "--pool", self.options.pool]
+        if number == self.options.workers:
+            name, command = "interactive-worker", ["steerboard_workers.interactive.worker"]
         return Guarded(
             GuardedSpec(
-                name=f"worker {number + 1}",
-                command=command,
-                log=_log_folder(self.options.home) / f"worker-{number + 1}.log",
+                name=name.replace("-", " "),
+                command=[sys.executable, "-m", *command],
+                log=_log_folder(self.options.home) / f"{name}.log",
                 stop=[(signal.SIGTERM, _WORKER_STOP_SECONDS)],
             )
         )
@@ -229,7 +239,8 @@ def _note_owner(lock: IO[str], url: str) -> None:
 def _bind(host: str, port: int) -> socket.socket:
     """Before anything else starts, so that a port in use costs nothing."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, asyncio knows it for TCP and sends small answers at once (TCP_NODELAY).
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -241,6 +252,22 @@ def _bind(host: str, port: int) -> socket.socket:
             hint="Choose another with --port, or --port 0 for any free one.",
         ) from None
     return listener
+
+
+def _beside(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> Callable[[], None]:
+    """What runs beside the API: the sweeper, the imports' runner, which endpoints wake, and the senders of webhooks.
+    Returns how to stop."""
+    stop_sweeping = _sweep(sessions, settings)
+    app.state.import_runner = ImportRunner(sessions, settings).start()
+    senders = delivery.Senders(sessions, settings, app.state.secrets)
+    senders.start()
+
+    def stop() -> None:
+        app.state.import_runner.stop()
+        stop_sweeping()
+        senders.stop()
+
+    return stop
 
 
 def _sweep(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], None]:
@@ -256,12 +283,18 @@ def _sweep(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], 
                 if time.monotonic() >= forget_at:
                     with transaction(sessions) as session:
                         accounts.forget_old(session)
+                        delivery.forget_old(session)
                     forget_at = time.monotonic() + _FORGET_SECONDS
             except Exception:
                 log.exception("sweeping failed; it is tried again")
 
     thread = threading.Thread(target=sweep, name="sweeper", daemon=True)
     thread.start()
+    background.start(sessions, settings.sweep_seconds, stopping)
+    # Imported here, so that no other command waits for the statistics.
+    from steerboard.evaluation import contamination
+
+    contamination.start(sessions, settings.sweep_seconds, stopping)
 
     def stop() -> None:
         stopping.set()

@@ -1,6 +1,7 @@
 """`steerboard`: every command. Errors are one readable message and an exit code, never a traceback.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 69 no server answers, 130 interrupted.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage (64 for `gate` and `evaluations`), 69 no server answers, 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,20 @@ from steerboard_contracts.errors import SteerboardError
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, help=__doc__)
 
 # A module's `app` becomes the group of its name, the commands of its `commands` stand at the top.
-_MODULES = ("services", "demo", "recipes", "generate", "pipelines", "runs", "datasets", "models", "tokens")
+_MODULES = (
+    "services",
+    "demo",
+    "recipes",
+    "generate",
+    "pipelines",
+    "runs",
+    "datasets",
+    "models",
+    "evaluations",
+    "figures",
+    "gate",
+    "tokens",
+)
 
 
 def _include() -> None:

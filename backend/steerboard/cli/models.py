@@ -1,4 +1,4 @@
-"""`steerboard models`: list, show, lineage, export, delete."""
+"""`steerboard models`: list, show, lineage, promote, export, delete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import sys
 import uuid
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import orjson
@@ -22,35 +22,38 @@ from steerboard.cli.client import Client
 from steerboard.platform.artifacts import CorruptArtifact, safe_member
 from steerboard_contracts.errors import BadInput
 
-app = typer.Typer(no_args_is_help=True, help="Look at models and export them.")
+app = typer.Typer(no_args_is_help=True, help="Look at models, promote and export them.")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
-Name = Annotated[str, typer.Argument(help="Name or id.")]
+Name = Annotated[str, typer.Argument(help="Name, id, @production or @production-reward.")]
+Stage = Literal["candidate", "production", "none"]
 Out = dict[str, Any]
 
 
 @app.command("list")
 def list_models(
     role: Annotated[str | None, typer.Option(help="Only base, sft, reward, preference or policy.")] = None,
+    stage: Annotated[str | None, typer.Option(help="Only candidate or production.")] = None,
     name: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
     as_json: Json = False,
 ) -> None:
     """List models, newest first."""
-    found = list(Client().pages("models", limit=limit, role=role, name=name))
+    found = list(Client().pages("models", limit=limit, role=role, stage=stage, name=name))
     if as_json:
         print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
         return
     if not found:
         print("No models yet. A pipeline makes them: steerboard run recipes/offline-rlhf.yaml")
         return
-    table = Table("Name", "Role", "Method", "Architecture", "Parameters", "Size", "Created", box=None)
+    table = Table("Name", "Role", "Method", "Stage", "Architecture", "Parameters", "Size", "Created", box=None)
     for model in found:
         info = model["info"]
         table.add_row(
             model["name"],
             model["role"],
             model["method"] or "",
+            model["stage"] or "",
             info["architecture"],
             f"{info['parameters']:,}",
             f"{model['size'] / 2**20:,.1f} MB",
@@ -82,6 +85,18 @@ def show(model: Name, as_json: Json = False) -> None:
         console.print(f"  scores: -{limit:g} to {limit:g}, {scale}; {info['default_score']} unless asked otherwise")
     for file in found["files"]:
         console.print(f"  {file['path']}  {file['size']:,} bytes  {file['sha256'][:12]}", highlight=False)
+
+
+@app.command()
+def promote(
+    model: Name,
+    stage: Annotated[Stage, typer.Option(help="production takes the place of the model that is there now.")],
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Move a model to production or to the candidates, or out of its stage. @production names it afterwards."""
+    body = {"stage": None if stage == "none" else stage, "note": note}
+    Client().post(f"models/{model}/promotions", body)
+    print(f"{model} is in no stage" if stage == "none" else f"{model} is now in the stage {stage}")
 
 
 @app.command()

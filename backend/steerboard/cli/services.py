@@ -18,6 +18,7 @@ from steerboard.cli import doctor as checks
 from steerboard.cli.client import Client
 from steerboard.cli.launch import LaunchOptions, Platform
 from steerboard.platform.settings import get_settings
+from steerboard.playground.claims import POOL as INTERACTIVE
 
 commands = typer.Typer()
 
@@ -75,12 +76,15 @@ def _write_ready(path: Path, running: Platform) -> None:
 @commands.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def worker(
     context: typer.Context,
-    pool: Annotated[str, typer.Option(help="Pool whose runs it takes.")] = "default",
+    pool: Annotated[
+        str, typer.Option(help="Pool whose runs it takes; `interactive` serves the playground.")
+    ] = "default",
     devices: Annotated[str, typer.Option(help="Ids of the GPUs it owns, such as 0-7 or 0,2.")] = "",
     name: Annotated[str | None, typer.Option(help="How it is shown.")] = None,
 ) -> None:
     """Start one more worker, on this or another machine (STEERBOARD_DATABASE_URL, _REDIS_URL, _ARTIFACT_URL)."""
-    command = [sys.executable, "-m", "steerboard_workers.worker", "--pool", pool, "--devices", devices]
+    module = "steerboard_workers.interactive.worker" if pool == INTERACTIVE else "steerboard_workers.worker"
+    command = [sys.executable, "-m", module, "--pool", pool, "--devices", devices]
     command += ["--name", name] if name else []
     os.execv(sys.executable, [*command, *context.args])
 

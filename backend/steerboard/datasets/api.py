@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, cast
+from typing import Annotated, Any, BinaryIO, cast
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse
 from sqlalchemy import select
 from starlette.background import BackgroundTask
 
-from steerboard.datasets import service
+from steerboard.datasets import collections_api, imports_api, samples_api, service
 from steerboard.datasets.files.hub import hub_sources
 from steerboard.datasets.histograms import histogram, source_of
-from steerboard.datasets.queries import dataset_out, datasets_out, reward_sources, rewards_of, sample_out
+from steerboard.datasets.queries import dataset_out, datasets_out, reward_sources
 from steerboard.datasets.rewards import owner_of
 from steerboard.datasets.schemas import (
     DatasetOut,
@@ -24,10 +24,9 @@ from steerboard.datasets.schemas import (
     RewardHistogram,
     RewardOut,
     RewardSourceOut,
-    SampleOut,
     WeightedSourceIn,
 )
-from steerboard.datasets.tables import Dataset, Reward, SampleRow
+from steerboard.datasets.tables import Dataset, Reward
 from steerboard.datasets.uploads import Form, ImportForm, RewardsForm, Write, checked, form_body, uploaded
 from steerboard.platform.access import Access, AccessTo, Db, audit
 from steerboard.platform.errors import InvalidRequest, problems
@@ -35,6 +34,10 @@ from steerboard.platform.paging import Page, paginate
 from steerboard_contracts.samples import SampleKind
 
 router = APIRouter(prefix="/datasets", tags=["datasets"])
+router.include_router(samples_api.router)
+project_router = APIRouter()
+project_router.include_router(collections_api.router)
+project_router.include_router(imports_api.router)
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 Limit = Annotated[int, Query(ge=1, le=1000)]
@@ -110,37 +113,6 @@ def delete_dataset(session: Db, access: Write, dataset: str) -> None:
     found = service.get_dataset(session, access.project, dataset)
     service.delete_dataset(session, found)
     audit(session, access, "dataset.delete", found.name, {"rows": found.rows})
-
-
-@router.get("/{dataset}/samples", responses=problems(404))
-def list_samples(
-    session: Db,
-    access: Read,
-    dataset: str,
-    split: Literal["train", "held_out"] | None = None,
-    cursor: str | None = None,
-    limit: Limit = 50,
-) -> Page[SampleOut]:
-    """In the order of their rows."""
-    found = service.get_dataset(session, access.project, dataset)
-    query = select(SampleRow).where(SampleRow.dataset_id == owner_of(found))
-    if split:
-        query = query.where(SampleRow.held_out == (split == "held_out"))
-
-    def convert(page: list[SampleRow]) -> list[SampleOut]:
-        rewards = rewards_of(session, found, [sample.row for sample in page])
-        return [sample_out(sample, rewards.get(sample.row)) for sample in page]
-
-    return paginate(
-        session,
-        query,
-        SampleRow.row,
-        lambda sample: sample_out(sample, None),
-        cursor=cursor,
-        limit=limit,
-        newest_first=False,
-        convert_all=lambda page: convert(list(page)),
-    )
 
 
 @router.get("/{dataset}/rewards", responses=problems(404))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 from steerboard.datasets.errors import RowsRefused
 from steerboard.datasets.files.records import Problem
@@ -17,7 +18,10 @@ _FIGURES = re.compile(r"\d[\d,.]*")
 
 
 class BadRowLog:
-    def __init__(self) -> None:
+    """`each` is told of every bad row, also of those that are only counted here."""
+
+    def __init__(self, each: Callable[[BadRowReport], None] | None = None) -> None:
+        self._each = each
         self.kept: list[BadRowReport] = []
         self.counts: Counter[str] = Counter()
         self.codes: Counter[str] = Counter()
@@ -26,8 +30,12 @@ class BadRowLog:
     def add(self, line: int, problem: Problem, file: str | None) -> None:
         self.total += 1
         self.codes[problem.code] += 1
-        if len(self.kept) < KEPT:
-            self.kept.append(BadRowReport(line=line, code=problem.code, reason=problem.reason, file=file))
+        if self._each or len(self.kept) < KEPT:
+            report = BadRowReport(line=line, code=problem.code, reason=problem.reason, file=file)
+            if len(self.kept) < KEPT:
+                self.kept.append(report)
+            if self._each:
+                self._each(report)
         # Turn numbers and positions would make every reason its own; a hostile file must not grow this table.
         reason = _FIGURES.sub("N", _TURN.sub("prompt.N.", problem.reason))
         self.counts[reason if reason in self.counts or len(self.counts) < _REASONS else "other reasons"] += 1

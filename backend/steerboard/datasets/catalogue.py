@@ -9,6 +9,8 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
+from steerboard.datasets.indexing import delete_segments
+from steerboard.datasets.statistics_tables import DatasetStatistics, RewardStatistics
 from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
 from steerboard.platform.errors import NotFound
 from steerboard.platform.events import emit
@@ -53,6 +55,9 @@ def delete_dataset(session: Session, dataset: Dataset) -> None:
     if used:
         raise InUse(f"a run used or made {dataset.name!r}", hint="Lineage stays whole: such datasets are kept.")
     source_id = dataset.reward_source_id
+    delete_segments(session, dataset.id)
+    for statistics in (DatasetStatistics, RewardStatistics):
+        session.execute(delete(statistics).where(statistics.dataset_id == dataset.id))
     session.execute(delete(Reward).where(Reward.dataset_id == dataset.id))
     session.execute(delete(SampleRow).where(SampleRow.dataset_id == dataset.id))
     session.execute(delete(Dataset).where(Dataset.id == dataset.id))

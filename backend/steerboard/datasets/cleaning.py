@@ -34,10 +34,10 @@ class Cleaner:
         self._seen: set[bytes] = set()
         self.dropped: Counter[Rule] = Counter()
 
-    def before_validation(self, shaped: Shaped) -> bool:
-        """Whether the row is dropped although validation would refuse it: only preferences have such rules."""
+    def before_validation(self, shaped: Shaped) -> Rule | None:
+        """The rule that drops the row although validation would refuse it: only preferences have such rules."""
         if not (self._enabled and self._pairs):
-            return False
+            return None
         if shaped.diverging:
             return self._drop("diverging")
         sides = [shaped.sample.get("chosen"), shaped.sample.get("rejected")]
@@ -47,23 +47,23 @@ class Cleaner:
             return self._drop("empty_round")
         if isinstance(prompt, list) and has_empty_turn(prompt):
             return self._drop("empty_round")
-        return False
+        return None
 
-    def after_validation(self, sample: Sample, canonical: bytes) -> bool:
-        """Whether a valid row is dropped. `canonical` identifies it, margins left out of account."""
+    def after_validation(self, sample: Sample, canonical: bytes) -> Rule | None:
+        """The rule that drops a valid row. `canonical` identifies it, margins left out of account."""
         margin = sample.margin if isinstance(sample, PreferenceSample) else None
         if margin is not None and self._min_margin is not None and margin < self._min_margin:
             return self._drop("small_margin")
         if not self._enabled:
-            return False
+            return None
         if isinstance(sample, PreferenceSample) and sample.chosen.strip() == sample.rejected.strip():
             return self._drop("identical_sides")
         digest = hashlib.blake2b(canonical, digest_size=16).digest()
         if digest in self._seen:
             return self._drop("duplicate")
         self._seen.add(digest)
-        return False
+        return None
 
-    def _drop(self, rule: Rule) -> bool:
+    def _drop(self, rule: Rule) -> Rule:
         self.dropped[rule] += 1
-        return True
+        return rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.errors import BadInput, BadRow
+from steerboard_contracts.errors import BadInput, BadRow, SteerboardError
 
 
 class WrongFileType(BadInput):
@@ -67,3 +67,42 @@ class RewardsMismatch(BadInput):
 
 class RowsRefused(BadRow):
     """Bad rows were found and the caller asked to refuse them. `code` is that of the rows where they share one."""
+
+
+class ImportBusy(BadInput):
+    """The import is being validated or run; it cannot be changed or started now."""
+
+    code = "import_busy"
+    status = 409
+    title = "The import is at work"
+
+
+class ImportEnded(BadInput):
+    """The import has made its dataset, or has nothing to cancel."""
+
+    code = "import_ended"
+    status = 409
+    title = "The import is over"
+
+
+class ImportFileGone(BadInput):
+    """Files of finished and of long abandoned imports are removed."""
+
+    code = "import_file_gone"
+    status = 409
+    title = "The file is no longer there"
+
+
+class ImportInterrupted(SteerboardError):
+    """The process that did the work ended each time, without a word."""
+
+    code = "import_interrupted"
+    title = "The import did not get to its end"
+
+
+class SearchNotReady(BadInput):
+    """`extra` says how many rows are indexed."""
+
+    code = "search_not_ready"
+    status = 409
+    title = "The search index is not ready"

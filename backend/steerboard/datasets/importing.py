@@ -6,27 +6,28 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from steerboard.datasets.bad_rows import BadRowLog
-from steerboard.datasets.cleaning import Cleaner
 from steerboard.datasets.errors import EmptyFile, UnknownColumn
-from steerboard.datasets.extras import ColumnTypes, encode_extra
+from steerboard.datasets.extras import ColumnTypes
 from steerboard.datasets.files.detect import open_reader
 from steerboard.datasets.files.records import Limits, Problem, Reader, Record, Source
-from steerboard.datasets.mapping import Mapping, plan_mapping
-from steerboard.datasets.rows import RowWriter, canonical_json, sample_fields
-from steerboard.datasets.shaping import Shaper
-from steerboard_contracts.errors import BadRow, EmptySelection
-from steerboard_contracts.samples import LabelledSample, PreferenceSample, Sample, SampleKind, validate_sample
+from steerboard.datasets.judging import RowJudge
+from steerboard.datasets.mapping import Mapping, listed, plan_mapping
+from steerboard.datasets.schemas import BadRowReport
+from steerboard_contracts.errors import EmptySelection
+from steerboard_contracts.samples import LabelledSample, Sample, SampleKind
 
 _PEEK_ROWS = 1000
 _PEEK_BYTES = 8 * 2**20
+_WATCHED_ROWS = 64  # so many rows between two words to the watch
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """`mapping` is field -> column. `min_margin` drops preferences whose margin is smaller."""
+    """`mapping` is field -> column; fields in `without` are left out even where a column would fit them.
+    `min_margin` drops preferences whose margin is smaller."""
 
     kind: SampleKind | None = None
     mapping: dict[str, str] = field(default_factory=dict)
@@ -34,6 +35,24 @@ class ImportOptions:
     clean: bool = True
     min_margin: float | None = None
     limits: Limits = field(default_factory=Limits)
+    without: frozenset[str] = frozenset()
+
+
+@dataclass
+class Peek:
+    """The first rows of the sources. `records` goes over all, the first ones included."""
+
+    reader: Reader
+    first: list[tuple[str | None, Record]]
+    records: Iterator[tuple[str | None, Record]]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [value for _, (_, value) in self.first if isinstance(value, dict)]
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in row))
 
 
 @dataclass
@@ -47,9 +66,10 @@ class OpenedImport:
 
 @dataclass
 class Outcome:
-    """Counts of one import; the rows themselves are in the writer."""
+    """Counts of one import; the rows themselves are in the writer. `rows`: those that can be stored."""
 
     read: int
+    rows: int
     cleaned: dict[str, int]
     bad: BadRowLog
     rewards: array[float]
@@ -57,31 +77,64 @@ class Outcome:
     extra_columns: list[tuple[str, str]]
 
 
-def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
-    """Look at the first rows and settle kind and mapping. Raises typed errors for unusable files or columns."""
-    first_reader = open_reader(sources[0], options.limits)
-    records = _all_records(sources, first_reader, options.limits)
+class ImportWatch(Protocol):
+    """Follows an import that runs. What it raises ends the import."""
+
+    def at(self, read: int, rows: int) -> None:
+        """Called every few rows."""
+
+    def bad_row(self, bad: BadRowReport) -> None: ...
+
+    def counted(self, opened: OpenedImport, outcome: Outcome) -> None:
+        """All rows were read; the import may still be refused for what they are."""
+
+
+class RowSink(Protocol):
+    """Takes the rows that an import keeps."""
+
+    def add(self, sample: Sample, fields: dict[str, Any], canonical: bytes, extra: str | None) -> None: ...
+
+
+def peek(sources: list[Source], limits: Limits) -> Peek:
+    """Open the first source and read its first rows. Raises typed errors for unusable files."""
+    reader = open_reader(sources[0], limits)
+    records = _all_records(sources, reader, limits)
     first: list[tuple[str | None, Record]] = []
     size = 0
     for item in records:
         first.append(item)
-        size += len(str(item[1][1]))
+        size += _size(item[1][1], limits)
         if len(first) >= _PEEK_ROWS or size >= _PEEK_BYTES:
             break
-    rows = [value for _, (_, value) in first if isinstance(value, dict)]
-    records = chain(first, records)
-    if not rows:
-        if not first:
-            raise EmptyFile(f"{sources[0].label} has no rows")
-        _refuse(records, first_reader.unit)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    mapping = plan_mapping(options.kind, columns, rows[:100], options.mapping)
+    if not first:
+        raise EmptyFile(f"{sources[0].label} has no rows")
+    return Peek(reader, first, chain(first, records))
+
+
+def _size(record: dict[str, Any] | Problem, limits: Limits) -> int:
+    """About how much was read for it."""
+    if isinstance(record, Problem) and record.code == "line_too_long":
+        return limits.line
+    return len(str(record))
+
+
+def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
+    """Look at the first rows and settle kind and mapping. Raises typed errors for unusable files or columns."""
+    seen = peek(sources, options.limits)
+    if not seen.rows:
+        refuse_all_bad(seen.records, seen.reader.unit)
+    return OpenedImport(seen.reader, seen.records, plan(seen.columns, seen.rows, options))
+
+
+def plan(columns: list[str], rows: list[dict[str, Any]], options: ImportOptions) -> Mapping:
+    """The mapping for a file that begins with these rows. Raises `UnknownColumn`."""
+    mapping = plan_mapping(options.kind, columns, rows[:100], options.mapping, options.without)
     if options.min_margin is not None and not mapping.has_margin:
         raise UnknownColumn(
-            f"a smallest margin was asked for, but no column gives a margin; the file has {', '.join(columns)}",
+            f"a smallest margin was asked for, but no column gives a margin; the file has {listed(columns)}",
             hint="Name it with --map margin=COLUMN, or leave --min-margin out.",
         )
-    return OpenedImport(first_reader, records, mapping)
+    return mapping
 
 
 def _all_records(sources: list[Source], first: Reader, limits: Limits) -> Iterator[tuple[str | None, Record]]:
@@ -94,7 +147,8 @@ def _all_records(sources: list[Source], first: Reader, limits: Limits) -> Iterat
         reader.file.close()
 
 
-def _refuse(records: Iterable[tuple[str | None, Record]], unit: str) -> None:
+def refuse_all_bad(records: Iterable[tuple[str | None, Record]], unit: str) -> None:
+    """Raises `RowsRefused` when none of the records can be read."""
     bad = BadRowLog()
     for label, (number, value) in records:
         if not isinstance(value, Problem):
@@ -103,70 +157,48 @@ def _refuse(records: Iterable[tuple[str | None, Record]], unit: str) -> None:
     raise bad.refusal(unit, bad.total)
 
 
-def write_rows(opened: OpenedImport, options: ImportOptions, writer: RowWriter) -> Outcome:
+def write_rows(
+    opened: OpenedImport, options: ImportOptions, writer: RowSink, watch: ImportWatch | None = None
+) -> Outcome:
     """Validate and store every row. Raises `RowsRefused` after the last row, so that it names all bad ones."""
-    mapping = opened.mapping
-    shape = Shaper(mapping, texts_only=opened.reader.format.startswith("csv"))
-    cleaner = Cleaner(mapping.kind, options.clean, options.min_margin)
-    bad = BadRowLog()
+    judge = RowJudge(
+        opened.mapping,
+        texts_only=opened.reader.format.startswith("csv"),
+        clean=options.clean,
+        min_margin=options.min_margin,
+    )
+    bad = BadRowLog(watch.bad_row if watch else None)
     rewards = array("d")
     columns = ColumnTypes()
     plain = True
-    read = 0
+    read = rows = 0
     refusing = options.bad_rows == "refuse"
     for label, (number, record) in opened.records:
         read += 1
-        shaped = record if isinstance(record, Problem) else shape(record)
-        if isinstance(shaped, Problem):
-            bad.add(number, shaped, label)
+        if watch and not read % _WATCHED_ROWS:
+            watch.at(read, rows)
+        verdict = judge(number, record)
+        if isinstance(verdict, Problem):
+            bad.add(number, verdict, label)
             continue
-        if cleaner.before_validation(shaped):
-            continue
-        extra = encode_extra(shaped.extra)
-        if isinstance(extra, Problem):
-            bad.add(number, extra, label)
-            continue
-        sample = _validated(mapping.kind, shaped.sample, number, shaped.diverging)
-        if isinstance(sample, Problem):
-            bad.add(number, sample, label)
-            continue
-        fields = sample_fields(sample)
-        canonical = canonical_json(fields)
-        if cleaner.after_validation(sample, _identity(sample, fields, canonical)):
-            continue
+        if isinstance(verdict, str):
+            continue  # cleaned away
+        rows += 1
         if bad.total and refusing:
             continue  # it will be rolled back anyway; only the rest of the report is wanted
-        if isinstance(sample, LabelledSample):
-            rewards.append(sample.reward)
-        plain = plain and shaped.plain_prompt
-        columns.add(shaped.extra)
-        writer.add(sample, fields, canonical, extra)
+        if isinstance(verdict.sample, LabelledSample):
+            rewards.append(verdict.sample.reward)
+        plain = plain and verdict.shaped.plain_prompt
+        columns.add(verdict.shaped.extra)
+        writer.add(verdict.sample, verdict.fields, verdict.canonical, verdict.extra)
+    outcome = Outcome(read, rows, judge.dropped, bad, rewards, plain, columns.summary())
+    if watch:
+        watch.counted(opened, outcome)
     if bad.total and refusing:
         raise bad.refusal(opened.reader.unit, read)
-    if writer.rows == 0:
+    if rows == 0:
         raise EmptySelection(
-            f"none of {read:,} rows is left: {bad.total:,} bad, {sum(cleaner.dropped.values()):,} cleaned away",
-            extra={"bad_counts": dict(bad.counts), "cleaned": dict(cleaner.dropped)},
+            f"none of {read:,} rows is left: {bad.total:,} bad, {sum(outcome.cleaned.values()):,} cleaned away",
+            extra={"bad_counts": dict(bad.counts), "cleaned": outcome.cleaned},
         )
-    cleaned: dict[str, int] = {str(rule): count for rule, count in cleaner.dropped.items()}
-    return Outcome(read, cleaned, bad, rewards, plain, columns.summary())
-
-
-def _validated(kind: SampleKind, fields: dict[str, Any], number: int, diverging: bool) -> Sample | Problem:
-    if diverging:
-        return Problem("bad_row", "chosen and rejected part before their last turn")
-    try:
-        return validate_sample(kind, fields, number)
-    except BadRow as error:
-        reason = error.errors[0].message
-        code = "non_finite_reward" if reason == "reward: is not a finite number" else "bad_row"
-        return Problem(code, reason)
-
-
-def _identity(sample: Sample, fields: dict[str, Any], canonical: bytes) -> bytes:
-    """What makes two rows duplicates: everything but a preference's margin; a label counts with its reward."""
-    if isinstance(sample, PreferenceSample) and sample.margin is not None:
-        return canonical_json({name: value for name, value in fields.items() if name != "margin"})
-    if isinstance(sample, LabelledSample):
-        return canonical + repr(sample.reward).encode()
-    return canonical
+    return outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from steerboard.datasets.dialogues import is_message_list, is_transcript
 from steerboard.datasets.errors import UnknownColumn
@@ -25,6 +25,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "source": ("source",),
     "reference": ("reference", "reference_answer"),
 }
+_LISTED = 20
+_LONG_NAME = 80
 _SCORES = ("score_chosen", "score_rejected")
 
 # What a kind can take from a file. `messages`, `system` and `input` become part of the prompt.
@@ -35,7 +37,7 @@ FIELDS: dict[SampleKind, tuple[str, ...]] = {
     "prompts": ("prompt", "reference", "messages", "system", "input"),
     "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input"),
 }
-_NEEDED: dict[SampleKind, tuple[str, ...]] = {
+NEEDED: dict[SampleKind, tuple[str, ...]] = {
     "instructions": ("prompt", "response"),
     "preferences": ("prompt", "chosen", "rejected"),
     "unpaired": ("prompt", "response", "desirable"),
@@ -61,6 +63,13 @@ class Mapping:
         return frozenset(self.columns.values()) | frozenset(SAMPLE_CLASSES[self.kind].model_fields)
 
     @property
+    def form(self) -> Literal["columns", "transcripts", "dialogues"]:
+        """In which form the conversations stand in the file."""
+        if self.transcripts:
+            return "transcripts"
+        return "dialogues" if self.sides_hold_prompt else "columns"
+
+    @property
     def has_margin(self) -> bool:
         return "margin" in self.columns or self.margin_from_scores
 
@@ -82,7 +91,7 @@ def detect_kind(columns: Sequence[str]) -> SampleKind:
     if has("prompt"):
         return "prompts"
     raise UnknownColumn(
-        f"no kind of dataset has these columns: {_listed(columns)}",
+        f"no kind of dataset has these columns: {listed(columns)}",
         hint="Say what they are, for example --kind preferences --map prompt=COLUMN,chosen=COLUMN,rejected=COLUMN.",
     )
 
@@ -92,8 +101,12 @@ def plan_mapping(
     columns: Sequence[str],
     first_rows: Sequence[dict[str, Any]],
     given: dict[str, str],
+    without: frozenset[str] = frozenset(),
 ) -> Mapping:
-    """Recognise columns; `given` (field -> column) overrides. Raises `UnknownColumn` naming what there is."""
+    """Recognise columns; `given` (field -> column) overrides, fields in `without` take none.
+
+    Raises `UnknownColumn` naming what there is.
+    """
     if kind is None:
         # A field named by the user counts as a column of that name.
         kind = detect_kind([*columns, *given])
@@ -101,7 +114,7 @@ def plan_mapping(
     found = dict(given)
     for field in FIELDS[kind]:
         alias = next((a for a in ALIASES[field] if a in columns and a not in given.values()), None)
-        if alias and field not in found:
+        if alias and field not in found and field not in without:
             found[field] = alias
     _drop_unusable(kind, found, given, first_rows)
 
@@ -128,7 +141,9 @@ def plan_mapping(
         columns=found,
         transcripts=side_transcripts or (bool(prompts) and all(is_transcript(v) for v in prompts)),
         sides_hold_prompt=side_transcripts or dialogues,
-        margin_from_scores=kind == "preferences" and "margin" not in found and all(s in columns for s in _SCORES),
+        margin_from_scores=kind == "preferences"
+        and "margin" not in {*found, *without}
+        and all(s in columns for s in _SCORES),
     )
 
 
@@ -136,12 +151,12 @@ def _check_given(kind: SampleKind, columns: Sequence[str], given: dict[str, str]
     for field, column in given.items():
         if field not in FIELDS[kind]:
             raise UnknownColumn(
-                f"{kind} have no field {field!r}; they have {_listed(FIELDS[kind])}",
+                f"{kind} have no field {field!r}; they have {listed(FIELDS[kind])}",
                 hint="Write --map FIELD=COLUMN with one of these fields.",
             )
         if column not in columns:
             raise UnknownColumn(
-                f"there is no column {column!r} (given for {field}); the file has {_listed(columns)}",
+                f"there is no column {column!r} (given for {field}); the file has {listed(columns)}",
                 hint="Column names are case-sensitive.",
             )
 
@@ -168,16 +183,17 @@ def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, s
         supplied.add("prompt")
     if "messages" in found:
         supplied |= {"prompt"} if kind in ("prompts", "preferences") else {"prompt", "response"}
-    missing = [field for field in _NEEDED[kind] if field not in supplied]
+    missing = [field for field in NEEDED[kind] if field not in supplied]
     if missing:
         known = "; ".join(f"{field}: {', '.join(ALIASES[field])}" for field in missing)
         raise UnknownColumn(
-            f"{kind} need {_listed(_NEEDED[kind])}, and no column was found for {_listed(missing)};"
-            f" the file has {_listed(columns)}",
+            f"{kind} need {listed(NEEDED[kind])}, and no column was found for {listed(missing)};"
+            f" the file has {listed(columns)}",
             hint=f"Known names are {known}. Others can be given: --map {missing[0]}=COLUMN.",
         )
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:30])
-    return f"{shown}, and {len(names) - 30} more" if len(names) > 30 else shown or "no columns"
+def listed(names: Sequence[str]) -> str:
+    """Names for a message: of a wide file only the first ones, and of a long name only its beginning."""
+    shown = ", ".join(name if len(name) <= _LONG_NAME else f"{name[:_LONG_NAME]}…" for name in names[:_LISTED])
+    return f"{shown}, and {len(names) - _LISTED} more" if len(names) > _LISTED else shown or "no columns"

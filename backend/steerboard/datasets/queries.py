@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from typing import Literal, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import ARRAY, Integer, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.rewards import owner_of
 from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardSourceOut, SampleOut
+from steerboard.datasets.statistics import graded_by
 from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind, half_of
@@ -67,34 +69,19 @@ def rewards_of(session: Session, dataset: Dataset, rows: list[int]) -> dict[int,
     """The pinned rewards of some rows; empty where the dataset pins no source."""
     if dataset.reward_source_id is None:
         return {}
-    query = select(Reward.row, Reward.value).where(
+    wanted = func.unnest(sql_cast(rows, ARRAY(Integer))).table_valued("row").render_derived()
+    # A look-up for each row: for a list of rows the planner may, after some repetitions, read the whole source.
+    value = select(Reward.value).where(
         Reward.dataset_id == owner_of(dataset),
         Reward.reward_source_id == dataset.reward_source_id,
-        Reward.row.in_(rows),
+        Reward.row == wanted.c.row,
     )
-    return {found.row: found.value for found in session.execute(query)}
+    found = session.execute(select(wanted.c.row, value.scalar_subquery()))
+    return {row: reward for row, reward in found if reward is not None}
 
 
 def reward_sources(session: Session, dataset: Dataset) -> list[RewardSourceOut]:
     """Every source that graded rows of this dataset, with its figures."""
-    value = Reward.value
-    percentiles = [func.percentile_cont(share).within_group(value) for share in (0.2, 0.5, 0.8)]
-    figures = (
-        select(
-            Reward.reward_source_id,
-            func.count(),
-            func.avg(value),
-            func.stddev_pop(value),
-            *percentiles,
-            func.min(value),
-            func.max(value),
-        )
-        .where(Reward.dataset_id == owner_of(dataset))
-        .group_by(Reward.reward_source_id)
-    )
-    by_source = {row[0]: row[1:] for row in session.execute(figures)}
-    sources = session.scalars(select(RewardSource).where(RewardSource.id.in_(by_source)).order_by(RewardSource.id))
-    names = ("n", "mean", "sd", "p20", "p50", "p80", "low", "high")
     return [
         RewardSourceOut(
             id=source.id,
@@ -102,7 +89,7 @@ def reward_sources(session: Session, dataset: Dataset) -> list[RewardSourceOut]:
             kind=cast(Literal["model", "weighted", "imported"], source.kind),
             model_id=source.model_id,
             weights=source.weights,
-            figures=RewardFigures(**dict(zip(names, by_source[source.id], strict=True))),
+            figures=RewardFigures.model_validate(stored.figures),
         )
-        for source in sources
+        for source, stored in graded_by(session, dataset)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from steerboard.datasets.errors import UnknownColumn
 from steerboard.datasets.files.detect import open_reader
 from steerboard.datasets.files.records import Problem, Source
+from steerboard.datasets.mapping import listed
 from steerboard_contracts.errors import BadRow, ErrorLocation
 
 GradedRow = tuple[int, Any, Any]
@@ -27,7 +28,7 @@ def read_rewards(source: Source) -> Iterator[GradedRow]:
         column = "value" if "value" in record else "reward"
         if "row" not in record or column not in record:
             raise UnknownColumn(
-                f"{reader.unit} {number} has the columns {', '.join(record)}; row and value are needed",
+                f"{reader.unit} {number} has the columns {listed(list(record))}; row and value are needed",
                 hint="Name the row (from 0) in `row` and its reward in `value`.",
             )
         row, value = record["row"], record[column]

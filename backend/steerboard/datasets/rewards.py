@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 from sqlalchemy import delete, func, insert, literal, select
 from sqlalchemy.orm import Session
@@ -18,15 +19,18 @@ from steerboard.datasets.catalogue import announce, check_free_name
 from steerboard.datasets.errors import NameTaken, RewardsMismatch
 from steerboard.datasets.exporting import ordered_fields, stored_rows
 from steerboard.datasets.files.records import Source
+from steerboard.datasets.reward_arrays import figures, recorded_values, save_rewards
 from steerboard.datasets.reward_files import GradedRow, read_rewards
 from steerboard.datasets.rows import COPY_REWARDS, ContentHash, canonical_json, copy_in
 from steerboard.datasets.schemas import RewardFigures
+from steerboard.datasets.statistics import statistics_of
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
 from steerboard.platform.errors import NotFound
 from steerboard.registry.references import as_id, check_name
 from steerboard.registry.tables import Model
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.samples import LARGEST_REWARD
 
 # Another device or batch may give the last bits of a reward differently; more than this is a different model.
 _SAME = 1e-2
@@ -83,7 +87,7 @@ def _source(
 def record_rewards(session: Session, dataset: Dataset, source: RewardSource, path: Path) -> int:
     """Store a stage's jsonl of {"row", "value"}: each row of the dataset exactly once, each value finite.
 
-    Raises `RewardsMismatch`, or `BadInput` (`non_finite_reward`). Returns the number of rows.
+    Raises `RewardsMismatch`, or `BadInput` (`non_finite_reward`, `reward_too_large`). Returns the number of rows.
     """
     with path.open("rb") as file:
         return store_rewards(session, dataset, source, read_rewards(Source(path.name, lambda: file)))
@@ -108,6 +112,8 @@ def store_rewards(session: Session, dataset: Dataset, source: RewardSource, grad
         ids = (str(owner), str(source.id))
         for row, value in enumerate(values):
             copy.write_row((*ids, row, value))
+    statistics_of(session, dataset)  # for the lengths of the responses; they are there but for old datasets
+    save_rewards(session, owner, source.id, values)
     return len(values)
 
 
@@ -121,16 +127,23 @@ def _complete(rows: int, graded: Iterable[GradedRow]) -> array[float]:
             raise RewardsMismatch(f"line {line} names row {row}; the dataset has rows 0 to {rows - 1}", errors=place)
         if seen[row]:
             raise RewardsMismatch(f"line {line} gives row {row} a second reward", errors=place)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        # An int is finite, and may be too large for a float.
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == math.inf:
             raise BadInput(
                 f"line {line}: the reward of row {row} is not a finite number", code="non_finite_reward", errors=place
             )
+        if abs(value) > LARGEST_REWARD:
+            raise _too_large(f"line {line}: the reward of row {row}", place)
         values[row] = value
         seen[row] = 1
     missing = rows - sum(seen)
     if missing:
         raise RewardsMismatch(f"{missing:,} of {rows:,} rows have no reward; the first is row {seen.index(0)}")
     return values
+
+
+def _too_large(what: str, errors: list[ErrorLocation] | None = None) -> BadInput:
+    return BadInput(f"{what} is larger than {LARGEST_REWARD:g}", code="reward_too_large", errors=errors)
 
 
 def _check_same(recorded: Iterable[float], values: array[float], pinned: str) -> None:
@@ -179,28 +192,18 @@ def add_weighted(
             joined = joined.join(table, table.c.row == rewards[0].c.row)
     rows = select(literal(owner), literal(source.id), rewards[0].c.row, total).select_from(joined).where(*conditions)
     session.execute(insert(Reward).from_select(["dataset_id", "reward_source_id", "row", "value"], rows))
+    statistics_of(session, dataset)
+    values = recorded_values(session, owner, source.id, dataset.rows)
+    if float(np.abs(values).max()) > LARGEST_REWARD:
+        raise _too_large("a weighted sum")
+    save_rewards(session, owner, source.id, values)
     return source
-
-
-def figures(values: Iterable[float], mean: float, sd: float) -> RewardFigures:
-    """Percentiles are linear between the two nearest rewards."""
-    ordered = sorted(values)
-
-    def at(share: float) -> float:
-        place = share * (len(ordered) - 1)
-        below = math.floor(place)
-        above = min(below + 1, len(ordered) - 1)
-        return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
-
-    return RewardFigures(
-        n=len(ordered), mean=mean, sd=sd, p20=at(0.2), p50=at(0.5), p80=at(0.8), low=ordered[0], high=ordered[-1]
-    )
 
 
 def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> tuple[Normaliser, RewardFigures]:
     """The normaliser over all rewards (float64), and their figures. Raises for degenerate rewards."""
     normaliser = Normaliser.fit(rewards, source.name, model_hash)
-    return normaliser, figures(rewards, normaliser.mean, normaliser.sd)
+    return normaliser, figures(np.sort(np.frombuffer(rewards)), normaliser.mean, normaliser.sd)
 
 
 def pin_labelled(

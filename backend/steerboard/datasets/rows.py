@@ -13,8 +13,9 @@ import orjson
 import psycopg
 from sqlalchemy.orm import Session
 
+from steerboard.datasets.row_figures import RowFigures, spread
 from steerboard_contracts.errors import NoSpaceLeft
-from steerboard_contracts.samples import Sample, is_held_out, prompt_hash
+from steerboard_contracts.samples import LabelledSample, Sample, is_held_out, prompt_hash
 
 # A labelled row's reward is a row of `rewards`, not part of its sample.
 _ELSEWHERE = frozenset({"reward"})
@@ -63,8 +64,7 @@ class RowWriter:
         self.rows = 0
         self.held_out_rows = 0
         self.fields: set[str] = set()
-        self.prompt_lengths = array("I")
-        self.response_lengths = array("I")
+        self.figures = RowFigures()
 
     def add(self, sample: Sample, fields: dict[str, Any], canonical: bytes, extra: str | None) -> None:
         hash64 = prompt_hash(sample.prompt, self._salt)
@@ -74,10 +74,9 @@ class RowWriter:
         self.rows += 1
         self.held_out_rows += held_out
         self.fields.update(fields)
-        self.prompt_lengths.append(sum(len(m.content) for m in sample.prompt))
-        for side in ("response", "chosen", "rejected"):
-            if side in fields:
-                self.response_lengths.append(len(fields[side]))
+        # As in cleaning, a label counts with its reward.
+        identity = canonical + repr(sample.reward).encode() if isinstance(sample, LabelledSample) else canonical
+        self.figures.add(fields, hash64, held_out, identity)
 
     def content_hash(self, rewards: array[float] | None = None) -> str:
         return self._hash.hexdigest(rewards)
@@ -87,20 +86,11 @@ class RowWriter:
         return {"fields": sorted(self.fields), "figures": self._figures()}
 
     def _figures(self) -> dict[str, Any]:
-        return {"prompt_characters": spread(self.prompt_lengths), "response_characters": spread(self.response_lengths)}
-
-
-def spread(values: array[int]) -> dict[str, float] | None:
-    """Mean, median, 95th percentile and largest of some lengths."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    return {
-        "mean": round(sum(ordered) / len(ordered), 1),
-        "p50": ordered[len(ordered) // 2],
-        "p95": ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))],
-        "max": ordered[-1],
-    }
+        lengths = self.figures.lengths
+        answers = array("I")
+        for field in ("response", "chosen", "rejected"):
+            answers.extend(lengths.get(field, ()))
+        return {"prompt_characters": spread(lengths.get("prompt")), "response_characters": spread(answers)}
 
 
 @contextmanager

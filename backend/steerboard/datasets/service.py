@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -19,8 +19,10 @@ from steerboard.datasets.exporting import write_export, write_for_stage
 from steerboard.datasets.extras import ColumnTypes, encode_extra
 from steerboard.datasets.files.jsonl import read_jsonl
 from steerboard.datasets.files.records import Limits, Problem, Source
-from steerboard.datasets.importing import ImportOptions, open_import, write_rows
+from steerboard.datasets.importing import ImportOptions, ImportWatch, open_import, write_rows
+from steerboard.datasets.indexing import add_segments
 from steerboard.datasets.queries import dataset_out
+from steerboard.datasets.reward_arrays import save_rewards
 from steerboard.datasets.reward_files import read_rewards
 from steerboard.datasets.rewards import (
     add_weighted,
@@ -34,6 +36,7 @@ from steerboard.datasets.rewards import (
 )
 from steerboard.datasets.rows import COPY_REWARDS, COPY_SAMPLES, RowWriter, canonical_json, copy_in, sample_fields
 from steerboard.datasets.schemas import BadRows, ImportReport
+from steerboard.datasets.statistics import save_statistics
 from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard.platform.database import new_id
 from steerboard_contracts.errors import BadInput, BadRow, EmptySelection, ErrorLocation
@@ -89,9 +92,12 @@ def import_sources(
     options: ImportOptions,
     actor: str | None = None,
     origin: dict[str, Any] | None = None,
+    watch: ImportWatch | None = None,
+    fence: Callable[[], None] | None = None,
 ) -> ImportReport:
     """One dataset from one or several files of the same columns. All rows or none are stored.
 
+    `fence` is called when everything is stored and nobody was told yet; what it raises undoes the import.
     Raises the errors of `steerboard.datasets.errors`; the savepoint is rolled back then, so the caller's
     transaction stays usable.
     """
@@ -100,7 +106,7 @@ def import_sources(
     with session.begin_nested(), _new_dataset(session, project, name, kind) as (dataset, writer_for):
         with copy_in(session, COPY_SAMPLES) as copy:
             writer = writer_for(copy)
-            outcome = write_rows(opened, options, writer)
+            outcome = write_rows(opened, options, writer, watch)
         dataset.origin = {
             "type": "file",
             "file": sources[0].label,
@@ -116,19 +122,17 @@ def import_sources(
             **(origin or {}),
             **writer.about(),
         }
-        _complete(dataset, writer, outcome.rewards if kind == "labelled" else None)
+        _complete(session, dataset, writer, outcome.rewards if kind == "labelled" else None)
         if kind == "labelled":
             _store_imported_labels(session, project, dataset, outcome.rewards)
+        if fence:
+            fence()
         announce(session, dataset)
     return ImportReport(
         dataset=dataset_out(session, dataset),
         format=opened.reader.format,
         columns=opened.mapping.columns,
-        form="transcripts"
-        if opened.mapping.transcripts
-        else "dialogues"
-        if opened.mapping.sides_hold_prompt
-        else "columns",
+        form=opened.mapping.form,
         read=outcome.read,
         rows=writer.rows,
         cleaned=outcome.cleaned,
@@ -145,6 +149,7 @@ def _store_imported_labels(session: Session, project: Project, dataset: Dataset,
         ids = (str(dataset.id), str(source.id))
         for row, value in enumerate(rewards):
             copy.write_row((*ids, row, value))
+    save_rewards(session, dataset.id, source.id, rewards)
     dataset.reward_source_id = source.id
     dataset.normaliser = normaliser.model_dump()
     dataset.origin = {**dataset.origin, "rewards": reward_figures.model_dump()}
@@ -191,7 +196,7 @@ def register_rows(
             "extra_columns": columns.summary(),
             **writer.about(),
         }
-        _complete(dataset, writer, None)
+        _complete(session, dataset, writer, None)
         announce(session, dataset)
     return dataset
 
@@ -222,10 +227,13 @@ def export_for_stage(session: Session, dataset: Dataset, dest: Path) -> DatasetI
     return write_for_stage(session, dataset, dest)
 
 
-def _complete(dataset: Dataset, writer: RowWriter, rewards: array[float] | None) -> None:
+def _complete(session: Session, dataset: Dataset, writer: RowWriter, rewards: array[float] | None) -> None:
     dataset.rows = writer.rows
     dataset.held_out_rows = writer.held_out_rows
     dataset.content_hash = writer.content_hash(rewards)
+    session.flush()
+    save_statistics(session, dataset, writer.figures)
+    add_segments(session, dataset.id, writer.rows)
 
 
 @contextmanager

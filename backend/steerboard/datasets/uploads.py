@@ -16,6 +16,7 @@ from steerboard.datasets.importing import ImportOptions
 from steerboard.datasets.schemas import BadRows
 from steerboard.platform.access import Access, AccessTo
 from steerboard.platform.errors import InvalidRequest
+from steerboard.platform.idempotency import MAX_FIELDS, MAX_FILES
 from steerboard_contracts.errors import ErrorLocation, NoSpaceLeft
 from steerboard_contracts.samples import SampleKind
 
@@ -26,7 +27,7 @@ Write = Annotated[Access, Depends(AccessTo("write"))]
 async def upload_form(request: Request, _access: Write) -> AsyncIterator[FormData]:
     """The multipart form; its files lie on disk. The platform bounds the body's size."""
     try:
-        form = await request.form(max_files=1, max_fields=20)
+        form = await request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise NoSpaceLeft("the server has no space left for the upload", hint="Free some space.") from error

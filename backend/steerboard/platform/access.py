@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import ApiToken, AuditEntry, BrowserSession, Membership, Project, User
@@ -20,14 +20,27 @@ from steerboard.platform.database import transaction
 from steerboard.platform.errors import Forbidden, NotFound, Unauthenticated
 from steerboard.platform.origins import refuse_other_sites
 from steerboard.platform.roles import Scope, allowed, allowed_outside
+from steerboard.platform.turns import in_turn, take_turn
 
 SESSION_COOKIE = "steerboard_session"
 CSRF_HEADER = "X-CSRF-Token"
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _LAST_USED_SECONDS = 60
 
+# Asked by every request, and built once.
+_BROWSER = (
+    select(BrowserSession, User)
+    .join(User, User.id == BrowserSession.user_id)
+    .where(BrowserSession.session_hash == bindparam("session_hash"), BrowserSession.expires_at > func.now())
+)
+_PROJECT_BY_ID = select(Project).where(Project.id == bindparam("ref"))
+_PROJECT_BY_NAME = select(Project).where(Project.name == bindparam("ref"))
+_ROLE = select(Membership.role).where(
+    Membership.project_id == bindparam("project_id"), Membership.user_id == bindparam("user_id")
+)
 
-def db_session(request: Request) -> Iterator[Session]:
+
+def db_session(request: Request, _turn: Annotated[None, Depends(take_turn, scope="function")]) -> Iterator[Session]:
     with transaction(request.app.state.sessions) as session:
         request.state.session = session
         yield session
@@ -35,8 +48,8 @@ def db_session(request: Request) -> Iterator[Session]:
 
 # Function scope: the transaction commits before the answer is sent, so a failed commit is a failed request.
 Db = Annotated[Session, Depends(db_session, scope="function")]
-_bearer = HTTPBearer(auto_error=False, description="A token of `steerboard tokens create`.")
-Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+bearer = HTTPBearer(auto_error=False, description="A token of `steerboard tokens create`.")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 
 
 @dataclass(frozen=True)
@@ -53,9 +66,7 @@ class Caller:
         """What the caller may do there; empty when the project is none of theirs."""
         if self.token_scopes is not None:
             return self.token_scopes if self.project_id in (None, project.id) else frozenset()
-        role = session.scalar(
-            select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == self.user_id)
-        )
+        role = session.scalar(_ROLE, {"project_id": project.id, "user_id": self.user_id})
         return frozenset(allowed(role))
 
     def scopes_outside(self, session: Session) -> frozenset[str]:
@@ -117,11 +128,7 @@ def _token_caller(session: Session, secret: str) -> Caller:
 
 
 def _cookie_caller(request: Request, session: Session, cookie: str) -> Caller:
-    found = session.execute(
-        select(BrowserSession, User)
-        .join(User, User.id == BrowserSession.user_id)
-        .where(BrowserSession.session_hash == secret_hash(cookie), BrowserSession.expires_at > func.now())
-    ).one_or_none()
+    found = session.execute(_BROWSER, {"session_hash": secret_hash(cookie)}).one_or_none()
     if found is None:
         raise Unauthenticated(
             "The session has ended.", code="session_ended", hint="Sign in again with `steerboard sign-in`."
@@ -141,13 +148,23 @@ def _cookie_caller(request: Request, session: Session, cookie: str) -> Caller:
 SignedIn = Annotated[Caller, Depends(identify, scope="function")]
 
 
+async def refuse_strangers(request: Request) -> None:
+    """Before a large body is read. Raises like `identify`; what the caller may do is not looked at."""
+    credentials = await bearer(request)
+
+    def look() -> None:
+        with transaction(request.app.state.sessions) as session:
+            identify(request, session, credentials)
+
+    await in_turn(request.app, look)
+
+
 def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project, frozenset[str]]:
     """A project by id or name, with the caller's scopes. Another's project is `NotFound`, like one that is not."""
     try:
-        same = Project.id == uuid.UUID(ref)
+        project = session.scalar(_PROJECT_BY_ID, {"ref": uuid.UUID(ref)})
     except ValueError:
-        same = Project.name == ref
-    project = session.scalar(select(Project).where(same))
+        project = session.scalar(_PROJECT_BY_NAME, {"ref": ref})
     scopes = caller.scopes_in(session, project) if project else frozenset[str]()
     if project is None or not scopes:
         raise NotFound(f"there is no project `{ref}`", hint="List yours with GET /api/v1/projects.")
@@ -179,6 +196,15 @@ class AccessTo:
             require(scopes, self._scope)
         idempotency.begin(request, session, caller.identity)
         return Access(found, caller.actor, scopes, caller.identity)
+
+
+def let_go(session: Session) -> None:
+    """End the transaction and give its connection back, before a slow call to somebody else's server.
+
+    Objects stay readable, but the session takes no more work. For routes of `idempotency.UnkeptRoute` only: the answer
+    of others is kept in their transaction.
+    """
+    session.commit()
 
 
 class SystemAccessTo:

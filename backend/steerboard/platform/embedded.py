@@ -191,8 +191,7 @@ def socket_folder(home: Path) -> Path:
         run = Path("/tmp") / f"steerboard-{os.geteuid()}-{name}"
     run.mkdir(parents=True, exist_ok=True, mode=0o700)
     user = system_user.server_user()
-    owner = user.pw_uid if user else os.geteuid()
-    if run.is_symlink() or run.stat().st_uid not in (os.geteuid(), owner):
+    if run.is_symlink() or run.stat().st_uid not in {os.geteuid(), *system_user.server_user_ids()}:
         raise ServerFailed(f"{run} belongs to somebody else", code="unsafe_folder", hint="Remove it or change --home.")
     system_user.own(run, user)
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -11,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from psycopg.errors import UniqueViolation
 from pydantic import BaseModel
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
@@ -89,6 +90,15 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Problem, "description": _TITLES.get(status, "Problem")} for status in statuses}
 
 
+class _ProblemResponse(JSONResponse):
+    """A detail may repeat what somebody sent, also text that is no Unicode (lone surrogates)."""
+
+    media_type = "application/problem+json"
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")
+
+
 def problem_response(error: SteerboardError) -> JSONResponse:
     problem = Problem(
         type=f"urn:steerboard:problem:{error.code}",
@@ -103,7 +113,7 @@ def problem_response(error: SteerboardError) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
     if "retry_after_seconds" in error.extra:
         headers["Retry-After"] = str(error.extra["retry_after_seconds"])
-    return JSONResponse(body, status_code=error.status, media_type="application/problem+json", headers=headers)
+    return _ProblemResponse(body, status_code=error.status, headers=headers)
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -137,6 +147,18 @@ def install_handlers(app: FastAPI) -> None:
             return unexpected(request, error)
         log.warning("%s %s: %s", request.method, request.url.path, error.orig)
         return problem_response(Conflict("Something with this name was created at the same moment.", code="name_taken"))
+
+    @app.exception_handler(DataError)
+    @app.exception_handler(UnicodeEncodeError)
+    def unstorable(request: Request, error: Exception) -> JSONResponse:
+        # Names in URLs and bodies reach the database before anybody has looked at their characters.
+        log.warning("%s %s: %s", request.method, request.url.path, error)
+        return problem_response(
+            InvalidRequest(
+                "A value of the request is none that can be stored: a number out of range, or text with a NUL "
+                "character or a lone surrogate."
+            )
+        )
 
     @app.exception_handler(OperationalError)
     def database_away(request: Request, error: OperationalError) -> JSONResponse:

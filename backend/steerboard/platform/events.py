@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 import redis
+from sqlalchemy import Row, bindparam, select, update
 from sqlalchemy import event as orm_event
-from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -18,7 +20,16 @@ from steerboard.platform.settings import get_settings
 
 log = logging.getLogger(__name__)
 
-_CHANGED = "steerboard.event_streams"
+_CHANNELS = "steerboard.channels"
+
+# Built once: some of what is emitted comes a hundred times a second.
+_STEP = (
+    update(EventStream)
+    .where(EventStream.project_id == bindparam("project"))
+    .values(last_id=EventStream.last_id + 1)
+    .returning(EventStream.last_id)
+    .execution_options(synchronize_session=False)
+)
 
 
 def channel(project_id: uuid.UUID) -> str:
@@ -31,21 +42,27 @@ def emit(session: Session, project_id: uuid.UUID, type: str, payload: dict[str, 
 
     Call it late in a transaction: other writers of the project wait from here to the commit.
     """
-    step = update(EventStream).where(EventStream.project_id == project_id).values(last_id=EventStream.last_id + 1)
-    last = session.scalar(step.returning(EventStream.last_id))
+    of_project = {"project": project_id}
+    last = session.scalar(_STEP, of_project)
     if last is None:
         session.execute(insert(EventStream).values(project_id=project_id, last_id=0).on_conflict_do_nothing())
-        last = session.scalar(step.returning(EventStream.last_id))
+        last = session.scalar(_STEP, of_project)
     session.add(Event(project_id=project_id, id=last, type=type, payload=payload))
-    session.info.setdefault(_CHANGED, set()).add(project_id)
+    wake(session, channel(project_id))
 
 
-def read_after(session: Session, project_id: uuid.UUID, after: int, limit: int = 500) -> list[Event]:
-    return list(
-        session.scalars(
-            select(Event).where(Event.project_id == project_id, Event.id > after).order_by(Event.id).limit(limit)
-        )
-    )
+def wake(session: Session, channel: str) -> None:
+    """Say on a Redis channel, when and only when the transaction commits, that there is something new to read."""
+    session.info.setdefault(_CHANNELS, set()).add(channel)
+
+
+def read_after(
+    session: Session, project_id: uuid.UUID, after: int, limit: int = 500
+) -> Sequence[Row[int, str, dt.datetime, dict[str, Any]]]:
+    """(id, type, created_at, payload) of the events after `after`, in their order."""
+    query = select(Event.id, Event.type, Event.created_at, Event.payload)
+    mine = Event.project_id == project_id, Event.id > after
+    return session.execute(query.where(*mine).order_by(Event.id).limit(limit)).all()
 
 
 def last_id(session: Session, project_id: uuid.UUID) -> int:
@@ -66,16 +83,16 @@ def _wake_readers(session: Session) -> None:
     if session.in_nested_transaction():
         return
     url = get_settings().redis_url
-    for project_id in session.info.pop(_CHANGED, set()):
+    for name in session.info.pop(_CHANNELS, set()):
         if not url:
             continue
         try:
-            _client(url).publish(channel(project_id), "")
+            _client(url).publish(name, "")
         except redis.RedisError as error:
             # Readers also poll, so a broker that is away only makes them later.
-            log.debug("no wake-up for readers of %s: %s", project_id, error)
+            log.debug("no wake-up on %s: %s", name, error)
 
 
 @orm_event.listens_for(Session, "after_rollback")
 def _forget(session: Session) -> None:
-    session.info.pop(_CHANGED, None)
+    session.info.pop(_CHANNELS, None)

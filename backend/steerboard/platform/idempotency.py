@@ -22,9 +22,12 @@ from starlette.datastructures import UploadFile
 
 from steerboard.accounts.tables import IdempotencyKey
 from steerboard.platform.errors import Conflict, InvalidRequest
+from steerboard.platform.secrets import Secrets
 
 KEY_HEADER = "Idempotency-Key"
 REPLAYED_HEADER = "Idempotency-Replayed"
+# Of a form; whoever parses it first decides for all.
+MAX_FILES, MAX_FIELDS = 1, 20
 _MAX_KEY = 200
 _CHUNK = 1 << 20
 
@@ -57,8 +60,13 @@ class IdempotentRoute(APIRoute):
         return handle
 
 
+class UnkeptRoute(APIRoute):
+    """A POST that asks somebody else's server, and may be asked again: its answer is not kept."""
+
+
 def begin(request: Request, session: Session, identity: str) -> None:
-    """Called when the caller is known. Raises `Replay`, or `Conflict` when the key came with another body."""
+    """Called when the caller is known. Raises `Replay`, `Conflict` when the key came with another body, and
+    `SecretUnreadable`."""
     request_hash = getattr(request.state, "request_hash", None)
     if request_hash is None:
         return
@@ -79,7 +87,11 @@ def begin(request: Request, session: Session, identity: str) -> None:
             code="idempotency_key_reused",
             hint="Use a new key for a new request.",
         )
-    raise Replay(known.status or 200, (known.body or {}).get("json"))
+    body = known.body or {}
+    # Answers hold what is shown once, so they are kept sealed; those of an older version lie open.
+    sealed: str | None = body.get("sealed")
+    secrets: Secrets = request.app.state.secrets
+    raise Replay(known.status or 200, orjson.loads(secrets.open(sealed)) if sealed else body.get("json"))
 
 
 def _keep(request: Request, response: Response) -> None:
@@ -87,7 +99,8 @@ def _keep(request: Request, response: Response) -> None:
     if row is None or response.status_code >= 300:
         return
     row.status = response.status_code
-    row.body = {"json": orjson.loads(response.body) if response.body else None}
+    secrets: Secrets = request.app.state.secrets
+    row.body = {"sealed": secrets.seal(bytes(response.body or b"null").decode())}
     session: Session = request.state.session
     session.add(row)
     session.flush()
@@ -98,15 +111,21 @@ async def _request_hash(request: Request) -> str:
     digest = hashlib.sha256(f"{request.url.path}?{request.url.query}\x00".encode())
     content_type = request.headers.get("content-type", "")
     if content_type.startswith("multipart/form-data"):
-        for name, value in sorted((await request.form()).multi_items(), key=lambda item: item[0]):
-            digest.update(f"{name}\x00".encode())
+        # Imported here, for it imports this module.
+        from steerboard.platform.access import refuse_strangers
+
+        # A form may be gigabytes, and parsing it puts them on the disk.
+        await refuse_strangers(request)
+        form = await request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS)
+        for name, value in sorted(form.multi_items(), key=lambda item: item[0]):
+            digest.update(f"{name}\x00".encode(errors="surrogatepass"))
             if isinstance(value, UploadFile):
-                digest.update(f"{value.filename}\x00".encode())
+                digest.update(f"{value.filename}\x00".encode(errors="surrogatepass"))
                 while chunk := await value.read(_CHUNK):
                     digest.update(chunk)
                 await value.seek(0)
             else:
-                digest.update(value.encode())
+                digest.update(value.encode(errors="surrogatepass"))
     elif content_type.startswith("application/json") or not content_type:
         digest.update(await request.body())
     else:

@@ -42,21 +42,21 @@ def paginate(
     `convert_all` turns a whole page at once where that saves queries. Raises `InvalidRequest` (`bad_cursor`).
     """
     if cursor is not None:
-        last = _decode(cursor, column)
+        last = decode_cursor(cursor, column)
         statement = statement.where(column < last if newest_first else column > last)
     statement = statement.order_by(column.desc() if newest_first else column).limit(limit + 1)
     rows = list(session.scalars(statement))
     page = rows[:limit]
-    following = _encode(getattr(page[-1], column.key)) if len(rows) > limit else None
+    following = encode_cursor(getattr(page[-1], column.key)) if len(rows) > limit else None
     items = convert_all(page) if convert_all else [convert(row) for row in page]
     return Page(items=items, next=following)
 
 
-def _encode(value: uuid.UUID | int) -> str:
+def encode_cursor(value: uuid.UUID | int) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(value)).decode().rstrip("=")
 
 
-def _decode(cursor: str, column: InstrumentedAttribute[Any]) -> Any:
+def decode_cursor(cursor: str, column: InstrumentedAttribute[Any]) -> Any:
     try:
         value = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         if column.type.python_type is uuid.UUID:

@@ -6,8 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from steerboard.platform.addresses import AllowList
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -31,8 +33,16 @@ class Settings(BaseSettings):
     retry_seconds: Annotated[float, Field(ge=0)] = 2.0
     stage_threads: int | None = None
     stage_memory_mb: int | None = None
+    # Of the models that the interactive worker keeps loaded; by default a third of the memory, or 70% of a GPU's.
+    interactive_memory_mb: Annotated[int | None, Field(ge=1)] = None
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    # Hosts, addresses and networks, not public, that endpoints and webhooks may lead to (`platform.addresses`).
+    allowed_private: str = ""
+    # Seals stored secrets; without it a file of the home does (`platform.secrets`).
+    secret_key: SecretStr = SecretStr("")
+    # Where people reach the dashboard, for links in webhooks.
+    public_url: str = ""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @field_validator("home")
@@ -49,10 +59,17 @@ class Settings(BaseSettings):
                 return "postgresql+psycopg://" + value.removeprefix(prefix)
         return value
 
+    @field_validator("allowed_private")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        AllowList(value)
+        return value
+
     @model_validator(mode="after")
-    def _default_store(self) -> Settings:
+    def _defaults(self) -> Settings:
         if not self.artifact_url:
             self.artifact_url = f"file://{self.home / 'artifacts'}"
+        self.public_url = self.public_url.rstrip("/") or f"http://{self.host}:{self.port}"
         return self
 
 

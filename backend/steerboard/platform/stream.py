@@ -1,39 +1,36 @@
 """The live stream of a project's events: server-sent events, replayable by `Last-Event-ID`.
 
-Postgres is read, Redis only says when to look; with Redis away the stream polls. A connection of the database is
-held for each read alone, never while the reader is slow or nothing happens.
+Postgres is read, Redis only says when to look; with Redis away the stream polls. What is new is read once for all
+readers of a project (`platform.feed`); a connection of the database is held for each read alone, never while a reader
+is slow or nothing happens.
 """
 
 from __future__ import annotations
 
-import asyncio
+import random
 import time
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from typing import Annotated, Any
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated
 
-import orjson
-import redis.asyncio
 from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.responses import StreamingResponse
-from redis.exceptions import RedisError
-from starlette.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials
 
 from steerboard.platform import events
-from steerboard.platform.access import Access, AccessTo, Db
-from steerboard.platform.errors import InvalidRequest, problems
-from steerboard.platform.redis_url import client_url
+from steerboard.platform.access import Access, AccessTo, Credentials, Db, identify, require, visible_project
+from steerboard.platform.database import transaction
+from steerboard.platform.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated, problems
+from steerboard.platform.feed import following
+from steerboard.platform.turns import in_turn
 
 router = APIRouter(tags=["events"])
 
-BATCH = 200
 HEARTBEAT_SECONDS = 15.0
-# A reader reconnects with its last id, and its rights are checked again.
+# A reader reconnects with its last id.
 LIFE_SECONDS = 600.0
-POLL_SECONDS = 3.0
-POLL_SECONDS_WITHOUT_REDIS = 0.5
-_TICK_SECONDS = 0.25
+# Who was removed, signed out or lost a token hears nothing after this.
+CHECK_SECONDS = 20.0
 
 
 @router.get("/events", response_class=StreamingResponse, responses=problems(404))
@@ -41,83 +38,58 @@ def stream_events(
     request: Request,
     session: Db,
     access: Annotated[Access, Depends(AccessTo("read"))],
+    credentials: Credentials,
     after: Annotated[int | None, Query(ge=0, description="Replay what came after this id; 0 for all.")] = None,
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> StreamingResponse:
     """Server-sent events: `id`, `event` (the type) and `data` ({id, type, created_at, payload}). Without a place to
-    start from, only what happens from now on. The stream ends after ten minutes; reconnect with `Last-Event-ID`."""
+    start from, only what happens from now on. The stream ends after ten minutes, or soon after the right to read does;
+    reconnect with `Last-Event-ID`."""
     start = after
     if last_event_id is not None:
-        if not last_event_id.isdigit():
+        # Only what is a number to everybody, and to the database.
+        if not (last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 19):
             raise InvalidRequest(f"Last-Event-ID is a number, not {last_event_id!r}", code="bad_event_id")
         start = int(last_event_id)
     if start is None:
         start = events.last_id(session, access.project.id)
-    body = _follow(request.app, access.project.id, start)
+    project_id = access.project.id
+    body = _follow(request.app, project_id, start, lambda: may_read(request, credentials, project_id))
     return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-async def _follow(app: FastAPI, project_id: uuid.UUID, last: int) -> AsyncIterator[bytes]:
-    wake = asyncio.Event()
-    listener = asyncio.create_task(_listen(app.state.settings.redis_url, project_id, wake))
+def may_read(request: Request, credentials: HTTPAuthorizationCredentials | None, project_id: uuid.UUID) -> bool:
+    """Whether a new request of this reader would be answered."""
+    try:
+        with transaction(request.app.state.sessions) as session:
+            caller = identify(request, session, credentials)
+            require(visible_project(session, caller, str(project_id))[1], "read")
+    except (Unauthenticated, Forbidden, NotFound):
+        return False
+    return True
+
+
+async def _follow(app: FastAPI, project_id: uuid.UUID, last: int, may_read: Callable[[], bool]) -> AsyncIterator[bytes]:
     ends = time.monotonic() + LIFE_SECONDS
     said = time.monotonic()
+    check_at = said + CHECK_SECONDS * random.uniform(0.5, 1.0)
     yield b"retry: 1000\n\n"
-    try:
-        while time.monotonic() < ends and not app.state.stopping.is_set():
-            wake.clear()
-            batch = await run_in_threadpool(_read, app, project_id, last)
-            for event in batch:
-                last = event["id"]
-                yield _line(event)
+    async with following(app, project_id) as feed:
+        while time.monotonic() < ends and not feed.ended:
+            if time.monotonic() >= check_at:
+                # One after the other: a crowd of readers that came together must not crowd out the requests.
+                async with app.state.checks:
+                    if not await in_turn(app, may_read):
+                        return
+                check_at = time.monotonic() + CHECK_SECONDS
+            batch = await feed.after(last)
+            for number, line in batch:
+                last = number
+                yield line
             if batch:
                 said = time.monotonic()
             elif time.monotonic() - said >= HEARTBEAT_SECONDS:
                 said = time.monotonic()
                 yield b": still here\n\n"
-            if len(batch) < BATCH:
-                await _pause(app, wake, listener)
-    finally:
-        listener.cancel()
-        with suppress(asyncio.CancelledError):
-            await listener
-
-
-def _read(app: FastAPI, project_id: uuid.UUID, last: int) -> list[dict[str, Any]]:
-    with app.state.sessions() as session:
-        return [
-            {"id": event.id, "type": event.type, "created_at": event.created_at, "payload": event.payload}
-            for event in events.read_after(session, project_id, last, BATCH)
-        ]
-
-
-def _line(event: dict[str, Any]) -> bytes:
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event["id"], event["type"].encode(), orjson.dumps(event))
-
-
-async def _pause(app: FastAPI, wake: asyncio.Event, listener: asyncio.Task[None]) -> None:
-    """Until there may be news. In small steps, so that the server's end is not held up."""
-    began = time.monotonic()
-    while not wake.is_set() and not app.state.stopping.is_set():
-        longest = POLL_SECONDS_WITHOUT_REDIS if listener.done() else POLL_SECONDS
-        if time.monotonic() - began >= longest:
-            return
-        with suppress(TimeoutError):
-            await asyncio.wait_for(wake.wait(), _TICK_SECONDS)
-
-
-async def _listen(redis_url: str, project_id: uuid.UUID, wake: asyncio.Event) -> None:
-    """Set `wake` at each message. Ends when Redis is away; then the stream polls for the rest of its life."""
-    try:
-        client = redis.asyncio.Redis.from_url(client_url(redis_url), socket_connect_timeout=1.0)
-    except ValueError:
-        return
-    try:
-        async with client, client.pubsub() as subscription:
-            await subscription.subscribe(events.channel(project_id))
-            wake.set()  # what was committed before the subscription took hold
-            async for message in subscription.listen():
-                if message["type"] == "message":
-                    wake.set()
-    except (RedisError, OSError):
-        wake.set()
+            else:
+                await feed.wait(last, max(0.1, min(CHECK_SECONDS, HEARTBEAT_SECONDS) / 2))

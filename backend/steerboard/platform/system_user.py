@@ -36,6 +36,14 @@ def server_user() -> pwd.struct_passwd | None:
     return pwd.getpwnam(_CANDIDATES[-1])
 
 
+def server_user_ids() -> set[int]:
+    """Of everybody whom `server_user` may have chosen when a home was made: a user that is added later, as by another
+    program with the same PostgreSQL, must not lock it."""
+    if os.geteuid() != 0:
+        return set()
+    return {user.pw_uid for user in pwd.getpwall() if user.pw_name in _CANDIDATES}
+
+
 def as_user(command: list[str], user: pwd.struct_passwd | None, paths: list[Path]) -> list[str]:
     """`command` run as `user`, who must be able to reach `paths`."""
     if user is None:

@@ -1,11 +1,31 @@
 """Every table of the platform, so that Alembic and tests see one complete metadata."""
 
 from steerboard.accounts import tables as accounts
+from steerboard.datasets import collection_tables as collections
+from steerboard.datasets import imports_tables as imports
+from steerboard.datasets import statistics_tables as statistics
 from steerboard.datasets import tables as datasets
+from steerboard.evaluation import ranking_tables as rankings
+from steerboard.evaluation import tables as evaluation
 from steerboard.platform.database import Base
+from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry
 from steerboard.runs import tables as runs
+from steerboard.webhooks import tables as webhooks
 
-__all__ = ["accounts", "datasets", "metadata", "registry", "runs"]
+__all__ = [
+    "accounts",
+    "collections",
+    "datasets",
+    "evaluation",
+    "imports",
+    "metadata",
+    "playground",
+    "rankings",
+    "registry",
+    "runs",
+    "statistics",
+    "webhooks",
+]
 
 metadata = Base.metadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +24,9 @@ from steerboard.platform.headers import SecurityHeaders
 from steerboard.platform.idempotency import IdempotentRoute, Replay
 from steerboard.platform.limits import BodyLimit
 from steerboard.platform.paging import Page, paginate
+from steerboard.platform.secrets import Secrets
 from steerboard.platform.settings import Settings
+from steerboard.platform.turns import make_turns
 
 __all__ = [
     "Access",
@@ -42,7 +45,23 @@ __all__ = [
 
 API = "/api/v1"
 PROJECT = f"{API}/projects/{{project}}"
-_DOMAINS = ("accounts", "datasets", "registry", "runs", "recipes")
+# Modules that have routers. Requests look for theirs in this order, and annotators ask most often.
+_DOMAINS = (
+    "evaluation.ranking_api",
+    "accounts.api",
+    "datasets.api",
+    "registry.api",
+    "runs.api",
+    "recipes.api",
+    "playground.api",
+    "webhooks.api",
+    "evaluation.api",
+    "evaluation.prompt_sets_api",
+    "evaluation.imports_api",
+    "evaluation.judges_api",
+    "evaluation.campaigns_api",
+    "evaluation.report_api",
+)
 
 
 def create_app(
@@ -55,6 +74,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        _make_turns(app)  # of this event loop
         stop = background(app) if background else None
         yield
         if stop:
@@ -72,9 +92,12 @@ def create_app(
     )
     app.state.settings = settings
     app.state.stopping = threading.Event()
+    _make_turns(app)
+    app.state.feeds = {}
     app.state.sessions = sessions or make_sessions(make_engine(settings.database_url))
     app.state.engine = app.state.sessions.kw["bind"]
     app.state.store = ArtifactStore(settings.artifact_url)
+    app.state.secrets = Secrets(settings)
     install_handlers(app)
     app.exception_handler(Replay)(_replay)
     app.add_middleware(SecurityHeaders, api=API)
@@ -85,16 +108,30 @@ def create_app(
     return app
 
 
+def _make_turns(app: FastAPI) -> None:
+    """Of requests at the database, of what readers of events ask it beside them, and of reports being computed."""
+    app.state.turns = make_turns()
+    app.state.checks = asyncio.Semaphore(1)
+    app.state.replays = asyncio.Semaphore(1)
+    app.state.reports = asyncio.Semaphore(1)
+
+
 def _replay(_request: Request, known: Exception) -> Response:
     assert isinstance(known, Replay)
     return known.response
 
 
 def _include_domains(app: FastAPI) -> None:
-    """`router` of each domain below the project, `system_router` (where there is one) below the API's root."""
+    """`router` of each domain, and `project_router` where there is one, below the project; `system_router` below the
+    API's root."""
     for domain in _DOMAINS:
-        module = importlib.import_module(f"steerboard.{domain}.api")
-        for name, prefix in (("router", PROJECT), ("system_router", API), ("root_router", "")):
+        module = importlib.import_module(f"steerboard.{domain}")
+        for name, prefix in (
+            ("router", PROJECT),
+            ("project_router", PROJECT),
+            ("system_router", API),
+            ("root_router", ""),
+        ):
             router: APIRouter | None = getattr(module, name, None)
             if router is not None:
                 _make_idempotent(router)

@@ -44,10 +44,15 @@ def parse_overrides(texts: list[str], faults: Faults) -> list[Override]:
             faults.add(f"--set {text}", "is not of the form name=value or stage.field=value")
             continue
         try:
-            found.append(Override(text=text, path=path, value=parse_value(raw), raw=raw.strip()))
+            found.append(Override(text=text, path=path, value=_value(raw), raw=raw.strip()))
         except ValueError as error:
             faults.add(f"--set {text}", f"the value is not valid YAML: {error}")
     return found
+
+
+def _value(raw: str) -> Any:
+    # YAML keeps `@` for itself, so `@production` is a name and nothing else.
+    return raw.strip() if raw.strip().startswith("@") else parse_value(raw)
 
 
 def apply_to_stage(document: Document, override: Override, faults: Faults) -> None:

@@ -14,13 +14,16 @@ from steerboard.platform.access import Access, AccessTo, Db, audit
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.errors import NotFound, problems
 from steerboard.platform.paging import Page, paginate
-from steerboard.registry import service
+from steerboard.registry import endpoints_api, promotions_api, service
+from steerboard.registry.evaluations import entered_evaluations, evaluations_of
 from steerboard.registry.lineage import lineage
-from steerboard.registry.schemas import Lineage, ModelDetail, ModelFile, ModelOut
+from steerboard.registry.schemas import Lineage, ModelDetail, ModelEvaluationOut, ModelFile, ModelOut, ModelStage
 from steerboard.registry.tables import Artifact, Model
 from steerboard_contracts.models import ModelRole
 
 router = APIRouter(prefix="/models", tags=["models"])
+router.include_router(promotions_api.router)
+project_router = endpoints_api.router
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 Write = Annotated[Access, Depends(AccessTo("write"))]
@@ -48,6 +51,7 @@ def _out(model: Model, size: int) -> ModelOut:
             "parent_id": model.parent_id,
             "run_id": model.run_id,
             "info": model.info,
+            "stage": model.stage,
             "created_at": model.created_at,
         }
     )
@@ -58,6 +62,7 @@ def list_models(
     session: Db,
     access: Read,
     role: ModelRole | None = None,
+    stage: ModelStage | None = None,
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
@@ -66,6 +71,8 @@ def list_models(
     query = select(Model).where(Model.project_id == access.project.id)
     if role:
         query = query.where(Model.role == role)
+    if stage:
+        query = query.where(Model.stage == stage)
     if name:
         query = query.where(Model.name.icontains(name, autoescape=True))
     return paginate(
@@ -81,16 +88,18 @@ def list_models(
 
 @router.get("/{model}", responses=problems(404))
 def get_model(session: Db, access: Read, model: str) -> ModelDetail:
-    """By id, name or `<pipeline>.<stage>`, with its files."""
+    """By id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files."""
     found = service.get_model(session, access.project, model)
     manifest = service.manifest_of(session, found)
     files = [ModelFile.model_validate(file) for file in manifest.files]
-    return ModelDetail(**_out(found, manifest.size).model_dump(), files=files)
+    return ModelDetail(
+        **_out(found, manifest.size).model_dump(), files=files, in_evaluations=entered_evaluations(session, found)
+    )
 
 
 @router.delete("/{model}", status_code=204, responses=problems(404, 409))
 def delete_model(session: Db, access: Write, model: str) -> None:
-    """Only when nothing refers to it."""
+    """Only when nothing refers to it and it is in no stage."""
     found = service.get_model(session, access.project, model)
     service.delete_model(session, found)
     audit(session, access, "model.delete", found.name)
@@ -100,6 +109,14 @@ def delete_model(session: Db, access: Write, model: str) -> None:
 def get_lineage(session: Db, access: Read, model: str) -> Lineage:
     """Parents, runs and data behind a model, and the models made from it."""
     return lineage(session, service.get_model(session, access.project, model))
+
+
+@router.get("/{model}/evaluations", responses=problems(404))
+def list_model_evaluations(
+    session: Db, access: Read, model: str, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> list[ModelEvaluationOut]:
+    """The newest finished evaluations that the model was an entrant of, each with its rows of the report."""
+    return evaluations_of(session, service.get_model(session, access.project, model), limit)
 
 
 @router.get("/{model}/files/{path:path}", response_class=StreamingResponse, responses=problems(404))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard_contracts.models import ModelInfo, ModelRole
+from steerboard_contracts.report import MethodRow
+
+ModelStage = Literal["candidate", "production"]
 
 
 class ModelOut(BaseModel):
@@ -21,6 +24,7 @@ class ModelOut(BaseModel):
     parent_id: uuid.UUID | None
     run_id: uuid.UUID | None
     info: ModelInfo
+    stage: ModelStage | None = Field(description="Where the newest promotion put it.")
     created_at: dt.datetime
 
 
@@ -30,8 +34,54 @@ class ModelFile(BaseModel):
     size: int
 
 
+class NamedRef(BaseModel):
+    """Something of the project, to be linked."""
+
+    id: uuid.UUID
+    name: str
+
+
 class ModelDetail(ModelOut):
+    """`in_evaluations`: those in which the model answers or scores, the newest first."""
+
     files: list[ModelFile]
+    in_evaluations: list[NamedRef] = []
+
+
+class PromotionCreate(BaseModel):
+    """`stage` null takes the model out of its stage."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    stage: ModelStage | None
+    note: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$", description="Why.")] = ""
+
+
+class PromotionOut(BaseModel):
+    """One entry of a model's history. `replaced_by` took its place in production."""
+
+    id: uuid.UUID
+    stage: ModelStage | None
+    note: str
+    actor: str
+    created_at: dt.datetime
+    replaced_by: NamedRef | None
+
+
+class EvaluatedRow(MethodRow):
+    """A row of a report. `reward` is `reward_mean`."""
+
+    reward: float
+
+
+class ModelEvaluationOut(BaseModel):
+    """What one finished evaluation found about a model: a row for each score that was asked of it."""
+
+    run_id: uuid.UUID
+    pipeline: NamedRef | None
+    created_at: dt.datetime
+    prompts: int
+    rows: list[EvaluatedRow]
 
 
 class LineageNode(BaseModel):

@@ -21,15 +21,21 @@ from steerboard.platform.artifacts import ArtifactStore, Manifest
 from steerboard.platform.errors import NotFound
 from steerboard.platform.events import emit
 from steerboard.registry.folders import check_folder, read_info
+from steerboard.registry.promotions import PRODUCTION, in_production, locked
 from steerboard.registry.references import as_id, check_name, stage_output
-from steerboard.registry.tables import Artifact, Model
+from steerboard.registry.tables import Artifact, Endpoint, Model
 from steerboard.runs.tables import RunInput, RunOutput
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole
 
 
 def get_model(session: Session, project: Project, ref: str | uuid.UUID) -> Model:
-    """By id, name, or `<pipeline>.<stage>`. Raises `NotFound`, also for another project's."""
+    """By id, name, `<pipeline>.<stage>`, or `@production` and `@production-reward`.
+
+    Raises `NotFound`, also for another project's, and `NothingInProduction`.
+    """
+    if isinstance(ref, str) and ref in PRODUCTION:
+        return in_production(session, project, ref)
     id_ = as_id(ref)
     match = Model.id == id_ if id_ else Model.name == ref
     model = session.scalar(select(Model).where(Model.project_id == project.id, match))
@@ -136,7 +142,13 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def delete_model(session: Session, model: Model) -> None:
-    """Remove an entry. Its files stay in the store: other models may share them. Raises `InUse`."""
+    """Remove an entry. Its files stay in the store: other models may share them. Raises `InUse`, `NotFound`."""
+    if locked(session, model).stage is not None:
+        raise InUse(
+            f"{model.name!r} is in the stage {model.stage}",
+            code="model_promoted",
+            hint="Take it out of its stage first: steerboard models promote NAME --stage none",
+        )
     used = session.scalar(
         select(
             or_(
@@ -144,10 +156,13 @@ def delete_model(session: Session, model: Model) -> None:
                 select(RewardSource.id).where(RewardSource.model_id == model.id).exists(),
                 select(RunInput.run_id).where(RunInput.model_id == model.id).exists(),
                 select(RunOutput.run_id).where(RunOutput.model_id == model.id).exists(),
+                select(Endpoint.id).where(Endpoint.policy_model_id == model.id).exists(),
             )
         )
     )
     if used:
-        raise InUse(f"a run, a model or a reward source refers to {model.name!r}", hint="Delete those first.")
+        raise InUse(
+            f"a run, a model, an endpoint or a reward source refers to {model.name!r}", hint="Delete those first."
+        )
     session.delete(model)
     session.flush()

@@ -1,10 +1,10 @@
-"""Models, and the manifests of their files in the artifact store."""
+"""Models, the manifests of their files in the artifact store, and endpoints that serve models elsewhere."""
 
 from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
@@ -22,10 +22,29 @@ class Artifact(Base):
 
 
 class Model(Base):
-    """A registry entry. `info` is the model's own steerboard.json (`steerboard_contracts.models.ModelInfo`)."""
+    """A registry entry. `info` is the model's own steerboard.json (`steerboard_contracts.models.ModelInfo`).
+
+    `stage` is where its newest promotion put it. The two indexes keep a project from ever having two policies, or two
+    reward models, in production.
+    """
 
     __tablename__ = "models"
-    __table_args__ = (UniqueConstraint("project_id", "name"),)
+    __table_args__ = (
+        UniqueConstraint("project_id", "name"),
+        CheckConstraint("stage IN ('candidate', 'production')", name="stage"),
+        Index(
+            "ix_models_production_policy",
+            "project_id",
+            unique=True,
+            postgresql_where=text("stage = 'production' AND role IN ('base', 'sft', 'policy')"),
+        ),
+        Index(
+            "ix_models_production_reward",
+            "project_id",
+            unique=True,
+            postgresql_where=text("stage = 'production' AND role IN ('reward', 'preference')"),
+        ),
+    )
 
     id: Mapped[Id]
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
@@ -36,4 +55,42 @@ class Model(Base):
     parent_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"))
     run_id: Mapped[uuid.UUID | None] = mapped_column(index=True)
     info: Mapped[Json]
+    stage: Mapped[str | None]
+    created_at: Mapped[CreatedAt]
+
+
+class ModelPromotion(Base):
+    """One move of a model to a stage, or out of every stage (null). Rows are only ever added.
+
+    `replaced_by_id`: the model that took its place in production.
+    """
+
+    __tablename__ = "model_promotions"
+    __table_args__ = (Index("ix_model_promotions_model_id_id", "model_id", "id"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    model_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("models.id", ondelete="CASCADE"))
+    stage: Mapped[str | None]
+    note: Mapped[str]
+    actor: Mapped[str]
+    replaced_by_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"), index=True)
+    created_at: Mapped[CreatedAt]
+
+
+class Endpoint(Base):
+    """An OpenAI-compatible server elsewhere. `model` is its own name for what it serves, `policy_model_id` the
+    registry's model with the same weights, whose score format then holds. The key is sealed (`platform.secrets`).
+    """
+
+    __tablename__ = "endpoints"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    base_url: Mapped[str]
+    model: Mapped[str]
+    api_key_sealed: Mapped[str | None]
+    policy_model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"), index=True)
     created_at: Mapped[CreatedAt]

@@ -1,4 +1,4 @@
-"""Events about runs, written at the very end of their transaction.
+"""Events about runs, and what webhooks are told of their ends, written at the very end of their transaction.
 
 Adding an event locks the project's event stream until the commit. A transaction that took that lock first and a run's
 row second would deadlock with one that goes the other way, so the stream always comes last.
@@ -13,13 +13,21 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from steerboard.platform import events
+from steerboard.runs.tables import Run
+from steerboard.webhooks import outbox
 
 _WAITING = "steerboard.run_events"
+_ENDED = "steerboard.ended_runs"
 
 
 def announce(session: Session, project_id: uuid.UUID, type_: str, payload: dict[str, Any]) -> None:
     """Emit an event when, and only when, the transaction commits."""
     session.info.setdefault(_WAITING, []).append((project_id, type_, payload))
+
+
+def note_end(session: Session, run: Run) -> None:
+    """Tell webhooks that `run` has ended, when the transaction commits, and unless it goes on before that."""
+    session.info.setdefault(_ENDED, {})[run.id] = run
 
 
 @event.listens_for(Session, "before_commit")
@@ -28,9 +36,12 @@ def _emit(session: Session) -> None:
         return
     for project_id, type_, payload in session.info.pop(_WAITING, []):
         events.emit(session, project_id, type_, payload)
+    # After the events, which hold the lock of the stream: see `write_endings`.
+    outbox.write_endings(session, session.info.pop(_ENDED, {}).values())
 
 
 @event.listens_for(Session, "after_rollback")
 def _forget(session: Session) -> None:
     if not session.in_nested_transaction():
         session.info.pop(_WAITING, None)
+        session.info.pop(_ENDED, None)

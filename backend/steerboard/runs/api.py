@@ -24,6 +24,7 @@ from steerboard.runs.schemas import (
 from steerboard.runs.system_api import system_router
 from steerboard.runs.tables import Run, RunLog
 from steerboard.runs.transitions import RunState
+from steerboard.runs.waiting_api import router as waiting_router
 from steerboard_contracts.configs import RunKind
 
 __all__ = ["router", "system_router"]
@@ -31,6 +32,7 @@ __all__ = ["router", "system_router"]
 router = APIRouter(tags=["runs"])
 router.include_router(pipelines_router)
 router.include_router(previews_router)
+router.include_router(waiting_router)
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
@@ -49,7 +51,15 @@ def list_runs(
     """The newest first. Shards are shown with their run."""
     pipeline_id = pipelines.get_pipeline(session, access.project, pipeline).id if pipeline else None
     found = queries.runs_of(access.project, state, kind, pipeline_id)
-    return paginate(session, found, Run.id, RunSummary.model_validate, cursor=cursor, limit=limit)
+    return paginate(
+        session,
+        found,
+        Run.id,
+        lambda run: queries.summaries(session, [run])[0],
+        cursor=cursor,
+        limit=limit,
+        convert_all=lambda runs: queries.summaries(session, runs),
+    )
 
 
 @router.post("/runs", status_code=201, responses=problems(404, 409, 422))
@@ -95,10 +105,13 @@ def get_logs(
     level: Annotated[list[str], Query()] = [],  # noqa: B006
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+    newest_first: Annotated[bool, Query(description="Begin with the end of the log.")] = False,
 ) -> Page[LogLine]:
-    """Lines of the stage's log, the oldest first."""
+    """Lines of the stage's log, the oldest first unless asked for the newest."""
     found = queries.log_lines(queries.get_run(session, access.project, run), level)
-    return paginate(session, found, RunLog.id, LogLine.model_validate, cursor=cursor, limit=limit, newest_first=False)
+    return paginate(
+        session, found, RunLog.id, LogLine.model_validate, cursor=cursor, limit=limit, newest_first=newest_first
+    )
 
 
 @router.post("/runs/{run}/cancel", responses=problems(404, 409))

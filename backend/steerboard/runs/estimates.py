@@ -16,8 +16,7 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.registry.tables import Model
 from steerboard.runs import previews
-from steerboard.runs.errors import UnusableInput
-from steerboard.runs.inputs import resolve
+from steerboard.runs.inputs import resolve_all
 from steerboard.runs.preview_schemas import EarlierRun, RunEstimate
 from steerboard.runs.schemas import RunWork
 from steerboard.runs.single import checked
@@ -47,8 +46,10 @@ def estimate(session: Session, project: Project, asked: RunWork) -> RunEstimate:
         things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)
     work = _work(config, things, _kept(session, config, things))
     earlier: list[tuple[Run, float]] = []
-    for run in _earlier(session, project, config):
-        done = _done(session, run)
+    runs = _earlier(session, project, config)
+    inputs = resolve_all(session, runs)
+    for run in runs:
+        done = _done(run, inputs.get(run.id))
         if done:
             earlier.append((run, run.device_seconds * work / done))
     if not earlier or not work:
@@ -83,11 +84,9 @@ def _earlier(session: Session, project: Project, config: RunConfig) -> list[Run]
     )
 
 
-def _done(session: Session, run: Run) -> float:
-    """The work of a finished run; 0 where it cannot be told any more."""
-    try:
-        things = resolve(session, run)
-    except UnusableInput:
+def _done(run: Run, things: Mapping[str, Dataset | Model] | None) -> float:
+    """The work of a finished run with its inputs; 0 where it cannot be told any more."""
+    if things is None:
         return 0.0
     learned = (run.summary or {}).get("rows") if run.kind == "train" else None
     return _work(RUN_CONFIG.validate_python(run.config), things, learned if isinstance(learned, int) else None)

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.runs.announcements import announce
 from steerboard.runs.claims import Claim, fenced
 from steerboard.runs.tables import Metric, RunLog
+from steerboard.runs.texts import storable_text
 
 LINE_CHARACTERS = 4_000
 
@@ -58,11 +59,6 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
         if run.pipeline_id is not None:
             payload["pipeline_id"] = str(run.pipeline_id)
         announce(session, run.project_id, "run.progress", payload)
-
-
-def storable_text(text: str) -> str:
-    """Without what Postgres cannot hold: NUL characters, lone surrogates."""
-    return text.replace("\x00", "\ufffd").encode(errors="replace").decode()
 
 
 def storable(line: str) -> str:

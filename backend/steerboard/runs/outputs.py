@@ -12,18 +12,21 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service as datasets
 from steerboard.datasets.tables import Dataset
+from steerboard.evaluation import responses, rewards
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.registry import service as registry
 from steerboard.registry.folders import check_folder, read_info
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import StageCrashed, UnusableInput
-from steerboard.runs.journal import storable_text
 from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard.runs.texts import storable_text
 from steerboard_contracts.stage import (
     AnswersOutput,
     DatasetOutput,
     ModelOutput,
     ReportOutput,
+    ResponseRewardsOutput,
+    ResponsesOutput,
     RewardsOutput,
     StageOutput,
 )
@@ -77,6 +80,11 @@ def register(
             ).id
         elif isinstance(output, RewardsOutput):
             row.dataset_id = _labelled(session, project, run, inputs, path).id
+        elif isinstance(output, ResponsesOutput):
+            row.document = {"responses": responses.store_file(session, run, path)}
+        elif isinstance(output, ResponseRewardsOutput):
+            rewards.store_file(session, run, output, path)
+            row.document = {"responses": output.rows, **output.found.model_dump(mode="json", exclude={"margins"})}
         else:
             row.document = _document(output, path)
         session.add(row)

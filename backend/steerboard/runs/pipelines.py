@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.errors import NotFound
-from steerboard.runs import lifecycle
-from steerboard.runs.schemas import PipelineDetail, PipelineState, PipelineSummary, RunSummary
+from steerboard.runs import lifecycle, queries
+from steerboard.runs.schemas import PipelineDetail, PipelineSummary
+from steerboard.runs.states import state_of
 from steerboard.runs.tables import Pipeline, Run
 from steerboard.runs.transitions import ENDED
-
-
-def state_of(counts: Mapping[str, int]) -> PipelineState:
-    """From the number of runs in each state: running while any is under way, then the worst of their ends."""
-    active = sum(counts.get(state, 0) for state in ("pending", "queued", "running"))
-    if active:
-        begun = counts.get("running", 0) + sum(counts.get(state, 0) for state in ENDED)
-        return "running" if begun else "queued"
-    if counts.get("failed"):
-        return "failed"
-    return "cancelled" if counts.get("cancelled") else "succeeded"
 
 
 def get_pipeline(session: Session, project: Project, ref: str) -> Pipeline:
@@ -84,7 +74,7 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
 def detail(session: Session, pipeline: Pipeline) -> PipelineDetail:
     return PipelineDetail(
         **summaries(session, [pipeline.id])[0].model_dump(),
-        runs=[RunSummary.model_validate(run) for run in stages_of(session, pipeline)],
+        runs=queries.summaries(session, stages_of(session, pipeline)),
         recipe_text=pipeline.recipe_text,
         settings=pipeline.settings,
     )

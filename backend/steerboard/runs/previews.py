@@ -6,23 +6,25 @@ fit into the model's window are not known here.
 
 from __future__ import annotations
 
+import bisect
 import math
+from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, exists, false, func, select
+import numpy as np
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.histograms import binned
+from steerboard.datasets.reward_arrays import Floats, Rows, binned
 from steerboard.datasets.rewards import owner_of
 from steerboard.datasets.service import get_dataset
-from steerboard.datasets.tables import Dataset, Reward, SampleRow
+from steerboard.datasets.statistics import held_out_rows, reward_arrays
+from steerboard.datasets.tables import Dataset, RewardSource, SampleRow
 from steerboard.runs.preview_schemas import LabelledExample, MleFilterPreview, RwrPreview, RwrPreviewIn
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.prompts import Normaliser
 
 _EXAMPLES = 5
-# exp() of less is nothing beside 1, and its square would be too small a number for Postgres.
-_NOTHING = -340.0
 # exp() of more is too large a number; as in the stage.
 _HIGHEST_EXPONENT = 700.0
 
@@ -42,26 +44,25 @@ def labelled_dataset(session: Session, project: Project, ref: str) -> tuple[Data
 def mle_filter(session: Session, project: Project, data: str, threshold: float) -> MleFilterPreview:
     """Which rows MLE with filtering learns from: z > threshold, Eq. 4 of arXiv 2308.12050."""
     dataset, normaliser = labelled_dataset(session, project, data)
-    rows = _training_rewards(dataset)
-    is_kept = _z(normaliser) > threshold
-    total, kept = session.execute(rows.with_only_columns(func.count(), func.count().filter(is_kept))).one()
-    nearest_above = rows.where(is_kept).order_by(Reward.value, Reward.row)
-    nearest_below = rows.where(~is_kept).order_by(Reward.value.desc(), Reward.row)
+    rewards = _training_rewards(session, dataset)
+    cut = _first_kept(rewards, normaliser, threshold)
+    total = len(rewards.ordered)
+    kept = total - cut
     return MleFilterPreview(
         total=total,
         kept=kept,
         share=kept / total if total else None,
         threshold_raw=normaliser.raw(threshold),
-        kept_examples=_examples(session, dataset, normaliser, nearest_above),
-        dropped_examples=_examples(session, dataset, normaliser, nearest_below),
+        kept_examples=_examples(session, dataset, normaliser, rewards, list(range(cut, min(cut + _EXAMPLES, total)))),
+        dropped_examples=_examples(session, dataset, normaliser, rewards, _nearest_below(rewards, cut)),
     )
 
 
 def kept_rows(session: Session, dataset: Dataset, threshold: float) -> int:
     """How many training rows of a labelled dataset lie above the threshold."""
     normaliser = Normaliser.model_validate(dataset.normaliser)
-    rows = _training_rewards(dataset).where(_z(normaliser) > threshold)
-    return session.scalar(rows.with_only_columns(func.count())) or 0
+    rewards = _training_rewards(session, dataset)
+    return len(rewards.ordered) - _first_kept(rewards, normaliser, threshold)
 
 
 def rwr(session: Session, project: Project, asked: RwrPreviewIn) -> RwrPreview:
@@ -70,51 +71,81 @@ def rwr(session: Session, project: Project, asked: RwrPreviewIn) -> RwrPreview:
     Raises `EmptySelection` when the dataset has no training rows.
     """
     dataset, normaliser = labelled_dataset(session, project, asked.data)
-    rows = _training_rewards(dataset)
-    extremes = rows.with_only_columns(func.count(), func.min(Reward.value), func.max(Reward.value))
-    n, low, high = session.execute(extremes).one()
+    ordered = _training_rewards(session, dataset).ordered
+    n = len(ordered)
     if n == 0:
         raise EmptySelection(f"dataset {dataset.name} has no training rows", hint="All of its prompts are held out.")
     beta = min(max(asked.beta, 1e-300), 1e300)  # beyond these no weight changes, but z / beta is no number any more
-    limits = [_HIGHEST_EXPONENT] + ([math.log(asked.max_weight)] if asked.max_weight is not None else [])
-    exponent = func.least(_z(normaliser) / beta, *limits)
-    lowest, top = (min(normaliser.z(raw) / beta, *limits) for raw in (low, high))
-    # Weights in units of the largest one: neither they nor their squares can be too large.
-    unit = func.exp(func.greatest(exponent - top, _NOTHING))
-    unclipped = func.exp(func.greatest(func.least(_z(normaliser) / beta, _HIGHEST_EXPONENT), -_HIGHEST_EXPONENT))
-    is_clipped = unclipped >= asked.max_weight if asked.max_weight is not None else false()
-    sums = (func.sum(unit), func.sum(unit * unit), func.count().filter(is_clipped))
-    total, squares, clipped = session.execute(rows.with_only_columns(*sums)).one()
+    limit = min([_HIGHEST_EXPONENT] + ([math.log(asked.max_weight)] if asked.max_weight is not None else []))
+    with np.errstate(over="ignore", under="ignore"):
+        exponent = np.minimum(_z(ordered, normaliser) / beta, limit)
+        # Weights in units of the largest one: neither they nor their squares can be too large.
+        top = float(exponent[-1])
+        unit = np.exp(exponent - top)
+    total, squares = float(unit.sum()), float(np.square(unit).sum())
     largest = math.exp(top)
-    bins = binned(session, rows, unit, n, math.exp(lowest - top), 1.0, asked.bins)
+    bins = binned(unit, float(unit[0]), 1.0, asked.bins)
     return RwrPreview(
         n=n,
         effective_sample_size=total * total / (n * squares),
         largest_weight=largest,
-        clipped=clipped / n,
+        clipped=_clipped(ordered, normaliser, beta, asked.max_weight) / n,
         gradient_scale=1.0 if asked.self_normalised else largest * total / n,
         bins=[one.model_copy(update={"low": one.low * largest, "high": one.high * largest}) for one in bins],
     )
 
 
-def _training_rewards(dataset: Dataset) -> Select[int, float]:
-    """(row, value) of the pinned rewards in the train split."""
-    owner = owner_of(dataset)
-    held_out = exists().where(SampleRow.dataset_id == owner, SampleRow.row == Reward.row, SampleRow.held_out)
-    return select(Reward.row, Reward.value).where(
-        Reward.dataset_id == owner, Reward.reward_source_id == dataset.reward_source_id, ~held_out
-    )
+def _clipped(ordered: Floats, normaliser: Normaliser, beta: float, max_weight: float | None) -> int:
+    """How many weights reach the largest allowed one. Weights rise with rewards, so only a few are worked out, and in
+    the stage's own arithmetic."""
+    if max_weight is None:
+        return 0
+
+    def is_clipped(place: int) -> bool:
+        exponent = normaliser.z(float(ordered[place])) / beta
+        return math.exp(max(min(exponent, _HIGHEST_EXPONENT), -_HIGHEST_EXPONENT)) >= max_weight
+
+    return len(ordered) - bisect.bisect_left(range(len(ordered)), True, key=is_clipped)
 
 
-def _z(normaliser: Normaliser) -> ColumnElement[float]:
-    """`Normaliser.z` in the database, operation by operation."""
-    return (Reward.value - normaliser.mean) / normaliser.sd
+@dataclass(frozen=True)
+class _TrainingRewards:
+    """Pinned rewards of the train split in ascending order, and their rows; ties by row."""
+
+    ordered: Floats
+    rows: Rows
+
+
+def _training_rewards(session: Session, dataset: Dataset) -> _TrainingRewards:
+    arrays = reward_arrays(session, dataset, session.get_one(RewardSource, dataset.reward_source_id))
+    is_train = ~held_out_rows(session, dataset)[arrays.ranking]
+    return _TrainingRewards(arrays.ordered[is_train], arrays.ranking[is_train])
+
+
+def _z(raw: Floats, normaliser: Normaliser) -> Floats:
+    """`Normaliser.z`, operation by operation, of which each keeps the order."""
+    return (raw - normaliser.mean) / normaliser.sd
+
+
+def _first_kept(rewards: _TrainingRewards, normaliser: Normaliser, threshold: float) -> int:
+    """The place of the lowest reward with z > threshold."""
+    return int(np.searchsorted(_z(rewards.ordered, normaliser), threshold, side="right"))
+
+
+def _nearest_below(rewards: _TrainingRewards, cut: int) -> list[int]:
+    """Places of the highest rewards before `cut`, the highest first; ties by row."""
+    places: list[int] = []
+    while cut > 0 and len(places) < _EXAMPLES:
+        start = int(np.searchsorted(rewards.ordered[:cut], rewards.ordered[cut - 1], side="left"))
+        places += range(start, min(cut, start + _EXAMPLES - len(places)))
+        cut = start
+    return places
 
 
 def _examples(
-    session: Session, dataset: Dataset, normaliser: Normaliser, rewards: Select[int, float]
+    session: Session, dataset: Dataset, normaliser: Normaliser, rewards: _TrainingRewards, places: list[int]
 ) -> list[LabelledExample]:
-    values = {found.row: found.value for found in session.execute(rewards.limit(_EXAMPLES))}
+    values = {int(rewards.rows[place]): float(rewards.ordered[place]) for place in places}
     found = session.scalars(
         select(SampleRow).where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row.in_(values))
     )

@@ -12,6 +12,7 @@ from steerboard.runs.transitions import ENDED
 _FROM_THE_START = "Starts from the beginning"
 # Stages that keep each row they have finished, without saying so as a checkpoint.
 _KEEP_ROWS = ("generate", "score", "evaluate")
+_KEEP_ANSWERS = "judge"
 
 
 def resumption(session: Session, run: Run) -> tuple[bool, str]:
@@ -28,6 +29,8 @@ def resumption(session: Session, run: Run) -> tuple[bool, str]:
         return True, _from_checkpoint(_checkpoint_step(session, run))
     if run.kind in _KEEP_ROWS:
         return True, "Goes on after the rows it had finished, on a worker that still has them on its disk."
+    if run.kind == _KEEP_ANSWERS:
+        return True, "Asks what has no verdict yet; answers that were paid for are not paid for again."
     return True, f"{_FROM_THE_START}: this kind of run makes no checkpoints."
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
+from steerboard.evaluation import responses
 from steerboard.runs import inputs
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run, RunOutput
@@ -20,6 +21,10 @@ from steerboard.runs.transitions import move
 
 # Where and how often work is cut up or saved changes nothing in its result.
 WITHOUT_EFFECT = frozenset({"shards", "checkpoint_every", "checkpoint_seconds"})
+# For whom an entrant's answers are changes none of them: `prompts_hash` stands for what was asked.
+_FOR_WHOM = frozenset({"evaluation", "entrant"})
+# Of equal runs, that many are looked at for answers that are still there.
+_LOOKED_AT = 20
 _CODE = ("steerboard_contracts", "steerboard_workers")
 _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "numpy")
 
@@ -54,9 +59,10 @@ def cache_key(session: Session, run: Run) -> str | None:
     if code is None or run.shard is not None:
         return None
     things = inputs.resolve(session, run)
+    without_effect = WITHOUT_EFFECT | _FOR_WHOM if run.kind == "answer" else WITHOUT_EFFECT
     document = {
         "kind": run.kind,
-        "config": {name: value for name, value in run.config.items() if name not in WITHOUT_EFFECT},
+        "config": {name: value for name, value in run.config.items() if name not in without_effect},
         "inputs": {
             name: ["dataset", thing.kind, thing.content_hash]
             if isinstance(thing, Dataset)
@@ -80,7 +86,7 @@ def take_over(session: Session, run: Run) -> bool:
         return False
     if run.cache_key is None or not run.reuse:
         return False
-    source = session.scalars(
+    sources = session.scalars(
         select(Run)
         .where(
             Run.project_id == run.project_id,
@@ -90,8 +96,13 @@ def take_over(session: Session, run: Run) -> bool:
             Run.id != run.id,
         )
         .order_by(Run.id)
-        .limit(1)
-    ).first()
+        .limit(_LOOKED_AT if run.kind == "answer" else 1)
+    ).all()
+    if run.kind == "answer":
+        # Their evaluations may have been deleted since, and with them what they had made.
+        source = next((one for one in sources if responses.copy_from_equal_run(session, one, run)), None)
+    else:
+        source = next(iter(sources), None)
     if source is None:
         return False
     for output in session.scalars(select(RunOutput).where(RunOutput.run_id == source.id)):

@@ -9,13 +9,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.runs.kinds import StageKind
-from steerboard.runs.transitions import RunState
-
-PipelineState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+from steerboard.runs.states import PipelineState, RunState
 
 
 class _Out(BaseModel):
     model_config = ConfigDict(from_attributes=True)
+
+
+class PipelineRef(_Out):
+    id: uuid.UUID
+    name: str
 
 
 class RunSummary(_Out):
@@ -29,6 +32,7 @@ class RunSummary(_Out):
     reason: str
     reason_code: str | None
     pipeline_id: uuid.UUID | None
+    pipeline: PipelineRef | None
     parent_id: uuid.UUID | None
     shard: int | None
     pool: str
@@ -231,8 +235,20 @@ class RunKindOut(BaseModel):
         )
 
 
+class WorkerRun(BaseModel):
+    """What a worker is at. `name` is the stage's where it belongs to a pipeline; `project` is a name."""
+
+    id: uuid.UUID
+    project: str
+    name: str
+    kind: str
+    method: str | None
+    pipeline: PipelineRef | None
+
+
 class WorkerOut(_Out):
-    """`alive`: its heartbeat is fresh by the database's clock."""
+    """`alive`: its heartbeat is fresh by the database's clock. A worker can be `busy` with a run of a project that
+    you may not read; `run` is null then."""
 
     id: uuid.UUID
     name: str
@@ -240,7 +256,12 @@ class WorkerOut(_Out):
     host: str
     pid: int
     devices: dict[str, Any]
+    busy: bool
     run_id: uuid.UUID | None
+    run: WorkerRun | None
+    holds: list[str] = Field(
+        default=[], description="Names of the models that it keeps loaded: those of projects that you may read."
+    )
     started_at: dt.datetime
     heartbeat_at: dt.datetime
     alive: bool

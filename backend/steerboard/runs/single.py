@@ -18,7 +18,7 @@ from steerboard.runs.kinds import STAGE_KINDS, Slot, StageKind, kind_of
 from steerboard.runs.lifecycle import InputRef, create_run
 from steerboard.runs.schemas import RunClone, RunCreate, RunWork
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import RUN_CONFIG, RunConfig
+from steerboard_contracts.configs import EVALUATION_RUNS, RUN_CONFIG, RunConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 
 
@@ -81,7 +81,10 @@ def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[StageKind
     if kind is None:
         words = ", ".join(k.word for k in STAGE_KINDS)
         at = "config.method" if raw.get("run") == "train" else "config.run"
-        faults.append(ErrorLocation(location=at, message=f"is no kind of run; known: {words}"))
+        message = f"is no kind of run; known: {words}"
+        if raw.get("run") in EVALUATION_RUNS:
+            message = "is started by its evaluation, and cannot be started alone"
+        faults.append(ErrorLocation(location=at, message=message))
         return None, None
     try:
         return kind, RUN_CONFIG.validate_python(kind.config.model_validate(raw))

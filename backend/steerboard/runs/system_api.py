@@ -9,11 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy import func, select
 
+from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
 from steerboard.platform.web import Caller, Db, SystemAccessTo, problems
 from steerboard.runs import queue
-from steerboard.runs.schemas import QueueOut, QueueRuns, WorkerOut
-from steerboard.runs.tables import Run, WorkerRow
+from steerboard.runs.schemas import PipelineRef, QueueOut, QueueRuns, WorkerOut, WorkerRun
+from steerboard.runs.tables import Pipeline, Run, WorkerRow
 
 system_router = APIRouter(prefix="/system", tags=["system"])
 
@@ -27,15 +28,35 @@ def list_workers(session: Db, caller: Viewer, request: Request) -> list[WorkerOu
     assert now is not None
     alive_after = now - _lease(request.app.state.settings)
     rows = session.execute(
-        select(WorkerRow, Run.project_id)
+        select(WorkerRow, Run, Project.name, Pipeline)
         .outerjoin(Run, Run.id == WorkerRow.run_id)
+        .outerjoin(Project, Project.id == Run.project_id)
+        .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
         .order_by(WorkerRow.pool, WorkerRow.id)
     )
-    return [_worker(row, project_id, caller, alive_after) for row, project_id in rows]
+    found = rows.all()
+    held = {uuid.UUID(model["project_id"]) for row, *_ in found for model in row.holds}
+    readable = _readable(session, caller, held | {run.project_id for _, run, *_ in found if run is not None})
+    return [
+        _worker(row, _running(run, project, pipeline, readable), alive_after, readable)
+        for row, run, project, pipeline in found
+    ]
 
 
-def _worker(row: WorkerRow, project_id: uuid.UUID | None, caller: Caller, alive_after: dt.datetime) -> WorkerOut:
-    mine = caller.project_id is None or caller.project_id == project_id
+def _readable(session: Db, caller: Caller, project_ids: set[uuid.UUID]) -> set[uuid.UUID]:
+    """Those of the projects that the caller may read."""
+    projects = session.scalars(select(Project).where(Project.id.in_(project_ids)))
+    return {project.id for project in projects if caller.scopes_in(session, project) & {"read", "admin"}}
+
+
+def _running(run: Run | None, project: str, pipeline: Pipeline | None, readable: set[uuid.UUID]) -> WorkerRun | None:
+    if run is None or run.project_id not in readable:
+        return None
+    of = PipelineRef.model_validate(pipeline) if pipeline else None
+    return WorkerRun(id=run.id, project=project, name=run.name, kind=run.kind, method=run.method, pipeline=of)
+
+
+def _worker(row: WorkerRow, run: WorkerRun | None, alive_after: dt.datetime, readable: set[uuid.UUID]) -> WorkerOut:
     return WorkerOut(
         id=row.id,
         name=row.name,
@@ -43,7 +64,10 @@ def _worker(row: WorkerRow, project_id: uuid.UUID | None, caller: Caller, alive_
         host=row.host,
         pid=row.pid,
         devices=row.devices,
-        run_id=row.run_id if mine else None,
+        busy=row.run_id is not None,
+        run_id=run.id if run else None,
+        run=run,
+        holds=[held["name"] for held in row.holds if uuid.UUID(held["project_id"]) in readable],
         started_at=row.started_at,
         heartbeat_at=row.heartbeat_at,
         alive=row.heartbeat_at > alive_after,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
@@ -166,7 +167,8 @@ class RunLog(Base):
 
 
 class WorkerRow(Base):
-    """A worker process, alive while its heartbeat is fresh."""
+    """A worker process, alive while its heartbeat is fresh. `holds`: the models that it
+    keeps loaded, [{project_id, name}]."""
 
     __tablename__ = "workers"
 
@@ -177,5 +179,6 @@ class WorkerRow(Base):
     pid: Mapped[int]
     devices: Mapped[Json]
     run_id: Mapped[uuid.UUID | None]
+    holds: Mapped[list[dict[str, str]]] = mapped_column(JSONB, server_default=text("'[]'"))
     started_at: Mapped[CreatedAt]
     heartbeat_at: Mapped[CreatedAt]

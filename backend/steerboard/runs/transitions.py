@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import uuid
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from steerboard.evaluation.events import run_moved
 from steerboard.runs import wakeups
-from steerboard.runs.announcements import announce
+from steerboard.runs.announcements import announce, note_end
+from steerboard.runs.states import ENDED, RunState
 from steerboard.runs.tables import Run, RunTransition
+from steerboard_contracts.configs import EVALUATION_RUNS
 
-RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled"]
+__all__ = ["ALLOWED", "ENDED", "RunState", "lock", "lock_order", "move"]
 
-ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled"})
 # What may follow what. `failed` and `cancelled` lead back only through `lifecycle.resume`.
 ALLOWED: dict[str | None, frozenset[str]] = {
     None: frozenset({"pending"}),
@@ -45,6 +47,10 @@ def move(session: Session, run: Run, to: RunState, reason: str, code: str | None
     session.flush()
     session.add(RunTransition(run_id=run.id, attempt=run.attempt, from_state=before, to_state=to, reason=reason))
     session.refresh(run, ["queued_at", "ended_at"])
+    if to in ENDED:
+        note_end(session, run)
+    if run.kind in EVALUATION_RUNS and (to in ENDED or before in ENDED):
+        run_moved(session, uuid.UUID(run.config["evaluation"]))
     announce(
         session,
         run.project_id,

@@ -16,6 +16,16 @@ export class Problem extends Error {
     super(detail || title);
   }
 
+  static unreachable(status = 0): Problem {
+    return new Problem(
+      status,
+      "unreachable",
+      "The server cannot be reached",
+      "No answer came from Steerboard.",
+      "Is `steerboard up` still running? This page tries again by itself.",
+    );
+  }
+
   static async of(response: Response): Promise<Problem> {
     try {
       const body = (await response.clone().json()) as Partial<Schemas["Problem"]>;
@@ -28,6 +38,8 @@ export class Problem extends Error {
         (body.errors as { location: string; message: string }[] | undefined) ?? [],
       );
     } catch {
+      // A proxy's word that Steerboard behind it gave none.
+      if ([502, 503, 504].includes(response.status)) return Problem.unreachable(response.status);
       return new Problem(
         response.status,
         "unknown",
@@ -61,13 +73,7 @@ const protect: Middleware = {
     if (!response.ok) throw await Problem.of(response);
   },
   onError() {
-    return new Problem(
-      0,
-      "unreachable",
-      "The server cannot be reached",
-      "No answer came from Steerboard.",
-      "Is `steerboard up` still running? This page tries again by itself.",
-    );
+    return Problem.unreachable();
   },
 };
 

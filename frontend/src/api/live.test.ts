@@ -1,13 +1,13 @@
-import { QueryClient } from "@tanstack/react-query";
-import { expect, it } from "vitest";
-import { apply, EventParser, type LiveEvent } from "./live";
+import { QueryClient, QueryObserver } from "@tanstack/react-query";
+import { expect, it, vi } from "vitest";
+import { apply, EventParser, type LiveEvent, untilSeen, whileSeen } from "./live";
 
 it("gives each event once, however the stream is cut", () => {
   const stream =
     'retry: 1000\n\n: still here\n\nid: 7\nevent: run.state\ndata: {"id":7,"type":"run.state","payload":{"state":"running"}}\n\nid: 8\nevent: x\ndata: {"id":8,"type":"x","payload":{}}\n\n';
   for (const size of [1, 3, 50, 1000]) {
     const seen: LiveEvent[] = [];
-    const parser = new EventParser((event) => seen.push(event));
+    const parser = new EventParser((event) => seen.push(event as LiveEvent));
     for (let at = 0; at < stream.length; at += size) parser.feed(stream.slice(at, at + size));
     expect(seen.map((event) => event.id)).toEqual([7, 8]);
   }
@@ -27,4 +27,63 @@ it("shows progress at once, wherever the run is shown, and leaves other runs alo
   expect(client.getQueryData(["p", "run", "a"])).toMatchObject({ progress });
   expect(client.getQueryData(["p", "pipeline", "x"])).toEqual({ runs: [{ ...runs[0], progress }, runs[1]] });
   expect(client.getQueryData(["p", "run", "a", "metrics"])).toEqual([]);
+});
+
+it("asks once for a burst of changes of an evaluation, and not while an answer is on its way", async () => {
+  vi.useFakeTimers();
+  const client = new QueryClient();
+  let asked = 0;
+  let answer: () => void = () => {};
+  const observer = new QueryObserver(client, {
+    queryKey: ["p", "evaluation", "e", "report"],
+    queryFn: () => {
+      asked += 1;
+      return new Promise((resolve) => (answer = () => resolve(asked)));
+    },
+  });
+  const stop = observer.subscribe(() => {});
+  const ranked = () =>
+    apply("p", client, { id: 1, type: "evaluation.changed", payload: { what: "ranking" } });
+  answer();
+  await vi.advanceTimersByTimeAsync(100);
+  for (let at = 0; at < 50; at += 1) ranked();
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(asked).toBe(2);
+  ranked();
+  await vi.advanceTimersByTimeAsync(5000);
+  expect(asked).toBe(2);
+  answer();
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(asked).toBe(3);
+  stop();
+  vi.useRealTimers();
+});
+
+it("lets its connection go when nobody has looked for a while, and goes on when somebody does", async () => {
+  vi.useFakeTimers();
+  const visibility = vi.spyOn(document, "visibilityState", "get").mockReturnValue("visible");
+  const turn = (to: "visible" | "hidden") => {
+    visibility.mockReturnValue(to);
+    document.dispatchEvent(new Event("visibilitychange"));
+  };
+  const watched = whileSeen();
+  turn("hidden");
+  await vi.advanceTimersByTimeAsync(10_000);
+  turn("visible");
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(watched.signal.aborted).toBe(false);
+  turn("hidden");
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(watched.signal.aborted).toBe(true);
+  watched.release();
+
+  let back = false;
+  void untilSeen(new AbortController().signal).then(() => (back = true));
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(back).toBe(false);
+  turn("visible");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(back).toBe(true);
+  vi.useRealTimers();
+  visibility.mockRestore();
 });

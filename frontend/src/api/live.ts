@@ -1,7 +1,7 @@
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import type { Run, RunDetail } from "./runs";
-import type { Schemas } from "./client";
+import { Problem, type Schemas } from "./client";
 
 /** One event of a project's stream. */
 export interface LiveEvent {
@@ -10,19 +10,43 @@ export interface LiveEvent {
   payload: Record<string, unknown>;
 }
 
-/** Splits a stream of server-sent events. Feed it text as it comes; it calls back with each whole event. */
+/** Splits a stream of server-sent events. Feed it text as it comes; it calls back with each event's data and name. */
 export class EventParser {
   private rest = "";
 
-  constructor(private readonly onEvent: (event: LiveEvent) => void) {}
+  constructor(private readonly onEvent: (data: unknown, name: string) => void) {}
 
   feed(text: string): void {
     const blocks = (this.rest + text).split("\n\n");
     this.rest = blocks.pop() ?? "";
     for (const block of blocks) {
-      const line = block.split("\n").find((part) => part.startsWith("data: "));
-      if (line) this.onEvent(JSON.parse(line.slice(6)) as LiveEvent);
+      const field = (name: string) =>
+        block
+          .split("\n")
+          .find((line) => line.startsWith(`${name}: `))
+          ?.slice(name.length + 2);
+      const data = field("data");
+      if (data) this.onEvent(JSON.parse(data), field("event") ?? "message");
     }
+  }
+}
+
+/** Reads a stream to its end. Throws a `Problem` when the server refuses it. */
+export async function readEvents(
+  url: string,
+  options: RequestInit,
+  onEvent: (data: unknown, name: string) => void,
+  onOpen?: () => Promise<void> | void,
+): Promise<void> {
+  const response = await fetch(url, options);
+  if (!response.ok || !response.body) throw await Problem.of(response);
+  await onOpen?.();
+  const events = new EventParser(onEvent);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    events.feed(value);
   }
 }
 
@@ -58,38 +82,121 @@ export function useLive(project: string, allowed: boolean): void {
   }, [project, client, allowed]);
 }
 
+// A browser keeps six connections to a server for all of its tabs together: one that nobody looks at lets its own go.
+const HIDDEN_MS = 15_000;
+
+const seen = () => document.visibilityState === "visible";
+
+/** Aborts once the page has been hidden for a while. `release` it. */
+export function whileSeen(): { signal: AbortSignal; release: () => void } {
+  const leave = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const look = () => {
+    clearTimeout(timer);
+    if (!seen()) timer = setTimeout(() => leave.abort(), HIDDEN_MS);
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+  return {
+    signal: leave.signal,
+    release: () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", look);
+    },
+  };
+}
+
+/** Until somebody looks at the page, or `stop`. */
+export async function untilSeen(stop: AbortSignal): Promise<void> {
+  if (seen() || stop.aborted) return;
+  await new Promise<void>((resolve) => {
+    const look = () => {
+      if (!seen() && !stop.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      stop.removeEventListener("abort", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    stop.addEventListener("abort", look);
+  });
+}
+
 async function follow(project: string, client: QueryClient, stop: AbortSignal): Promise<void> {
   let last: number | null = null;
   let failures = 0;
-  const parser = () =>
-    new EventParser((event) => {
-      last = event.id;
-      apply(project, client, event);
-    });
+  const take = (data: unknown) => {
+    const event = data as LiveEvent;
+    last = event.id;
+    apply(project, client, event);
+  };
+  const open = async () => {
+    // What happened between the last answers and this connection is in no event that we shall see.
+    if (last === null || failures) await client.invalidateQueries({ queryKey: [project] });
+    failures = 0;
+    setConnection("live");
+  };
   while (!stop.aborted) {
+    const watched = whileSeen();
     try {
+      const signal = AbortSignal.any([stop, watched.signal]);
       const headers: HeadersInit = last === null ? {} : { "Last-Event-ID": String(last) };
-      const response = await fetch(`/api/v1/projects/${project}/events`, { headers, signal: stop });
-      if (response.status === 401) await client.invalidateQueries({ queryKey: ["session"] });
-      if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
-      // What happened between the last answers and this connection is in no event that we shall see.
-      if (last === null || failures) await client.invalidateQueries({ queryKey: [project] });
-      failures = 0;
-      setConnection("live");
-      const events = parser();
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      for (;;) {
-        const { done, value } = await reader.read();
-        if (done) break;
-        events.feed(value);
-      }
-    } catch {
+      await readEvents(`/api/v1/projects/${project}/events`, { headers, signal }, take, open);
+    } catch (error) {
       if (stop.aborted) return;
+      if (watched.signal.aborted) {
+        await untilSeen(stop);
+        continue;
+      }
+      if (error instanceof Problem && error.status === 401) {
+        await client.invalidateQueries({ queryKey: ["session"] });
+      }
       failures += 1;
       if (failures > 1) setConnection("reconnecting");
       await new Promise((resolve) => setTimeout(resolve, Math.min(10_000, 500 * 2 ** failures)));
+    } finally {
+      watched.release();
     }
   }
+}
+
+/** What else an event's domain is shown as. */
+const SHOWN_BY: Record<string, string[]> = {
+  dataset: ["datasets", "waiting"],
+  model: ["models", "model"],
+  import: ["imports", "import", "waiting"],
+  collection: ["collections", "waiting"],
+  playground: ["curves"],
+};
+
+/** Where an evaluation is shown. */
+const EVALUATED = ["evaluations", "evaluation", "rankings", "waiting"];
+const GATHERED_MS = 400;
+const renewing = new WeakMap<QueryClient, Set<string>>();
+
+/**
+ * Asks again a moment later, once for all events until then and never while an answer is still on its way: a hundred
+ * annotators move an evaluation a hundred times a second, and its report takes seconds to compute.
+ */
+function renewSoon(client: QueryClient, queryKey: string[]): void {
+  const planned = renewing.get(client) ?? new Set<string>();
+  renewing.set(client, planned);
+  const name = JSON.stringify(queryKey);
+  if (planned.has(name)) return;
+  planned.add(name);
+  const renew = () => {
+    if (client.isFetching({ queryKey })) {
+      setTimeout(renew, GATHERED_MS);
+      return;
+    }
+    planned.delete(name);
+    void client.invalidateQueries({ queryKey });
+  };
+  setTimeout(renew, GATHERED_MS);
+}
+
+/** An entrant, with its run's progress where the run is this one. */
+function withProgress(entrant: Schemas["EntrantOut"], run: string, progress: Run["progress"]) {
+  return entrant.run?.id === run ? { ...entrant, run: { ...entrant.run, progress } } : entrant;
 }
 
 /** Puts an event into what is cached: progress at once, everything else by asking again. */
@@ -104,6 +211,11 @@ export function apply(project: string, client: QueryClient, event: LiveEvent): v
     client.setQueriesData<Schemas["PipelineDetail"]>({ queryKey: [project, "pipeline"] }, (known) =>
       known && "runs" in known ? { ...known, runs: known.runs.map(update) } : known,
     );
+    client.setQueriesData<Schemas["EvaluationDetail"]>(
+      { queryKey: [project, "evaluation"], predicate: ({ queryKey }) => queryKey.length === 3 },
+      (known) =>
+        known && { ...known, entrants: known.entrants.map((one) => withProgress(one, run, progress)) },
+    );
     client.setQueriesData<{ pages: { items: Run[] }[] }>({ queryKey: [project, "runs"] }, (known) =>
       known
         ? { ...known, pages: known.pages.map((page) => ({ ...page, items: page.items.map(update) })) }
@@ -111,15 +223,21 @@ export function apply(project: string, client: QueryClient, event: LiveEvent): v
     );
     return;
   }
-  if (event.type === "run.state") {
+  if (event.type === "run.state" || event.type === "run.moved") {
     for (const key of ["runs", "run", "pipelines", "pipeline"]) {
       void client.invalidateQueries({ queryKey: [project, key] });
     }
     void client.invalidateQueries({ queryKey: ["queues"] });
     void client.invalidateQueries({ queryKey: ["workers"] });
-  } else if (event.type.startsWith("dataset.")) {
-    void client.invalidateQueries({ queryKey: [project, "datasets"] });
-  } else if (event.type.startsWith("model.")) {
-    void client.invalidateQueries({ queryKey: [project, "models"] });
+    void client.invalidateQueries({ queryKey: [project, "waiting"] });
+    // Answers, rewards and verdicts are made by runs.
+    renewSoon(client, [project, "evaluations"]);
+    renewSoon(client, [project, "evaluation"]);
+  } else if (event.type === "evaluation.changed") {
+    for (const key of EVALUATED) renewSoon(client, [project, key]);
+  } else {
+    for (const key of SHOWN_BY[event.type.split(".")[0]!] ?? []) {
+      void client.invalidateQueries({ queryKey: [project, key] });
+    }
   }
 }

@@ -45,15 +45,18 @@ export const metricsQuery = (project: string, run: string, live: boolean) =>
     refetchInterval: live ? 3000 : false,
   });
 
+/** The end of a run's log, and before it what is asked for. */
 export const logsQuery = (project: string, run: string, live: boolean) =>
-  queryOptions({
+  infiniteQueryOptions({
     queryKey: [project, "run", run, "logs"],
-    queryFn: () =>
+    queryFn: ({ pageParam }) =>
       data(
         api.GET("/api/v1/projects/{project}/runs/{run}/logs", {
-          params: { path: { project, run }, query: { limit: 200 } },
+          params: { path: { project, run }, query: { limit: 500, newest_first: true, cursor: pageParam } },
         }),
       ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
     refetchInterval: live ? 3000 : false,
   });
 

@@ -39,7 +39,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Rename Project
+         * @description Its id stays, and so do all links by id; whoever names it by its old name finds nothing.
+         */
+        patch: operations["rename_project"];
         trace?: never;
     };
     "/api/v1/projects/{project}/audit": {
@@ -56,6 +60,134 @@ export interface paths {
         get: operations["list_audit"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/collections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Collections
+         * @description Newest first.
+         */
+        get: operations["list_collections"];
+        put?: never;
+        /**
+         * Create Collection
+         * @description An empty one.
+         */
+        post: operations["create_collection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/collections/{collection}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Collection
+         * @description By id or name.
+         */
+        get: operations["get_collection"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/collections/{collection}/dataset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Freeze Collection
+         * @description An immutable dataset of the rows that are there now, each with its provenance in `extra`.
+         */
+        post: operations["freeze_collection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/collections/{collection}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Collection Rows
+         * @description Newest first.
+         */
+        get: operations["list_collection_rows"];
+        put?: never;
+        /**
+         * Add Collection Row
+         * @description Append one sample.
+         */
+        post: operations["add_collection_row"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/collections/{collection}/rows/{row}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Collection Row
+         * @description It is kept and can be restored; datasets that have it stay as they are.
+         */
+        delete: operations["remove_collection_row"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/collections/{collection}/rows/{row}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore Collection Row
+         * @description At the place that it had.
+         */
+        post: operations["restore_collection_row"];
         delete?: never;
         options?: never;
         head?: never;
@@ -259,11 +391,597 @@ export interface paths {
         };
         /**
          * List Samples
-         * @description In the order of their rows.
+         * @description In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
+         *     `reward_source`, or the pinned one. With a quoted phrase a page may be short and still have a `next`.
          */
         get: operations["list_samples"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/samples/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Samples
+         * @description How many rows the filters of the list leave.
+         */
+        get: operations["count_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Dataset Statistics
+         * @description Lengths, sources, repeated rows and rewards. For datasets from before there were figures the first request makes
+         *     them, which takes some seconds for a million rows.
+         */
+        get: operations["get_dataset_statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Endpoints
+         * @description All of them, by name.
+         */
+        get: operations["list_endpoints"];
+        put?: never;
+        /**
+         * Create Endpoint
+         * @description The server is not asked; `check` does that.
+         */
+        post: operations["create_endpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/endpoints/{endpoint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Endpoint
+         * @description Its key is gone with it.
+         */
+        delete: operations["delete_endpoint"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Endpoint
+         * @description Only what is given. A new server needs its key again, so that no key goes where it was not meant to.
+         */
+        patch: operations["change_endpoint"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/endpoints/{endpoint}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check Endpoint
+         * @description Ask it for its models now, for at most ten seconds. A failure is an answer too: `problem` says which.
+         */
+        post: operations["check_endpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evaluations
+         * @description The newest first.
+         */
+        get: operations["list_evaluations"];
+        put?: never;
+        /**
+         * Create Evaluation
+         * @description Choose prompts and entrants. The answers are begun at once; reward models follow when they are all there.
+         */
+        post: operations["create_evaluation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Evaluation
+         * @description By id or name, with all its parts and what is left to do.
+         */
+        get: operations["get_evaluation"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Evaluation
+         * @description With its answers and all that was found. Not when people have ranked them.
+         */
+        delete: operations["delete_evaluation"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Evaluation
+         * @description Another name or description.
+         */
+        patch: operations["change_evaluation"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Answers
+         * @description A file that FastChat, AlpacaEval or Arena-Hard reads, and that can be imported again.
+         */
+        get: operations["get_answers"];
+        put?: never;
+        /**
+         * Post Answers
+         * @description Answers made elsewhere (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped) enter.
+         *
+         *     A row is about the prompt of its `question_id` or `uid`, else of its text, else of its place. Rows that are about no
+         *     prompt are counted and named.
+         */
+        post: operations["post_answers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Campaigns
+         * @description Oldest first, with the progress of each and of its annotators.
+         */
+        get: operations["list_campaigns"];
+        put?: never;
+        /**
+         * Create Campaign
+         * @description Ask people to rank the answers: one item for each prompt that all of the entrants have answered.
+         */
+        post: operations["create_campaign"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Campaign
+         * @description By id or name.
+         */
+        get: operations["get_campaign"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Campaign
+         * @description Pause, close or open it again, ask for more rankings of each item, or word it anew.
+         */
+        patch: operations["change_campaign"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/annotators": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Annotator
+         * @description A link that signs a new annotator in, once. For an annotator that there is: a new one, and all others end.
+         */
+        post: operations["add_annotator"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/flags": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Flags
+         * @description What annotators flagged or skipped, and why. Newest first.
+         */
+        get: operations["list_flags"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/gold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Gold
+         * @description The items whose right ranks are known, in the order of their prompts.
+         */
+        get: operations["list_gold"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/gold/{position}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set Gold
+         * @description Say which ranks are right. Every annotator gets the item, and none is told which items these are.
+         */
+        put: operations["set_gold"];
+        post?: never;
+        /**
+         * Remove Gold
+         * @description It is an item like all others from now on.
+         */
+        delete: operations["remove_gold"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/campaigns/{campaign}/rankings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Campaign Rankings
+         * @description Everything that was submitted, with names; in no order that means something.
+         */
+        get: operations["list_campaign_rankings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/entrants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Entrant
+         * @description One more model or endpoint, which answers the same prompts.
+         */
+        post: operations["add_entrant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/gate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Evaluation Gate
+         * @description Hold rules against the report: pass, fail, or invalid where something cannot be decided. Changes nothing.
+         */
+        post: operations["evaluation_gate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Judges
+         * @description By age, with what they said in numbers, and what that cost.
+         */
+        get: operations["list_judges"];
+        put?: never;
+        /**
+         * Create Judge
+         * @description Ask a judge. Its run waits for answers that are still being made.
+         */
+        post: operations["create_judge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Judge */
+        get: operations["get_judge"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Judge
+         * @description With its verdicts. What was paid for stays known, so that the same judge again costs nothing.
+         */
+        delete: operations["delete_judge"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/judgments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Judgments
+         * @description All verdicts of a judge in the format of its style, that can be imported again.
+         */
+        get: operations["get_judgments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Judge
+         * @description Ask again what ended in an error. Verdicts stay as they are.
+         */
+        post: operations["retry_judge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/verdicts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Verdicts
+         * @description In the order in which they came, with superseded ones.
+         */
+        get: operations["list_verdicts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judgments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Judgments
+         * @description Judgments made elsewhere become a judge. Of several on one item the newest counts; the others are superseded.
+         */
+        post: operations["post_judgments"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Preferences
+         * @description Turn rankings and verdicts into a preference dataset, ready to train a reward model on.
+         */
+        post: operations["create_preferences"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Evaluation Prompts
+         * @description By position, with every entrant's answers and their rewards.
+         */
+        get: operations["list_evaluation_prompts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Evaluation Report
+         * @description Every figure with its n and interval. Computed once for each version of the evaluation; it may take seconds.
+         */
+        get: operations["evaluation_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/rewards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add Rewards
+         * @description Let a reward model score all answers. Asked for again, it scores those that are new.
+         */
+        post: operations["add_rewards"];
         delete?: never;
         options?: never;
         head?: never;
@@ -280,11 +998,164 @@ export interface paths {
         /**
          * Stream Events
          * @description Server-sent events: `id`, `event` (the type) and `data` ({id, type, created_at, payload}). Without a place to
-         *     start from, only what happens from now on. The stream ends after ten minutes; reconnect with `Last-Event-ID`.
+         *     start from, only what happens from now on. The stream ends after ten minutes, or soon after the right to read does;
+         *     reconnect with `Last-Event-ID`.
          */
         get: operations["stream_events"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Imports
+         * @description Newest first, finished ones too.
+         */
+        get: operations["list_imports"];
+        put?: never;
+        /**
+         * Create Import
+         * @description Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused at once.
+         */
+        post: operations["create_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/{import_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Import
+         * @description Its state, and how far it is.
+         */
+        get: operations["get_import"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Import
+         * @description With its file; what is at work stops. A dataset that it made stays.
+         */
+        delete: operations["delete_import"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Import
+         * @description Choose kind, columns and rules. Choices that do not fit are kept, and `problem` says what is wrong.
+         */
+        patch: operations["change_import"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/{import_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Import
+         * @description At once. A cancelled validation leaves a draft, a cancelled import nothing but itself: it can start again.
+         */
+        post: operations["cancel_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/{import_id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview Import
+         * @description The first rows under the current mapping. `unknown_column` where it does not fit.
+         */
+        get: operations["preview_import"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/{import_id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Import Report
+         * @description All bad rows of the last validation or import: line, code, reason, file.
+         */
+        get: operations["download_import_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/{import_id}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Import
+         * @description Make the dataset in the background, all of it or nothing.
+         */
+        post: operations["start_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/imports/{import_id}/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Validate Import
+         * @description Read the whole file in the background, by the rules of the import; nothing is stored but the report.
+         */
+        post: operations["validate_import"];
         delete?: never;
         options?: never;
         head?: never;
@@ -388,16 +1259,36 @@ export interface paths {
         };
         /**
          * Get Model
-         * @description By id, name or `<pipeline>.<stage>`, with its files.
+         * @description By id, name, `<pipeline>.<stage>`, `@production` or `@production-reward`, with its files.
          */
         get: operations["get_model"];
         put?: never;
         post?: never;
         /**
          * Delete Model
-         * @description Only when nothing refers to it.
+         * @description Only when nothing refers to it and it is in no stage.
          */
         delete: operations["delete_model"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/models/{model}/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Model Evaluations
+         * @description The newest finished evaluations that the model was an entrant of, each with its rows of the report.
+         */
+        get: operations["list_model_evaluations"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -437,6 +1328,30 @@ export interface paths {
         get: operations["get_lineage"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/models/{model}/promotions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Promotions
+         * @description The history of a model's stage, newest first.
+         */
+        get: operations["list_promotions"];
+        put?: never;
+        /**
+         * Promote Model
+         * @description Move a model to a stage, or out of it. Whichever was in production in its place leaves it with the same call.
+         */
+        post: operations["promote_model"];
         delete?: never;
         options?: never;
         head?: never;
@@ -527,6 +1442,157 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/playground/comparisons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Comparisons
+         * @description Newest first, with their answers.
+         */
+        get: operations["list_comparisons"];
+        put?: never;
+        /**
+         * Start Comparison
+         * @description Ask several columns the same; follow the answers at `/stream`. An answer that an earlier comparison holds
+         *     already is copied at once.
+         */
+        post: operations["start_comparison"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/comparisons/{comparison}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Comparison
+         * @description As it is now.
+         */
+        get: operations["get_comparison"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/comparisons/{comparison}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Comparison
+         * @description End all open answers at once; what they have written so far stays.
+         */
+        post: operations["cancel_comparison"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/comparisons/{comparison}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream Comparison
+         * @description Server-sent events. `answer`: an answer without its text, `at` (an offset in UTF-16 code units) and the `text`
+         *     that follows what was known up to there. A reader that connects gets everything so far; `end` when all have
+         *     ended. The stream ends after ten minutes; connect again then.
+         */
+        get: operations["stream_comparison"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Curves
+         * @description Newest first.
+         */
+        get: operations["list_curves"];
+        put?: never;
+        /**
+         * Start Curve
+         * @description Measure which rewards a policy achieves at the scores asked of it. Comparisons go first.
+         */
+        post: operations["start_curve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/curves/{curve}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Curve
+         * @description As it is now; `playground.curve` events of the project say when it has grown.
+         */
+        get: operations["get_curve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/playground/curves/{curve}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Curve
+         * @description The points so far stay.
+         */
+        post: operations["cancel_curve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/previews/mle-filter": {
         parameters: {
             query?: never;
@@ -561,6 +1627,210 @@ export interface paths {
          * @description The weights that RWR would give to the training rows.
          */
         post: operations["preview_rwr"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/prompt-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Prompt Sets
+         * @description Newest first.
+         */
+        get: operations["list_prompt_sets"];
+        put?: never;
+        /**
+         * Create Prompt Set
+         * @description Prompts of a file (FastChat, AlpacaEval, Arena-Hard, or JSON lines with `prompt`), or of a known benchmark.
+         */
+        post: operations["create_prompt_set"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/prompt-sets/known": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Known Prompt Sets
+         * @description Benchmarks whose prompts the server can fetch, with their licences.
+         */
+        get: operations["list_known_prompt_sets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/prompt-sets/{prompt_set}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Prompt Set
+         * @description Evaluations keep their copies of its prompts.
+         */
+        delete: operations["delete_prompt_set"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Open Campaigns
+         * @description What there is to rank, oldest first; closed campaigns only where the caller took part.
+         */
+        get: operations["list_open_campaigns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/mine": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List My Rankings
+         * @description What the caller submitted or skipped last, to look at again or undo.
+         */
+        get: operations["list_my_rankings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/tasks/{task}/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Save Draft
+         * @description Keep what is ranked so far, and the lock.
+         */
+        put: operations["save_draft"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/tasks/{task}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Skip Task
+         * @description Leave an item to others. The same `submission` again changes nothing.
+         */
+        post: operations["skip_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/tasks/{task}/submit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Submit Ranking
+         * @description Hand a ranking in. The same `submission` again changes nothing. 409 `lock_lost`: others ranked it meanwhile.
+         */
+        post: operations["submit_ranking"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/tasks/{task}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo Ranking
+         * @description Take a submission or skip back: the task is the caller's again, with what was submitted as its draft.
+         */
+        post: operations["undo_ranking"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/rankings/{campaign}/next": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Next Tasks
+         * @description Tasks to work on, locked to the caller: first those that are at hand already, then new ones.
+         */
+        post: operations["next_tasks"];
         delete?: never;
         options?: never;
         head?: never;
@@ -761,7 +2031,7 @@ export interface paths {
         };
         /**
          * Get Logs
-         * @description Lines of the stage's log, the oldest first.
+         * @description Lines of the stage's log, the oldest first unless asked for the newest.
          */
         get: operations["get_logs"];
         put?: never;
@@ -873,6 +2143,135 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/waiting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Waiting
+         * @description Pipelines and evaluations that failed lately, collections with rows in no dataset, answers to be ranked; the
+         *     newest first.
+         */
+        get: operations["list_waiting"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Webhooks
+         * @description All of them, by name.
+         */
+        get: operations["list_webhooks"];
+        put?: never;
+        /**
+         * Create Webhook
+         * @description The secret is shown in this answer and never again.
+         */
+        post: operations["create_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/webhooks/{webhook}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Webhook
+         * @description With all of its deliveries, also those that still wait.
+         */
+        delete: operations["delete_webhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change Webhook
+         * @description Only what is given. The secret stays.
+         */
+        patch: operations["change_webhook"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/webhooks/{webhook}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Deliveries
+         * @description The newest first. They are kept for a month.
+         */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/webhooks/{webhook}/deliveries/{delivery}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redeliver Webhook
+         * @description Send it again within seconds, with the same id, and ten tries as at first.
+         */
+        post: operations["redeliver_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/webhooks/{webhook}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test Webhook
+         * @description Send an event `test` now, once, also to an inactive webhook. A failure is an answer: `last_error` says why.
+         */
+        post: operations["test_webhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -932,6 +2331,26 @@ export interface paths {
          * @description A link for the caller's own person. `steerboard sign-in` prints it.
          */
         post: operations["create_sign_in_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/system/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List System Audit
+         * @description What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links.
+         */
+        get: operations["list_system_audit"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1024,7 +2443,8 @@ export interface paths {
         };
         /**
          * Sign In
-         * @description Trade the code of a sign-in link for a cookie. The code works once.
+         * @description Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the
+         *     dashboard's own page of signing in. `?back=/p/...` names the page to go to.
          *
          *     A browser that comes from elsewhere, such as a chat or a hostile page, is asked first.
          */
@@ -1045,6 +2465,243 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AgreementRow
+         * @description Two sources on the same items. `spearman`, `kendall` (tau-b): over entrants' mean scores; `item`: share of
+         *     entrant pairs of items on which both say the same, a tie of one of them counting 1/2.
+         */
+        AgreementRow: {
+            /** A */
+            a: string;
+            /**
+             * A By
+             * @enum {string}
+             */
+            a_by: "human" | "judge" | "reward";
+            /** B */
+            b: string;
+            /**
+             * B By
+             * @enum {string}
+             */
+            b_by: "human" | "judge" | "reward";
+            /** Entrants */
+            entrants: number;
+            item: components["schemas"]["Estimate"];
+            /** Items */
+            items: number;
+            kendall: components["schemas"]["Estimate"];
+            spearman: components["schemas"]["Estimate"];
+        };
+        /**
+         * AlpacaRow
+         * @description AlpacaEval figures in percent. `length_controlled`: None where its regression cannot be fitted.
+         */
+        AlpacaRow: {
+            /** Average Length */
+            average_length: number | null;
+            /** Discrete Win Rate */
+            discrete_win_rate: number;
+            /** Entrant */
+            entrant: string;
+            /** Length Controlled */
+            length_controlled: number | null;
+            /** N */
+            n: number;
+            /** N Losses */
+            n_losses: number;
+            /** N Ties */
+            n_ties: number;
+            /** N Wins */
+            n_wins: number;
+            /** Standard Error */
+            standard_error: number | null;
+            /** Win Rate */
+            win_rate: number;
+        };
+        /**
+         * AnnotatorAdd
+         * @description Null makes a name: annotator-1, annotator-2, ...
+         */
+        AnnotatorAdd: {
+            /** Name */
+            name?: string | null;
+        };
+        /**
+         * AnnotatorFigures
+         * @description `gold`: share of the pairs of answers of gold items that were put in the known order, ties counting 1/2.
+         */
+        AnnotatorFigures: {
+            /** Annotator */
+            annotator: string;
+            /** Done */
+            done: number;
+            /** Flagged */
+            flagged: number;
+            /** Gold */
+            gold: number | null;
+            /** Gold Pairs */
+            gold_pairs: number;
+            /** Last At */
+            last_at: string | null;
+            /** Median Seconds */
+            median_seconds: number | null;
+            /** Skipped */
+            skipped: number;
+        };
+        /**
+         * AnnotatorLink
+         * @description `link`: a path of the dashboard that signs in once, shown in this answer only, and leads to the campaign.
+         */
+        AnnotatorLink: {
+            /** Annotator */
+            annotator: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /** Link */
+            link: string;
+        };
+        /**
+         * AnnotatorRow
+         * @description `first_best`: how often the answer shown first is ranked best; `longer_better`: how often the longer of two is.
+         *     `gold`: share of pairs of gold items in the known order.
+         */
+        AnnotatorRow: {
+            /** Annotator */
+            annotator: string;
+            /** Expected First Best */
+            expected_first_best: number | null;
+            first_best: components["schemas"]["Estimate"];
+            /** Flagged */
+            flagged: number;
+            gold: components["schemas"]["Estimate"];
+            longer_better: components["schemas"]["Estimate"];
+            /** Median Seconds */
+            median_seconds: number | null;
+            /** Rankings */
+            rankings: number;
+            /** Skipped */
+            skipped: number;
+        };
+        /** AnswerOut */
+        AnswerOut: {
+            decoding: components["schemas"]["PlaygroundDecoding"];
+            endpoint: components["schemas"]["Named"] | null;
+            error: components["schemas"]["AnswerProblem"] | null;
+            /**
+             * Finished
+             * @description The model ended it; false: a limit cut it, or it is not complete.
+             */
+            finished: boolean;
+            /** First Token Seconds */
+            first_token_seconds: number | null;
+            model: components["schemas"]["Named"] | null;
+            /**
+             * Name
+             * @description What the model or endpoint was called; it stays when that is deleted.
+             */
+            name: string;
+            /** Place */
+            place: number;
+            /**
+             * Reused
+             * @description Copied from an equal answer to an earlier comparison.
+             */
+            reused: boolean;
+            /** Reward */
+            reward: number | null;
+            /** Reward Z */
+            reward_z: number | null;
+            /** Score */
+            score: number | null;
+            /**
+             * Score Text
+             * @description The score as the prompt really holds it; null for none.
+             */
+            score_text: string | null;
+            /** Seconds */
+            seconds: number | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            /** Text */
+            text: string;
+            /**
+             * Tokens
+             * @description Of the text so far; about, until the answer has ended.
+             */
+            tokens: number;
+            /**
+             * Waits For
+             * @description For people: what an open answer waits for.
+             */
+            waits_for: string | null;
+        };
+        /**
+         * AnswerProblem
+         * @description Why an answer or a curve failed; `code` as in problem documents.
+         */
+        AnswerProblem: {
+            /** Code */
+            code: string;
+            /** Detail */
+            detail: string;
+            /** Hint */
+            hint?: string | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * AnswersImported
+         * @description `matched` answers are stored. `unmatched`: the first hundred of `unmatched_rows`. `duplicates`: answers that are
+         *     there twice, of which the newest counts. `short`: answers with fewer turns than their prompt.
+         */
+        AnswersImported: {
+            /** Duplicates */
+            duplicates: number;
+            /** Entrants */
+            entrants: components["schemas"]["EntrantOut"][];
+            /**
+             * Format
+             * @enum {string}
+             */
+            format: "fastchat" | "alpaca_eval" | "arena_hard";
+            /** Matched */
+            matched: number;
+            /** Rows */
+            rows: number;
+            /** Short */
+            short: number;
+            /** Skipped */
+            skipped: components["schemas"]["BadRowReport"][];
+            /** Skipped Rows */
+            skipped_rows: number;
+            /** Unmatched */
+            unmatched: components["schemas"]["Unmatched"][];
+            /** Unmatched Rows */
+            unmatched_rows: number;
+        };
+        /**
+         * ArenaRow
+         * @description Arena-Hard: win rate against the baseline in percent, with the percentile interval of 100 bootstraps.
+         */
+        ArenaRow: {
+            /** Entrant */
+            entrant: string;
+            /** High */
+            high: number | null;
+            /** Low */
+            low: number | null;
+            /** N */
+            n: number;
+            /** Win Rate */
+            win_rate: number;
+        };
         /** AttemptOut */
         AttemptOut: {
             /** Attempt */
@@ -1074,7 +2731,7 @@ export interface components {
         };
         /**
          * AuditOut
-         * @description `actor` is `user:NAME` or `token:NAME`, `action` is `thing.verb`.
+         * @description `actor` is `user:NAME`, `token:NAME` or, who did not get in, `nobody`; `action` is `thing.verb`.
          */
         AuditOut: {
             /** Action */
@@ -1113,16 +2770,421 @@ export interface components {
             reason: string;
         };
         /**
-         * Bin
-         * @description `low` belongs to the bin, `high` to the next one; the last bin has both.
+         * BaselinePin
+         * @description The weights that an entrant must have answered with: a model's, `NAME` or `NAME@STAGE`, or a content hash.
          */
-        Bin: {
-            /** Count */
-            count: number;
-            /** High */
-            high: number;
-            /** Low */
-            low: number;
+        BaselinePin: {
+            /** Content Hash */
+            content_hash?: string | null;
+            /** Model */
+            model?: string | null;
+        };
+        /**
+         * BestOfN
+         * @description Mean over prompts of the expected best of n drawn without replacement from the samples that there are.
+         */
+        BestOfN: {
+            /** Entrant */
+            entrant: string;
+            /** N */
+            n: number[];
+            /** Reward */
+            reward: components["schemas"]["Estimate"][];
+        };
+        /**
+         * Calibration
+         * @description Held-out pairs by predicted probability sigma(chosen - rejected) of the side that the model prefers.
+         */
+        Calibration: {
+            /** Accuracy By Bin */
+            accuracy_by_bin: (number | null)[];
+            /** Bins */
+            bins: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
+            /** Expected Error */
+            expected_error: number | null;
+        };
+        /**
+         * CampaignChange
+         * @description `paused` hands out nothing new, and takes what annotators hold; `closed` takes nothing. `overlap` only rises.
+         */
+        CampaignChange: {
+            /** Gold Every */
+            gold_every?: number | null;
+            /** Instructions */
+            instructions?: string | null;
+            /** Lock Seconds */
+            lock_seconds?: number | null;
+            /** Overlap */
+            overlap?: number | null;
+            /** State */
+            state?: ("open" | "paused" | "closed") | null;
+        };
+        /**
+         * CampaignCreate
+         * @description `criteria`: none for one overall ranking. `entrants`: all of the evaluation's where none are named.
+         */
+        CampaignCreate: {
+            /**
+             * Criteria
+             * @default []
+             */
+            criteria: components["schemas"]["Criterion"][];
+            /** Entrants */
+            entrants?: string[] | null;
+            /**
+             * Gold Every
+             * @description One of so many items is a gold one; 0: gold items come first.
+             * @default 0
+             */
+            gold_every: number;
+            /**
+             * Instructions
+             * @default
+             */
+            instructions: string;
+            /**
+             * Limit
+             * @description Ask about so many prompts, drawn at random.
+             */
+            limit?: number | null;
+            /**
+             * Lock Seconds
+             * @description How long an item is kept for the annotator who works on it.
+             * @default 600
+             */
+            lock_seconds: number;
+            /**
+             * Name
+             * @description Annotators see it. Null: ranking-1, ranking-2, ...
+             */
+            name?: string | null;
+            /**
+             * Overlap
+             * @description How many annotators rank each item.
+             * @default 1
+             */
+            overlap: number;
+        };
+        /**
+         * CampaignOut
+         * @description `done_items` have `overlap` rankings. `skipped_by_all`: not done, and everybody who has taken part skipped them.
+         *
+         *     `warnings`: words of the campaign that tell annotators what they should not know.
+         */
+        CampaignOut: {
+            /** Annotators */
+            annotators: components["schemas"]["AnnotatorFigures"][];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Criteria */
+            criteria: components["schemas"]["Criterion"][];
+            /** Done Items */
+            done_items: number;
+            /** Entrants */
+            entrants: string[];
+            /** Gold Every */
+            gold_every: number;
+            /** Gold Items */
+            gold_items: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Instructions */
+            instructions: string;
+            /** Items */
+            items: number;
+            /** Lock Seconds */
+            lock_seconds: number;
+            /** Name */
+            name: string;
+            /** Overlap */
+            overlap: number;
+            /** Rankings */
+            rankings: number;
+            /** Skipped By All */
+            skipped_by_all: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "open" | "paused" | "closed";
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * Campaigns
+         * @description Of one evaluation, oldest first.
+         */
+        Campaigns: {
+            /** Items */
+            items: components["schemas"]["CampaignOut"][];
+        };
+        /** CheckedDataset */
+        CheckedDataset: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Rows */
+            rows: number;
+        };
+        /** CollectionCreate */
+        CollectionCreate: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences";
+            /** Name */
+            name: string;
+        };
+        /** CollectionFreeze */
+        CollectionFreeze: {
+            /**
+             * Name
+             * @description Of the dataset; `COLLECTION-vN` by default.
+             */
+            name?: string | null;
+        };
+        /**
+         * CollectionOut
+         * @description `rows` without removed ones; `frozen_rows` of them are in a dataset already. `datasets` newest first.
+         */
+        CollectionOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Datasets */
+            datasets: components["schemas"]["FrozenDataset"][];
+            /** Frozen Rows */
+            frozen_rows: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences";
+            /** Name */
+            name: string;
+            /** Rows */
+            rows: number;
+        };
+        /**
+         * CollectionRowAdd
+         * @description `sample` as in a file of the collection's kind: {prompt, response} or {prompt, chosen, rejected}.
+         */
+        CollectionRowAdd: {
+            /**
+             * Provenance
+             * @description Where it came from. Kept beside the sample in every dataset.
+             */
+            provenance?: {
+                [key: string]: unknown;
+            } | null;
+            /** Sample */
+            sample: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * CollectionRowChanged
+         * @description `rows`: how many the collection has now.
+         */
+        CollectionRowChanged: {
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Dataset Id */
+            dataset_id: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Place */
+            place: number;
+            /** Provenance */
+            provenance: {
+                [key: string]: unknown;
+            } | null;
+            /** Removed At */
+            removed_at: string | null;
+            /** Rows */
+            rows: number;
+            /** Sample */
+            sample: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * CollectionRowOut
+         * @description `dataset_id`: the newest dataset that has the row.
+         */
+        CollectionRowOut: {
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Dataset Id */
+            dataset_id: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Place */
+            place: number;
+            /** Provenance */
+            provenance: {
+                [key: string]: unknown;
+            } | null;
+            /** Removed At */
+            removed_at: string | null;
+            /** Sample */
+            sample: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * ColumnIn
+         * @description `model` or `endpoint` by name or id, one of the two. Without a score, a policy that knows scores gets its
+         *     default one.
+         */
+        ColumnIn: {
+            /**
+             * @default {
+             *       "temperature": 0,
+             *       "top_k": 0,
+             *       "top_p": 1
+             *     }
+             */
+            decoding: components["schemas"]["PlaygroundDecoding"];
+            /** Endpoint */
+            endpoint?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Score */
+            score?: number | null;
+        };
+        /**
+         * Comparison
+         * @description What one source (people of a campaign, a judge, a reward model) says of the entrants.
+         *
+         *     `winner` is significant after Holm against every rival, else None; `why` says so in a sentence.
+         */
+        Comparison: {
+            /** Bradley Terry */
+            bradley_terry: components["schemas"]["Strength"][];
+            friedman: components["schemas"]["Friedman"] | null;
+            /** Items */
+            items: number;
+            /** Pairs */
+            pairs: components["schemas"]["PairRow"][];
+            /** Scores */
+            scores: components["schemas"]["ScoreRow"][];
+            /** Why */
+            why: string;
+            /** Winner */
+            winner: string | null;
+        };
+        /**
+         * ComparisonIn
+         * @description `prompt`: what the user says, or a conversation that ends with a user turn.
+         */
+        ComparisonIn: {
+            /** Columns */
+            columns: components["schemas"]["ColumnIn"][];
+            /** Prompt */
+            prompt: string | components["schemas"]["Message"][];
+            /**
+             * Reward
+             * @description A reward model that scores the answers.
+             */
+            reward?: string | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+        };
+        /** ComparisonOut */
+        ComparisonOut: {
+            /** Columns */
+            columns: components["schemas"]["AnswerOut"][];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Ended At
+             * @description When the last answer ended; null while one is open.
+             */
+            ended_at: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Prompt */
+            prompt: components["schemas"]["Message"][];
+            reward_model: components["schemas"]["Named"] | null;
+            /** Seed */
+            seed: number;
+        };
+        /** Contamination */
+        Contamination: {
+            /** Checked */
+            checked: string[];
+            /** Exact */
+            exact: number;
+            /** Near */
+            near: number;
+            /** Prompts */
+            prompts: number;
+            /** Seen */
+            seen: components["schemas"]["SeenPrompt"][];
+        };
+        /**
+         * ContaminationOut
+         * @description `waiting`: the prompts are still being looked for.
+         */
+        ContaminationOut: {
+            /** Checked */
+            checked: components["schemas"]["CheckedDataset"][];
+            /** Exact */
+            exact: number;
+            /** Near */
+            near: number;
+            /** Waiting */
+            waiting: boolean;
         };
         /**
          * Control
@@ -1135,6 +3197,144 @@ export interface components {
             requested: number[];
             /** Spearman */
             spearman: number | null;
+        };
+        /**
+         * Criterion
+         * @description A ranking of its own.
+         */
+        Criterion: {
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * CurveIn
+         * @description Without `data`: the prompts of the dataset that the model was trained on.
+         */
+        CurveIn: {
+            /** Data */
+            data?: string | null;
+            /**
+             * @default {
+             *       "temperature": 0,
+             *       "top_k": 0,
+             *       "top_p": 1
+             *     }
+             */
+            decoding: components["schemas"]["PlaygroundDecoding"];
+            /**
+             * Limit
+             * @description At most this many distinct prompts, drawn by seed.
+             * @default 32
+             */
+            limit: number;
+            /** Model */
+            model: string;
+            /** Reward */
+            reward: string;
+            /**
+             * Scores
+             * @default [
+             *       -5,
+             *       -2.5,
+             *       0,
+             *       2.5,
+             *       5
+             *     ]
+             */
+            scores: number[];
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Split
+             * @default held_out
+             * @enum {string}
+             */
+            split: "held_out" | "train" | "all";
+        };
+        /**
+         * CurveOut
+         * @description `done` of `total` answers are written.
+         */
+        CurveOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            dataset: components["schemas"]["Named"];
+            decoding: components["schemas"]["PlaygroundDecoding"];
+            /** Done */
+            done: number;
+            error: components["schemas"]["AnswerProblem"] | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Limit */
+            limit: number;
+            model: components["schemas"]["Named"];
+            /** Points */
+            points: components["schemas"]["CurvePoint"][];
+            reward_model: components["schemas"]["Named"];
+            /** Scores */
+            scores: number[];
+            /** Seed */
+            seed: number;
+            /**
+             * Spearman
+             * @description Requested scores against mean rewards; null under three points.
+             */
+            spearman: number | null;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "held_out" | "train" | "all";
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            /** Total */
+            total: number;
+            /** Waits For */
+            waits_for: string | null;
+        };
+        /**
+         * CurvePoint
+         * @description Achieved rewards over `n` prompts: the mean with its bootstrap 95% interval over prompts, raw, and in z units
+         *     of the policy's normaliser where that came from the same reward model.
+         */
+        CurvePoint: {
+            /** High */
+            high: number;
+            /** High Z */
+            high_z: number | null;
+            /** Low */
+            low: number;
+            /** Low Z */
+            low_z: number | null;
+            /** Mean */
+            mean: number;
+            /** Mean Tokens */
+            mean_tokens: number;
+            /** Mean Z */
+            mean_z: number | null;
+            /** N */
+            n: number;
+            /** Score */
+            score: number;
+            /** Score Text */
+            score_text: string;
         };
         /** DatasetOut */
         DatasetOut: {
@@ -1179,6 +3379,145 @@ export interface components {
             /** Run Id */
             run_id: string | null;
         };
+        /** DatasetStatisticsOut */
+        DatasetStatisticsOut: {
+            duplicates: components["schemas"]["Duplicates"];
+            /** Held Out Rows */
+            held_out_rows: number;
+            /** Lengths */
+            lengths: components["schemas"]["LengthFigures"][];
+            reward_by_length: components["schemas"]["RewardByLength"] | null;
+            /**
+             * Rewards
+             * @description Of every source that graded these rows; the pinned one first.
+             */
+            rewards: components["schemas"]["SourceRewards"][];
+            /** Rows */
+            rows: number;
+            search: components["schemas"]["SearchState"];
+            /**
+             * Sources
+             * @description The 50 largest sources of the rows, where rows name one.
+             */
+            sources: components["schemas"]["SourceRows"][];
+            turns: components["schemas"]["Turns"];
+        };
+        /**
+         * Decoding
+         * @description temperature 0 is greedy. `n` answers for each prompt, each with a seed of its own.
+         */
+        Decoding: {
+            /**
+             * Max New Tokens
+             * @description Tokens of an answer; by default 256, or half of a smaller model's window.
+             */
+            max_new_tokens?: number | null;
+            /**
+             * N
+             * @default 1
+             */
+            n: number;
+            /**
+             * Stop
+             * @default []
+             */
+            stop: string[];
+            /**
+             * Temperature
+             * @default 0
+             */
+            temperature: number;
+            /**
+             * Top K
+             * @default 0
+             */
+            top_k: number;
+            /**
+             * Top P
+             * @default 1
+             */
+            top_p: number;
+        };
+        /**
+         * DeliveryOut
+         * @description `event` is one of the webhook's, or `test`. `last_status`: the HTTP status of the last answer, null without one.
+         *
+         *     `next_attempt_at` is null once the delivery has ended.
+         */
+        DeliveryOut: {
+            /** Attempts */
+            attempts: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Delivered At */
+            delivered_at: string | null;
+            /** Event */
+            event: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Last Error */
+            last_error: string | null;
+            /** Last Status */
+            last_status: number | null;
+            /** Next Attempt At */
+            next_attempt_at: string | null;
+            /** Payload */
+            payload: {
+                [key: string]: unknown;
+            };
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "delivered" | "failed";
+        };
+        /**
+         * Draft
+         * @description What is ranked so far, by key; replaces the draft before. Other tabs and devices see it.
+         */
+        Draft: {
+            /** Comment */
+            comment?: string | null;
+            /**
+             * Criteria Ranks
+             * @default {}
+             */
+            criteria_ranks: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Ranks */
+            ranks?: {
+                [key: string]: number;
+            } | null;
+        };
+        /** DraftSaved */
+        DraftSaved: {
+            /**
+             * Locked Until
+             * Format: date-time
+             */
+            locked_until: string;
+        };
+        /**
+         * Duplicates
+         * @description `repeated_prompts`: prompts of more than one row. `repeated_rows`: rows that equal an earlier one.
+         */
+        Duplicates: {
+            /** Distinct Prompts */
+            distinct_prompts: number;
+            /** Repeated Prompts */
+            repeated_prompts: number;
+            /** Repeated Rows */
+            repeated_rows: number;
+        };
         /** EarlierRun */
         EarlierRun: {
             /** Device Seconds */
@@ -1192,6 +3531,225 @@ export interface components {
             name: string;
         };
         /**
+         * EndpointChange
+         * @description Only what is given changes; null takes `api_key` or `policy_model` away.
+         */
+        EndpointChange: {
+            /** Api Key */
+            api_key?: string | null;
+            /** Base Url */
+            base_url?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Policy Model */
+            policy_model?: string | null;
+        };
+        /**
+         * EndpointCheck
+         * @description `models`: what the endpoint lists. `ok`: it answers and lists the model; else `problem` says what is wrong.
+         */
+        EndpointCheck: {
+            /** Models */
+            models: string[];
+            /** Ok */
+            ok: boolean;
+            problem: components["schemas"]["EndpointProblem"] | null;
+            /** Seconds */
+            seconds: number;
+        };
+        /** EndpointCreate */
+        EndpointCreate: {
+            /**
+             * Api Key
+             * @description Stored sealed, never shown again.
+             */
+            api_key?: string | null;
+            /**
+             * Base Url
+             * @description Of an OpenAI-compatible server, usually ending in /v1.
+             */
+            base_url: string;
+            /**
+             * Model
+             * @description The name by which the endpoint knows the model.
+             */
+            model: string;
+            /** Name */
+            name: string;
+            /**
+             * Policy Model
+             * @description Name or id of the registry's model that it serves: gives its scores.
+             */
+            policy_model?: string | null;
+        };
+        /** EndpointModel */
+        EndpointModel: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * EndpointOut
+         * @description `policy_model`: the registry's model whose weights it serves, and with that its score format.
+         */
+        EndpointOut: {
+            /** Base Url */
+            base_url: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Has Key */
+            has_key: boolean;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            policy_model: components["schemas"]["EndpointModel"] | null;
+        };
+        /**
+         * EndpointProblem
+         * @description Like a problem document: `code` is stable.
+         */
+        EndpointProblem: {
+            /** Code */
+            code: string;
+            /** Detail */
+            detail: string;
+            /** Hint */
+            hint: string | null;
+        };
+        /**
+         * EntrantIn
+         * @description Who answers: a model of the registry or an endpoint. Several samples are drawn unless a decoding says otherwise.
+         *
+         *     `by_category` samples at the temperatures that MT-Bench has for its categories.
+         */
+        EntrantIn: {
+            /** Decoding */
+            decoding?: ("greedy" | "sampled" | "by_category") | components["schemas"]["Decoding"] | null;
+            /** Endpoint */
+            endpoint?: string | null;
+            /** Family */
+            family?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Name */
+            name?: string | null;
+            /**
+             * Samples
+             * @description Answers to each prompt.
+             * @default 1
+             */
+            samples: number;
+            /**
+             * Score
+             * @description Requested score, for a decision-transformer policy.
+             */
+            score?: number | null;
+        };
+        /**
+         * EntrantOut
+         * @description `missing`: answers that should be there and are not. `imported` says where imported answers came from.
+         */
+        EntrantOut: {
+            /** Content Hash */
+            content_hash: string | null;
+            /** Decoding */
+            decoding: {
+                [key: string]: unknown;
+            };
+            /** Endpoint */
+            endpoint: string | null;
+            /** Family */
+            family: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Imported */
+            imported: {
+                [key: string]: unknown;
+            } | null;
+            /** Method */
+            method: string | null;
+            /** Missing */
+            missing: number;
+            /** Model */
+            model: string | null;
+            /** Model Id */
+            model_id: string | null;
+            /** Name */
+            name: string;
+            /** Responses */
+            responses: number;
+            run: components["schemas"]["RunRef"] | null;
+            /** Samples */
+            samples: number;
+            /** Score */
+            score: number | null;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "model" | "endpoint" | "import";
+        };
+        /**
+         * EntrantRow
+         * @description One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
+         *
+         *     `trained_on`: content hashes of the reward models upstream of it; `origin_known`: whether those are all of them.
+         */
+        EntrantRow: {
+            /** Content Hash */
+            content_hash: string | null;
+            /** Family */
+            family: string | null;
+            length: components["schemas"]["Estimate"];
+            /** Method */
+            method: string | null;
+            /** Missing */
+            missing: number;
+            /** Model */
+            model: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Origin Known
+             * @default false
+             */
+            origin_known: boolean;
+            /** Responses */
+            responses: number;
+            /** Score */
+            score: number | null;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "model" | "endpoint" | "import";
+            /**
+             * Trained On
+             * @default []
+             */
+            trained_on: string[];
+            /** Truncated */
+            truncated: number | null;
+        };
+        /**
          * ErrorLocation
          * @description One place at fault: `line 57123`, `stages.dt.lr (line 14)`, `body.name`.
          */
@@ -1200,6 +3758,258 @@ export interface components {
             location: string;
             /** Message */
             message: string;
+        };
+        /**
+         * Estimate
+         * @description A figure with its 95% interval. `n`: what was counted (items, prompts or verdicts). Null where n is too small.
+         */
+        Estimate: {
+            /** High */
+            high?: number | null;
+            /** Low */
+            low?: number | null;
+            /** N */
+            n: number;
+            /** Value */
+            value: number | null;
+        };
+        /**
+         * EvaluatedRow
+         * @description A row of a report. `reward` is `reward_mean`.
+         */
+        EvaluatedRow: {
+            /** Device Seconds */
+            device_seconds: number;
+            /** Distinct 1 */
+            distinct_1: number;
+            /** Distinct 2 */
+            distinct_2: number;
+            /** Entrant */
+            entrant: string;
+            /** Independent Reward Mean */
+            independent_reward_mean?: number | null;
+            /** Independent Win Rate Vs Sft */
+            independent_win_rate_vs_sft: number | null;
+            /** Length Mean */
+            length_mean: number;
+            /** Method */
+            method: string;
+            /** N */
+            n: number;
+            /** Quality High */
+            quality_high?: number | null;
+            /** Quality Low */
+            quality_low?: number | null;
+            /** Quality Mean */
+            quality_mean?: number | null;
+            /** Reward */
+            reward: number;
+            /** Reward High */
+            reward_high: number;
+            /** Reward Low */
+            reward_low: number;
+            /** Reward Mean */
+            reward_mean: number;
+            /** Score */
+            score: number | null;
+            /** Truncated */
+            truncated: number;
+            /** Win Rate Vs Sft */
+            win_rate_vs_sft: number | null;
+        };
+        /** EvaluationChange */
+        EvaluationChange: {
+            /** Description */
+            description?: string | null;
+            /** Name */
+            name?: string | null;
+        };
+        /**
+         * EvaluationCreate
+         * @description `check_against`: datasets in which the prompts are looked for; null: all that the entrants were trained on.
+         */
+        EvaluationCreate: {
+            /** Check Against */
+            check_against?: string[] | null;
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /**
+             * Entrants
+             * @default []
+             */
+            entrants: components["schemas"]["EntrantIn"][];
+            /** Name */
+            name: string;
+            /**
+             * Pool
+             * @default default
+             */
+            pool: string;
+            prompts: components["schemas"]["PromptsFrom"];
+            /**
+             * Rewards
+             * @description Reward models.
+             * @default []
+             */
+            rewards: string[];
+            /**
+             * Seed
+             * @description Of the answers that are sampled.
+             * @default 0
+             */
+            seed: number;
+        };
+        /**
+         * EvaluationDetail
+         * @description An evaluation with all its parts. `unfinished`: what is still under way or has failed, in words.
+         */
+        EvaluationDetail: {
+            /** Campaigns */
+            campaigns: components["schemas"]["CampaignOut"][];
+            /** Categories */
+            categories: string[];
+            contamination: components["schemas"]["ContaminationOut"];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Description */
+            description: string;
+            /** Entrants */
+            entrants: components["schemas"]["EntrantOut"][];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Judges */
+            judges: components["schemas"]["JudgeOut"][];
+            /** Name */
+            name: string;
+            /** Pool */
+            pool: string;
+            /** Prompts */
+            prompts: number;
+            /** Prompts From */
+            prompts_from: {
+                [key: string]: unknown;
+            };
+            /** Reward Assessments */
+            reward_assessments: components["schemas"]["RewardAssessmentOut"][];
+            /** Seed */
+            seed: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "answering" | "answered" | "failed";
+            /** Turns */
+            turns: number;
+            /** Unfinished */
+            unfinished: string[];
+            /** Version */
+            version: number;
+        };
+        /** EvaluationOut */
+        EvaluationOut: {
+            /** Campaigns */
+            campaigns: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Description */
+            description: string;
+            /** Entrants */
+            entrants: string[];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Judges */
+            judges: number;
+            /** Name */
+            name: string;
+            /** Prompts */
+            prompts: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "answering" | "answered" | "failed";
+            /**
+             * Turns
+             * @description Of the longest prompt.
+             */
+            turns: number;
+            /** Version */
+            version: number;
+        };
+        /**
+         * EvaluationReport
+         * @description `unfinished`: what is still under way, in words; the figures are of what is there.
+         */
+        EvaluationReport: {
+            /** Agreement */
+            agreement: components["schemas"]["AgreementRow"][];
+            /** Baseline */
+            baseline: string | null;
+            /**
+             * Computed At
+             * Format: date-time
+             */
+            computed_at: string;
+            contamination: components["schemas"]["Contamination"];
+            /** Entrants */
+            entrants: components["schemas"]["EntrantRow"][];
+            /** Evaluation */
+            evaluation: string;
+            /**
+             * Evaluation Id
+             * Format: uuid
+             */
+            evaluation_id: string;
+            /** Finished */
+            finished: boolean;
+            /** Hacking */
+            hacking: components["schemas"]["HackingRow"][];
+            /** Human */
+            human: components["schemas"]["HumanReport"][];
+            /** Judges */
+            judges: components["schemas"]["JudgeReport"][];
+            /**
+             * Length Ratios
+             * @default []
+             */
+            length_ratios: components["schemas"]["LengthRatio"][];
+            /** Methods */
+            methods: components["schemas"]["MethodsRow"][];
+            /** Prompts */
+            prompts: number;
+            /** Ranks */
+            ranks: components["schemas"]["RankShare"][];
+            /** Rewards */
+            rewards: components["schemas"]["RewardReport"][];
+            /** Seconds */
+            seconds: number;
+            /** Turns */
+            turns: number;
+            /** Unfinished */
+            unfinished: string[];
+            /** Version */
+            version: number;
+            /** Warnings */
+            warnings: string[];
         };
         /**
          * Example
@@ -1212,6 +4022,182 @@ export interface components {
             }[];
             /** Prompt */
             prompt: string;
+        };
+        /**
+         * FlagOut
+         * @description An item that an annotator flagged or skipped, in their words.
+         */
+        FlagOut: {
+            /** Annotator */
+            annotator: string;
+            /** At */
+            at: string | null;
+            /** Comment */
+            comment: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "flag" | "skip";
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * Flags
+         * @description Newest first, at most 1,000.
+         */
+        Flags: {
+            /** Items */
+            items: components["schemas"]["FlagOut"][];
+        };
+        /** Friedman */
+        Friedman: {
+            /** Entrants */
+            entrants: number;
+            /** Items */
+            items: number;
+            /** P */
+            p: number;
+            /** Statistic */
+            statistic: number;
+        };
+        /** FrozenDataset */
+        FrozenDataset: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Rows */
+            rows: number;
+        };
+        /**
+         * GateRuleResult
+         * @description One rule with what it was held against. `outcome` invalid: it cannot be decided; `why` says what is missing.
+         */
+        GateRuleResult: {
+            /** Bound */
+            bound: number | boolean | null;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "pass" | "fail" | "invalid";
+            /** Rule */
+            rule: {
+                [key: string]: unknown;
+            };
+            /** Text */
+            text: string;
+            /** Value */
+            value: number | boolean | null;
+            /** Why */
+            why: string;
+        };
+        /**
+         * GateRules
+         * @description A gate: every rule must hold. `baselines`: by entrant. `min_n`, `max_missing`: for rules without their own.
+         */
+        GateRules: {
+            /**
+             * Baselines
+             * @default {}
+             */
+            baselines: {
+                [key: string]: components["schemas"]["BaselinePin"];
+            };
+            /**
+             * Max Missing
+             * @default 0.05
+             */
+            max_missing: number;
+            /**
+             * Min N
+             * @default 10
+             */
+            min_n: number;
+            /**
+             * Rules
+             * @description {metric, entrant, vs, by, source, stat, op, value}
+             */
+            rules: {
+                [key: string]: unknown;
+            }[];
+        };
+        /** GateVerdict */
+        GateVerdict: {
+            /** Evaluation */
+            evaluation: string;
+            /**
+             * Evaluation Id
+             * Format: uuid
+             */
+            evaluation_id: string;
+            /** Rules */
+            rules: components["schemas"]["GateRuleResult"][];
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "pass" | "fail" | "invalid";
+            /** Why */
+            why: string[];
+        };
+        /** GoldItem */
+        GoldItem: {
+            /** Position */
+            position: number;
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            };
+        };
+        /** GoldItems */
+        GoldItems: {
+            /** Items */
+            items: components["schemas"]["GoldItem"][];
+        };
+        /**
+         * GoldRanks
+         * @description The ranks that are known to be right: one for every entrant of the campaign, by name; 1 is best.
+         */
+        GoldRanks: {
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * HackingRow
+         * @description Against the baseline: does its training reward rise while what is independent of it does not?
+         *
+         *     `alarm` is null where that cannot be told; `reasons` say why, or what is missing. The estimates are win rates.
+         */
+        HackingRow: {
+            /** Alarm */
+            alarm: boolean | null;
+            /** Entrant */
+            entrant: string;
+            independent: components["schemas"]["Estimate"] | null;
+            /** Independent By */
+            independent_by: string | null;
+            length_ratio: components["schemas"]["Estimate"];
+            /** Reasons */
+            reasons: string[];
+            training_reward: components["schemas"]["Estimate"] | null;
+            /** Vs */
+            vs: string;
         };
         /**
          * Health
@@ -1233,6 +4219,305 @@ export interface components {
              * @enum {string}
              */
             status: "ok" | "degraded" | "unavailable";
+        };
+        /** HumanReport */
+        HumanReport: {
+            alpha: components["schemas"]["Estimate"];
+            /** Annotators */
+            annotators: components["schemas"]["AnnotatorRow"][];
+            /** Campaign */
+            campaign: string;
+            comparison: components["schemas"]["Comparison"];
+            /** Criterion */
+            criterion: string | null;
+            /** Done Items */
+            done_items: number;
+            /** Items */
+            items: number;
+            /** Kappas */
+            kappas: components["schemas"]["KappaRow"][];
+            /** Overlap */
+            overlap: number;
+            /** Rankings */
+            rankings: number;
+            /** State */
+            state: string;
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
+         * ImportChange
+         * @description Only what is sent changes.
+         */
+        ImportChange: {
+            /** Bad Rows */
+            bad_rows?: ("refuse" | "skip") | null;
+            /** Clean */
+            clean?: boolean | null;
+            /**
+             * Kind
+             * @description null: recognise it by the columns.
+             */
+            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+            /**
+             * Mapping
+             * @description Replaces the mapping as a whole; see `options.mapping`.
+             */
+            mapping?: {
+                [key: string]: string | null;
+            } | null;
+            /** Min Margin */
+            min_margin?: number | null;
+            /** Name */
+            name?: string | null;
+        };
+        /**
+         * ImportCheck
+         * @description What became of every row: read = rows + sum(cleaned) + bad_rows.
+         */
+        ImportCheck: {
+            /**
+             * Bad
+             * @description The first 100 bad rows; the report download has all.
+             */
+            bad: components["schemas"]["BadRowReport"][];
+            /**
+             * Bad Counts
+             * @description Bad rows by code.
+             */
+            bad_counts: {
+                [key: string]: number;
+            };
+            /**
+             * Bad Reasons
+             * @description Bad rows by reason, figures in it replaced by N.
+             */
+            bad_reasons: {
+                [key: string]: number;
+            };
+            /** Bad Rows */
+            bad_rows: number;
+            /**
+             * Cleaned
+             * @description Dropped rows by cleaning rule.
+             */
+            cleaned: {
+                [key: string]: number;
+            };
+            /**
+             * Columns
+             * @description Field -> the column it was taken from.
+             */
+            columns: {
+                [key: string]: string;
+            };
+            /**
+             * Form
+             * @enum {string}
+             */
+            form: "columns" | "transcripts" | "dialogues";
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            /** Read */
+            read: number;
+            /** Rows */
+            rows: number;
+            /**
+             * Unit
+             * @description What the numbers of bad rows count.
+             * @enum {string}
+             */
+            unit: "line" | "row";
+        };
+        /** ImportColumn */
+        ImportColumn: {
+            /**
+             * Examples
+             * @description Up to three values of the first rows, shortened.
+             */
+            examples: string[];
+            /** Name */
+            name: string;
+            /**
+             * Types
+             * @description text, int, float, bool, messages, list, object; null where it is absent.
+             */
+            types: string[];
+        };
+        /** ImportField */
+        ImportField: {
+            /** About */
+            about: string;
+            /** Name */
+            name: string;
+            /** Required */
+            required: boolean;
+        };
+        /**
+         * ImportKind
+         * @description What a dataset of this kind can take from a file.
+         */
+        ImportKind: {
+            /** Fields */
+            fields: components["schemas"]["ImportField"][];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+        };
+        /**
+         * ImportMapping
+         * @description Which column feeds which field.
+         */
+        ImportMapping: {
+            /**
+             * Form
+             * @enum {string}
+             */
+            form: "columns" | "transcripts" | "dialogues";
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            /** Mapping */
+            mapping: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ImportOptionsOut
+         * @description The person's choices. Fields that `mapping` does not name are recognised by their columns.
+         */
+        ImportOptionsOut: {
+            /**
+             * Bad Rows
+             * @default refuse
+             * @enum {string}
+             */
+            bad_rows: "refuse" | "skip";
+            /**
+             * Clean
+             * @default true
+             */
+            clean: boolean;
+            /** Kind */
+            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+            /**
+             * Mapping
+             * @description Field -> column; null leaves the field out even where a column would fit.
+             * @default {}
+             */
+            mapping: {
+                [key: string]: string | null;
+            };
+            /** Min Margin */
+            min_margin?: number | null;
+        };
+        /** ImportOut */
+        ImportOut: {
+            /** Columns */
+            columns: components["schemas"]["ImportColumn"][];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Dataset Id */
+            dataset_id: string | null;
+            /** @description What the columns look like with nothing chosen. */
+            detected: components["schemas"]["ImportMapping"] | null;
+            /** @description What applies under the options; null where they do not fit. */
+            effective: components["schemas"]["ImportMapping"] | null;
+            /**
+             * File Gone
+             * @description The file was removed, 30 days after the last change or after the import.
+             */
+            file_gone: boolean;
+            /** File Name */
+            file_name: string;
+            /** Format */
+            format: string;
+            /**
+             * Hub
+             * @description The hub dataset, pinned to a commit.
+             */
+            hub: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Kinds */
+            kinds: components["schemas"]["ImportKind"][];
+            /**
+             * Name
+             * @description What the dataset will be called.
+             */
+            name: string;
+            options: components["schemas"]["ImportOptionsOut"];
+            problem: components["schemas"]["ImportProblem"] | null;
+            progress: components["schemas"]["ImportProgress"] | null;
+            report: components["schemas"]["ImportCheck"] | null;
+            /**
+             * Size
+             * @description Bytes, as stored.
+             */
+            size: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "draft" | "validating" | "validated" | "importing" | "succeeded" | "failed" | "cancelled";
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** ImportPreview */
+        ImportPreview: {
+            /** Rows */
+            rows: components["schemas"]["PreviewRow"][];
+            /**
+             * Unit
+             * @enum {string}
+             */
+            unit: "line" | "row";
+        };
+        /**
+         * ImportProblem
+         * @description Why the mapping cannot be used, or why the import failed.
+         */
+        ImportProblem: {
+            /** Code */
+            code: string;
+            /** Detail */
+            detail: string;
+            /** Hint */
+            hint?: string | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * ImportProgress
+         * @description `bytes` of `total_bytes` were read as `read` rows, of which `rows` can be stored.
+         */
+        ImportProgress: {
+            /** Bytes */
+            bytes: number;
+            /** Read */
+            read: number;
+            /** Rows */
+            rows: number;
+            /** Total Bytes */
+            total_bytes: number;
         };
         /**
          * ImportReport
@@ -1280,6 +4565,366 @@ export interface components {
             /** Rows */
             rows: number;
         };
+        /**
+         * JudgeBiases
+         * @description `expected_first_wins`: what an unbiased judge gives: 1/2 for pairs, 1/N for N answers at once.
+         */
+        JudgeBiases: {
+            /** Expected First Wins */
+            expected_first_wins?: number | null;
+            first_wins: components["schemas"]["Estimate"];
+            flip_rate: components["schemas"]["Estimate"];
+            longer_wins: components["schemas"]["Estimate"];
+            self_preference: components["schemas"]["SelfPreference"] | null;
+        };
+        /**
+         * JudgeEstimate
+         * @description What a judge would cost: `requests` in all, of which `cached` are answered already.
+         */
+        JudgeEstimate: {
+            /** Cached */
+            cached: number;
+            /** Requests */
+            requests: number;
+        };
+        /**
+         * JudgeIn
+         * @description `endpoint` by name or id; its model judges. `family` is compared with the entrants' for self-preference.
+         */
+        JudgeIn: {
+            /** Endpoint */
+            endpoint: string;
+            /** Family */
+            family?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Pool */
+            pool?: string | null;
+            /**
+             * @default {
+             *       "attempts": 6,
+             *       "blind": true,
+             *       "both_orders": true,
+             *       "concurrency": 4,
+             *       "max_tokens": 2048,
+             *       "reference": true,
+             *       "seed": 0,
+             *       "timeout_seconds": 120,
+             *       "unparsed_threshold": 0.05
+             *     }
+             */
+            settings: components["schemas"]["JudgeSettings"];
+            /**
+             * Style
+             * @enum {string}
+             */
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard";
+        };
+        /**
+         * JudgeOut
+         * @description `verdicts` counts those that are not superseded. `requests`: answers paid for; `cached`: those that were known.
+         *
+         *     `failures`: requests that failed and were tried again, or given up, by code. `valid` is False when too many
+         *     verdicts tell nothing; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
+         */
+        JudgeOut: {
+            /** Cached */
+            cached: number;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Endpoint */
+            endpoint: string | null;
+            /** Errors */
+            errors: number;
+            /** Failures */
+            failures: {
+                [key: string]: number;
+            };
+            /** Family */
+            family: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Imported */
+            imported: {
+                [key: string]: unknown;
+            } | null;
+            /** Model */
+            model: string;
+            /** Name */
+            name: string;
+            /** Ok */
+            ok: number;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /** Refused */
+            refused: number;
+            /** Requests */
+            requests: number;
+            run: components["schemas"]["JudgeRun"] | null;
+            /** Settings */
+            settings: {
+                [key: string]: unknown;
+            };
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            /**
+             * Style
+             * @enum {string}
+             */
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard";
+            /** Superseded */
+            superseded: number;
+            /** Unparsed */
+            unparsed: number;
+            /** Unparsed Rate */
+            unparsed_rate: number | null;
+            /** Valid */
+            valid: boolean;
+            /** Verdicts */
+            verdicts: number;
+        };
+        /**
+         * JudgeReport
+         * @description `verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing.
+         */
+        JudgeReport: {
+            /**
+             * Alpaca Eval
+             * @default []
+             */
+            alpaca_eval: components["schemas"]["AlpacaRow"][];
+            /**
+             * Arena Hard
+             * @default []
+             */
+            arena_hard: components["schemas"]["ArenaRow"][];
+            biases: components["schemas"]["JudgeBiases"];
+            comparison: components["schemas"]["Comparison"];
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /** Errors */
+            errors: number;
+            /** Imported */
+            imported: boolean;
+            /** Judge */
+            judge: string;
+            /** Model */
+            model: string;
+            /** Ok */
+            ok: number;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /** Refused */
+            refused: number;
+            /**
+             * Single
+             * @default []
+             */
+            single: components["schemas"]["SingleRow"][];
+            /** State */
+            state: string;
+            /** Style */
+            style: string;
+            /** Superseded */
+            superseded: number;
+            /** Unparsed */
+            unparsed: number;
+            /** Unparsed Rate */
+            unparsed_rate: number;
+            /** Unparsed Threshold */
+            unparsed_threshold: number;
+            /** Valid */
+            valid: boolean;
+            /** Verdicts */
+            verdicts: number;
+            /** Warnings */
+            warnings: string[];
+        };
+        /** JudgeRun */
+        JudgeRun: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Reason */
+            reason: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        };
+        /**
+         * JudgeSettings
+         * @description How a judge is asked. Times are in seconds.
+         */
+        JudgeSettings: {
+            /**
+             * Attempts
+             * @description How often one request is tried.
+             * @default 6
+             */
+            attempts: number;
+            /**
+             * Baseline
+             * @description The entrant that the others are compared with. AlpacaEval and Arena-Hard need one.
+             */
+            baseline?: string | null;
+            /**
+             * Blind
+             * @description Multi: no names, and an order drawn for each prompt. Off: the paper's fixed order and names.
+             * @default true
+             */
+            blind: boolean;
+            /**
+             * Both Orders
+             * @description Pairwise and Arena-Hard: ask in both orders; different verdicts make a tie.
+             * @default true
+             */
+            both_orders: boolean;
+            /**
+             * Concurrency
+             * @description Requests under way at once.
+             * @default 4
+             */
+            concurrency: number;
+            /**
+             * Criteria
+             * @description What to weigh, in the judge's prompt.
+             */
+            criteria?: string | null;
+            /**
+             * Entrants
+             * @description By name; all by default.
+             */
+            entrants?: string[] | null;
+            /**
+             * Max Tokens
+             * @description Tokens of the judge's answer.
+             * @default 2048
+             */
+            max_tokens: number;
+            /**
+             * Reference
+             * @description Show the reference answer of math, reasoning and coding prompts that have one.
+             * @default true
+             */
+            reference: boolean;
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /**
+             * Seed
+             * @description Of the orders that are drawn.
+             * @default 0
+             */
+            seed: number;
+            /**
+             * Temperature
+             * @description 0 by default.
+             */
+            temperature?: number | null;
+            /**
+             * Timeout Seconds
+             * @description For one request, all of it.
+             * @default 120
+             */
+            timeout_seconds: number;
+            /**
+             * Unparsed Threshold
+             * @description A larger share of verdicts that tell nothing makes the judge invalid.
+             * @default 0.05
+             */
+            unparsed_threshold: number;
+        };
+        /**
+         * Judges
+         * @description All judges of an evaluation, by age.
+         */
+        Judges: {
+            /** Items */
+            items: components["schemas"]["JudgeOut"][];
+        };
+        /**
+         * JudgmentsImported
+         * @description `rows` of the file gave `verdicts`, by status; `duplicates` of them are superseded by newer ones. `unmatched`:
+         *     the first hundred of `unmatched_rows`. `entrants_added`: by name.
+         */
+        JudgmentsImported: {
+            /** Duplicates */
+            duplicates: number;
+            /** Entrants Added */
+            entrants_added: string[];
+            /** Errors */
+            errors: number;
+            /**
+             * Format
+             * @enum {string}
+             */
+            format: "fastchat_single" | "fastchat_pair" | "alpaca_eval" | "arena_hard" | "arena_bench" | "vicuna_review";
+            judge: components["schemas"]["JudgeOut"];
+            /** Ok */
+            ok: number;
+            /** Refused */
+            refused: number;
+            /** Rows */
+            rows: number;
+            /** Skipped */
+            skipped: components["schemas"]["BadRowReport"][];
+            /** Skipped Rows */
+            skipped_rows: number;
+            /** Unmatched */
+            unmatched: components["schemas"]["Unmatched"][];
+            /** Unmatched Rows */
+            unmatched_rows: number;
+            /** Unparsed */
+            unparsed: number;
+            /** Verdicts */
+            verdicts: number;
+        };
+        /**
+         * KappaRow
+         * @description Cohen's kappa of two annotators over the ordered pairs (better, tie, worse) of items that both ranked.
+         */
+        KappaRow: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            /** Kappa */
+            kappa: number | null;
+            /** N */
+            n: number;
+        };
+        /**
+         * KnownPromptSet
+         * @description A benchmark's prompts that the server can fetch. They are not shipped; `licence` is what their authors say.
+         */
+        KnownPromptSet: {
+            /** Licence */
+            licence: string;
+            /** Name */
+            name: string;
+            /** Prompts */
+            prompts: number;
+            /** Source */
+            source: string;
+            /** Title */
+            title: string;
+        };
         /** LabelledExample */
         LabelledExample: {
             /** Prompt */
@@ -1315,6 +4960,76 @@ export interface components {
             p50: number;
             /** P80 */
             p80: number;
+        };
+        /**
+         * LengthBin
+         * @description Rows whose response has `low` to `high` characters (`high` itself only in the last bin), and their rewards.
+         */
+        LengthBin: {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mean */
+            mean: number;
+            /** N */
+            n: number;
+            /** P20 */
+            p20: number;
+            /** P80 */
+            p80: number;
+        };
+        /**
+         * LengthCell
+         * @description Reward-length Pearson over the samples of one prompt by one entrant; None where either is constant.
+         */
+        LengthCell: {
+            /** Entrant */
+            entrant: string;
+            /** N */
+            n: number;
+            /** Position */
+            position: number;
+            /** R */
+            r: number | null;
+        };
+        /**
+         * LengthFigures
+         * @description Of one field of every row. Bins of equal width up to the 99th percentile; the last one reaches to the longest.
+         */
+        LengthFigures: {
+            /** Bins */
+            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            /**
+             * Field
+             * @enum {string}
+             */
+            field: "prompt" | "response" | "chosen" | "rejected";
+            /** Max */
+            max: number;
+            /** Mean */
+            mean: number;
+            /** P50 */
+            p50: number;
+            /** P95 */
+            p95: number;
+            /**
+             * Unit
+             * @default characters
+             * @constant
+             */
+            unit: "characters";
+        };
+        /**
+         * LengthRatio
+         * @description Characters of `a`'s answers over those of `b`'s, of the prompts that both answered.
+         */
+        LengthRatio: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            ratio: components["schemas"]["Estimate"];
         };
         /**
          * Lineage
@@ -1502,6 +5217,43 @@ export interface components {
             win_rate_vs_sft: number | null;
         };
         /**
+         * MethodsRow
+         * @description Table 2 of the paper: an entrant by every source that speaks of it. Win rates against the baseline entrant.
+         */
+        MethodsRow: {
+            /** Entrant */
+            entrant: string;
+            /** Human */
+            human: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /** Human Win Rate */
+            human_win_rate: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /** Judge */
+            judge: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /** Judge Win Rate */
+            judge_win_rate: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            length: components["schemas"]["Estimate"];
+            /** Method */
+            method: string | null;
+            /** Reward */
+            reward: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /** Reward Win Rate */
+            reward_win_rate: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /** Score */
+            score: number | null;
+        };
+        /**
          * MetricPoint
          * @description Steps that fall together are averaged; `low` and `high` are their extremes, so that no spike is hidden.
          */
@@ -1561,7 +5313,10 @@ export interface components {
              */
             threshold: number;
         };
-        /** ModelDetail */
+        /**
+         * ModelDetail
+         * @description `in_evaluations`: those in which the model answers or scores, the newest first.
+         */
         ModelDetail: {
             /** Content Hash */
             content_hash: string;
@@ -1577,6 +5332,11 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            /**
+             * In Evaluations
+             * @default []
+             */
+            in_evaluations: components["schemas"]["NamedRef"][];
             info: components["schemas"]["ModelInfo"];
             /** Method */
             method: string | null;
@@ -1596,6 +5356,32 @@ export interface components {
              * @description Bytes of all files.
              */
             size: number;
+            /**
+             * Stage
+             * @description Where the newest promotion put it.
+             */
+            stage: ("candidate" | "production") | null;
+        };
+        /**
+         * ModelEvaluationOut
+         * @description What one finished evaluation found about a model: a row for each score that was asked of it.
+         */
+        ModelEvaluationOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            pipeline: components["schemas"]["NamedRef"] | null;
+            /** Prompts */
+            prompts: number;
+            /** Rows */
+            rows: components["schemas"]["EvaluatedRow"][];
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
         };
         /** ModelFile */
         ModelFile: {
@@ -1692,6 +5478,129 @@ export interface components {
              * @description Bytes of all files.
              */
             size: number;
+            /**
+             * Stage
+             * @description Where the newest promotion put it.
+             */
+            stage: ("candidate" | "production") | null;
+        };
+        /**
+         * MyTask
+         * @description Something that the caller submitted or skipped. `ranks` by key.
+         */
+        MyTask: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Campaign
+             * Format: uuid
+             */
+            campaign: string;
+            /** Comment */
+            comment: string | null;
+            /** Criteria Ranks */
+            criteria_ranks: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Flag */
+            flag: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Prompt
+             * @description The start of the last user turn.
+             */
+            prompt: string;
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            } | null;
+            /** Skip Reason */
+            skip_reason: string | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "submitted" | "skipped";
+        };
+        /**
+         * MyTasks
+         * @description Newest first.
+         */
+        MyTasks: {
+            /** Items */
+            items: components["schemas"]["MyTask"][];
+        };
+        /** Named */
+        Named: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * NamedRef
+         * @description Something of the project, to be linked.
+         */
+        NamedRef: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /** NextRequest */
+        NextRequest: {
+            /**
+             * Ahead
+             * @description How many tasks to have at hand, the present one included.
+             * @default 1
+             */
+            ahead: number;
+        };
+        /**
+         * NextTasks
+         * @description `left`: items that still need this annotator, those at hand included; `done`: what they have submitted.
+         *
+         *     `state` without items: `waiting` (others hold what is left), `done`, `paused` or `closed`.
+         */
+        NextTasks: {
+            /** Done */
+            done: number;
+            /** Items */
+            items: components["schemas"]["Task"][];
+            /** Left */
+            left: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "ready" | "waiting" | "done" | "paused" | "closed";
+        };
+        /**
+         * NormalisedRewards
+         * @description The same bins in z = (reward - mean) / sd, by the pinned normaliser or else the source's own figures.
+         */
+        NormalisedRewards: {
+            /** Bins */
+            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            /** Mean */
+            mean: number;
+            /** Sd */
+            sd: number;
         };
         /**
          * Normaliser
@@ -1709,6 +5618,45 @@ export interface components {
             /** Sd */
             sd: number;
         };
+        /**
+         * OpenCampaign
+         * @description `answers`: how many an item has. `items` and `done` are everybody's, `mine_*` and `left_for_me` the caller's.
+         */
+        OpenCampaign: {
+            /** Answers */
+            answers: number;
+            /** Criteria */
+            criteria: components["schemas"]["Criterion"][];
+            /** Done */
+            done: number;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Instructions */
+            instructions: string;
+            /** Items */
+            items: number;
+            /** Left For Me */
+            left_for_me: number;
+            /** Mine Done */
+            mine_done: number;
+            /** Mine Skipped */
+            mine_skipped: number;
+            /** Name */
+            name: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "open" | "paused" | "closed";
+        };
+        /** OpenCampaigns */
+        OpenCampaigns: {
+            /** Campaigns */
+            campaigns: components["schemas"]["OpenCampaign"][];
+        };
         /** Page[AuditOut] */
         Page_AuditOut_: {
             /** Items */
@@ -1716,10 +5664,52 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[CollectionRowOut] */
+        Page_CollectionRowOut_: {
+            /** Items */
+            items: components["schemas"]["CollectionRowOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[ComparisonOut] */
+        Page_ComparisonOut_: {
+            /** Items */
+            items: components["schemas"]["ComparisonOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[CurveOut] */
+        Page_CurveOut_: {
+            /** Items */
+            items: components["schemas"]["CurveOut"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[DatasetOut] */
         Page_DatasetOut_: {
             /** Items */
             items: components["schemas"]["DatasetOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[DeliveryOut] */
+        Page_DeliveryOut_: {
+            /** Items */
+            items: components["schemas"]["DeliveryOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[EvaluationOut] */
+        Page_EvaluationOut_: {
+            /** Items */
+            items: components["schemas"]["EvaluationOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[ImportOut] */
+        Page_ImportOut_: {
+            /** Items */
+            items: components["schemas"]["ImportOut"][];
             /** Next */
             next?: string | null;
         };
@@ -1758,6 +5748,20 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[PromptSetOut] */
+        Page_PromptSetOut_: {
+            /** Items */
+            items: components["schemas"]["PromptSetOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /** Page[RankingOut] */
+        Page_RankingOut_: {
+            /** Items */
+            items: components["schemas"]["RankingOut"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[RewardOut] */
         Page_RewardOut_: {
             /** Items */
@@ -1785,6 +5789,42 @@ export interface components {
             items: components["schemas"]["TokenOut"][];
             /** Next */
             next?: string | null;
+        };
+        /** Page[VerdictOut] */
+        Page_VerdictOut_: {
+            /** Items */
+            items: components["schemas"]["VerdictOut"][];
+            /** Next */
+            next?: string | null;
+        };
+        /**
+         * PairRow
+         * @description `a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
+         *
+         *     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table.
+         */
+        PairRow: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            difference?: components["schemas"]["Estimate"] | null;
+            /** Losses */
+            losses: number;
+            /** P */
+            p?: number | null;
+            /** P Holm */
+            p_holm?: number | null;
+            /**
+             * Significant
+             * @default false
+             */
+            significant: boolean;
+            /** Ties */
+            ties: number;
+            win_rate: components["schemas"]["Estimate"];
+            /** Wins */
+            wins: number;
         };
         /**
          * PasswordChange
@@ -1866,6 +5906,16 @@ export interface components {
              * @enum {string}
              */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        };
+        /** PipelineRef */
+        PipelineRef: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
         };
         /**
          * PipelineSummary
@@ -1955,6 +6005,96 @@ export interface components {
             reuse: boolean;
         };
         /**
+         * PlaygroundDecoding
+         * @description As `Decoding` of a run, for one answer. Temperature 0 is greedy.
+         */
+        PlaygroundDecoding: {
+            /**
+             * Max New Tokens
+             * @description By default 256, or half of a smaller model's window.
+             */
+            max_new_tokens?: number | null;
+            /**
+             * Temperature
+             * @default 0
+             */
+            temperature: number;
+            /**
+             * Top K
+             * @description 0: all tokens.
+             * @default 0
+             */
+            top_k: number;
+            /**
+             * Top P
+             * @default 1
+             */
+            top_p: number;
+        };
+        /**
+         * PreferenceSource
+         * @description A campaign or a judge, by name or id.
+         */
+        PreferenceSource: {
+            /** Campaign */
+            campaign?: string | null;
+            /** Judge */
+            judge?: string | null;
+        };
+        /**
+         * PreferencesCreate
+         * @description `all`: every pair of different ranks; `best_worst`: the best against the worst only.
+         */
+        PreferencesCreate: {
+            /**
+             * Criterion
+             * @description Whose rankings to take; null: the overall ones.
+             */
+            criterion?: string | null;
+            /** From */
+            from: components["schemas"]["PreferenceSource"][];
+            /**
+             * Name
+             * @description -1, -2, ... is put behind it. Null: EVALUATION-preferences.
+             */
+            name?: string | null;
+            /**
+             * Pairs
+             * @default all
+             * @enum {string}
+             */
+            pairs: "all" | "best_worst";
+        };
+        /** PreviewProblem */
+        PreviewProblem: {
+            /** Code */
+            code: string;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * PreviewRow
+         * @description Exactly one of `sample`, `problem` and `dropped` is set. Long texts are shortened.
+         */
+        PreviewRow: {
+            /**
+             * Dropped
+             * @description The cleaning rule that drops this row.
+             */
+            dropped?: string | null;
+            /** Extra */
+            extra?: {
+                [key: string]: unknown;
+            } | null;
+            /** Line */
+            line: number;
+            problem?: components["schemas"]["PreviewProblem"] | null;
+            /** Sample */
+            sample?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * Problem
          * @description A problem document. `code` is stable, `hint` says what to do next.
          */
@@ -1976,6 +6116,11 @@ export interface components {
             title: string;
             /** Type */
             type: string;
+        };
+        /** ProjectChange */
+        ProjectChange: {
+            /** Name */
+            name: string;
         };
         /** ProjectCreate */
         ProjectCreate: {
@@ -2003,6 +6148,119 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * PromotionCreate
+         * @description `stage` null takes the model out of its stage.
+         */
+        PromotionCreate: {
+            /**
+             * Note
+             * @description Why.
+             * @default
+             */
+            note: string;
+            /** Stage */
+            stage: ("candidate" | "production") | null;
+        };
+        /**
+         * PromotionOut
+         * @description One entry of a model's history. `replaced_by` took its place in production.
+         */
+        PromotionOut: {
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Note */
+            note: string;
+            replaced_by: components["schemas"]["NamedRef"] | null;
+            /** Stage */
+            stage: ("candidate" | "production") | null;
+        };
+        /** PromptOut */
+        PromptOut: {
+            /** Category */
+            category: string | null;
+            /** Follow Ups */
+            follow_ups: string[];
+            /** Messages */
+            messages: {
+                [key: string]: string;
+            }[];
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Reference */
+            reference: string[] | null;
+            /** Responses */
+            responses: components["schemas"]["ResponseOut"][];
+            seen: components["schemas"]["SeenOut"] | null;
+        };
+        /**
+         * PromptPage
+         * @description `next` is the `after` of the page that follows, null on the last.
+         */
+        PromptPage: {
+            /** Items */
+            items: components["schemas"]["PromptOut"][];
+            /** Next */
+            next?: number | null;
+        };
+        /**
+         * PromptSetOut
+         * @description `turns`: of the longest prompt.
+         */
+        PromptSetOut: {
+            /** Categories */
+            categories: string[];
+            /** Created By */
+            created_by: string;
+            /** Format */
+            format: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Prompts */
+            prompts: number;
+            /** Turns */
+            turns: number;
+        };
+        /**
+         * PromptsFrom
+         * @description A prompt set, or rows of a dataset. `limit` prompts are drawn by `seed`.
+         */
+        PromptsFrom: {
+            /** Dataset */
+            dataset?: string | null;
+            /** Limit */
+            limit?: number | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+            /** Set */
+            set?: string | null;
+            /**
+             * Split
+             * @default all
+             * @enum {string}
+             */
+            split: "all" | "train" | "held_out";
         };
         /**
          * QueueOut
@@ -2068,6 +6326,67 @@ export interface components {
             queued_at: string | null;
             /** Shard */
             shard: number | null;
+        };
+        /**
+         * RankShare
+         * @description Figure 6 of the paper: how often an entrant has each rank, by people of a campaign or a judge.
+         *
+         *     A tie has its share in each of the ranks that it takes. `mean_score`: the mean of N + 1 - rank.
+         */
+        RankShare: {
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "human" | "judge" | "reward";
+            /** Entrant */
+            entrant: string;
+            mean_score?: components["schemas"]["Estimate"] | null;
+            /** N */
+            n: number;
+            /** Shares */
+            shares: number[];
+            /** Source */
+            source: string;
+        };
+        /**
+         * RankingOut
+         * @description What one annotator said of one item. `shown`: the entrants in the order of the screen; `ranks` by name.
+         */
+        RankingOut: {
+            /** Annotator */
+            annotator: string;
+            /** Comment */
+            comment: string | null;
+            /** Criteria Ranks */
+            criteria_ranks: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Flag */
+            flag: string | null;
+            /** Gold */
+            gold: boolean;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Ranks */
+            ranks: {
+                [key: string]: number;
+            } | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Shown */
+            shown: string[];
+            /** Submitted At */
+            submitted_at: string | null;
         };
         /**
          * RecipeInputOut
@@ -2157,6 +6476,73 @@ export interface components {
             warnings: string[];
         };
         /**
+         * ResponseOut
+         * @description `rewards`: raw, by the name of the assessment.
+         */
+        ResponseOut: {
+            /** Entrant */
+            entrant: string;
+            /** Finished */
+            finished: boolean[] | null;
+            /** Rewards */
+            rewards: {
+                [key: string]: number;
+            };
+            /** Sample */
+            sample: number;
+            /** Tokens */
+            tokens: number[] | null;
+            /** Turns */
+            turns: string[];
+        };
+        /**
+         * RewardAssessmentOut
+         * @description `values` of `responses` have been scored. `normalised_by` says what z units are of, null where there are none.
+         */
+        RewardAssessmentOut: {
+            /** Accuracy */
+            accuracy: number | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Model Id */
+            model_id: string | null;
+            /** Name */
+            name: string;
+            /** Normalised By */
+            normalised_by: string | null;
+            /** Pairs */
+            pairs: number;
+            /** Responses */
+            responses: number;
+            run: components["schemas"]["RunRef"] | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            /** Values */
+            values: number;
+        };
+        /**
+         * RewardByLength
+         * @description Raw rewards of the pinned source, or else of the first one, in bins of about as many rows each.
+         */
+        RewardByLength: {
+            /** Bins */
+            bins: components["schemas"]["LengthBin"][];
+            /** Source */
+            source: string;
+            /**
+             * Unit
+             * @default characters
+             * @constant
+             */
+            unit: "characters";
+        };
+        /**
          * RewardFigures
          * @description Raw rewards of a labelled dataset.
          */
@@ -2184,7 +6570,7 @@ export interface components {
          */
         RewardHistogram: {
             /** Bins */
-            bins: components["schemas"]["Bin"][];
+            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
             /** High */
             high: number;
             /** Low */
@@ -2223,6 +6609,49 @@ export interface components {
             value: number;
         };
         /**
+         * RewardReport
+         * @description `trained`: entrants that were trained on this model's rewards, for whom it is no independent judge.
+         *
+         *     `comparison` is in `units`: z by the model's normaliser, raw where it has none. `raw`: the means as the model
+         *     gives them.
+         */
+        RewardReport: {
+            accuracy: components["schemas"]["Estimate"];
+            /** Best Of N */
+            best_of_n: components["schemas"]["BestOfN"][];
+            calibration: components["schemas"]["Calibration"] | null;
+            comparison: components["schemas"]["Comparison"];
+            /** Histogram Raw */
+            histogram_raw: {
+                [key: string]: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
+            };
+            /** Histogram Z */
+            histogram_z: {
+                [key: string]: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
+            };
+            /** Length Correlation */
+            length_correlation: components["schemas"]["LengthCell"][];
+            /**
+             * Raw
+             * @default []
+             */
+            raw: components["schemas"]["ScoreRow"][];
+            /** Reward Model */
+            reward_model: string;
+            /** State */
+            state: string;
+            /** Trained */
+            trained: string[];
+            /**
+             * Units
+             * @default raw
+             * @enum {string}
+             */
+            units: "z" | "raw";
+            /** Warnings */
+            warnings: string[];
+        };
+        /**
          * RewardSourceOut
          * @description A source and what it gave to the rows of one dataset.
          */
@@ -2246,6 +6675,14 @@ export interface components {
             weights: {
                 [key: string]: number;
             } | null;
+        };
+        /** RewardsIn */
+        RewardsIn: {
+            /**
+             * Model
+             * @description A name or an id.
+             */
+            model: string;
         };
         /**
          * RunClone
@@ -2361,6 +6798,7 @@ export interface components {
             outputs: components["schemas"]["RunOutputOut"][];
             /** Parent Id */
             parent_id: string | null;
+            pipeline: components["schemas"]["PipelineRef"] | null;
             /** Pipeline Id */
             pipeline_id: string | null;
             /** Pool */
@@ -2489,6 +6927,30 @@ export interface components {
             priority?: number | null;
         };
         /**
+         * RunRef
+         * @description The run that does the work, and why it is where it is.
+         */
+        RunRef: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Progress */
+            progress?: {
+                [key: string]: unknown;
+            } | null;
+            /** Reason */
+            reason: string;
+            /** Reason Code */
+            reason_code?: string | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        };
+        /**
          * RunSummary
          * @description `device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
          */
@@ -2525,6 +6987,7 @@ export interface components {
             name: string;
             /** Parent Id */
             parent_id: string | null;
+            pipeline: components["schemas"]["PipelineRef"] | null;
             /** Pipeline Id */
             pipeline_id: string | null;
             /** Pool */
@@ -2577,7 +7040,7 @@ export interface components {
          */
         RwrPreview: {
             /** Bins */
-            bins: components["schemas"]["Bin"][];
+            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
             /** Clipped */
             clipped: number;
             /** Effective Sample Size */
@@ -2619,6 +7082,16 @@ export interface components {
              * @default false
              */
             self_normalised: boolean;
+        };
+        /**
+         * SampleCount
+         * @description `exact` false: there are at least so many (a quoted phrase over many rows).
+         */
+        SampleCount: {
+            /** Exact */
+            exact: boolean;
+            /** Rows */
+            rows: number;
         };
         /** SampleOut */
         SampleOut: {
@@ -2662,6 +7135,15 @@ export interface components {
             step: number;
         };
         /**
+         * ScoreRow
+         * @description An entrant's mean: rank score N + 1 - r for people, 1 to 10 for judges, z or raw reward for reward models.
+         */
+        ScoreRow: {
+            /** Entrant */
+            entrant: string;
+            mean: components["schemas"]["Estimate"];
+        };
+        /**
          * ScoreScale
          * @description What a score means: a z-score (the paper), or a place among the labelled rewards (`quantile`).
          *
@@ -2688,6 +7170,69 @@ export interface components {
              */
             limit: number;
             normaliser: components["schemas"]["Normaliser"];
+        };
+        /**
+         * SearchState
+         * @description `done` rows are in the search index. Until it is ready, `q` answers `search_not_ready` for larger datasets.
+         */
+        SearchState: {
+            /** Done */
+            done: number;
+            /** Ready */
+            ready: boolean;
+        };
+        /**
+         * SeenOut
+         * @description Where a prompt occurs in training data; `overlap` is the share of its word n-grams that is found there.
+         */
+        SeenOut: {
+            /** Dataset */
+            dataset: string;
+            /**
+             * Match
+             * @enum {string}
+             */
+            match: "exact" | "near";
+            /** Overlap */
+            overlap: number;
+            /** Row */
+            row: number;
+        };
+        /** SeenPrompt */
+        SeenPrompt: {
+            /** Dataset */
+            dataset: string;
+            /**
+             * Match
+             * @enum {string}
+             */
+            match: "exact" | "near";
+            /** Overlap */
+            overlap: number;
+            /** Position */
+            position: number;
+            /** Question Id */
+            question_id: string;
+            /** Row */
+            row: number;
+        };
+        /**
+         * SelfPreference
+         * @description How often a judge prefers answers of its own family to others', beside what the other sources say of the same.
+         *
+         *     `others`: by source, on the same items; a preference above theirs is the judge's own.
+         */
+        SelfPreference: {
+            /** Family */
+            family: string;
+            /**
+             * Others
+             * @default {}
+             */
+            others: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            own: components["schemas"]["Estimate"];
         };
         /**
          * SessionOut
@@ -2749,6 +7294,50 @@ export interface components {
             path: string;
         };
         /**
+         * SingleRow
+         * @description FastChat's single-answer grading: means by turn and category.
+         */
+        SingleRow: {
+            /** Average */
+            average: number | null;
+            /** By Category */
+            by_category: {
+                [key: string]: number;
+            };
+            /** Entrant */
+            entrant: string;
+            /** N */
+            n: number;
+            /** Turn 1 */
+            turn_1: number | null;
+            /** Turn 2 */
+            turn_2: number | null;
+        };
+        /**
+         * Skip
+         * @description The item goes to others, and does not come back to this annotator.
+         */
+        Skip: {
+            /**
+             * Ahead
+             * @description Answer with so many tasks at hand, as `next` does, and spare that call.
+             * @default 0
+             */
+            ahead: number;
+            /** Reason */
+            reason: string;
+            /**
+             * Seconds
+             * @description Spent on the item, as the browser counts.
+             */
+            seconds: number;
+            /**
+             * Submission
+             * @description A key of the browser's own: sent again, it changes nothing.
+             */
+            submission: string;
+        };
+        /**
          * SlotOut
          * @description One input of a run kind. `many`: a list, named `NAME.0`, `NAME.1`, ...
          */
@@ -2766,6 +7355,27 @@ export interface components {
              * @enum {string}
              */
             type: "model" | "dataset";
+        };
+        /** SourceRewards */
+        SourceRewards: {
+            /** Bins */
+            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            figures: components["schemas"]["RewardFigures"];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "model" | "weighted" | "imported";
+            normalised: components["schemas"]["NormalisedRewards"];
+            /** Source */
+            source: string;
+        };
+        /** SourceRows */
+        SourceRows: {
+            /** Rows */
+            rows: number;
+            /** Source */
+            source: string;
         };
         /**
          * Spread
@@ -2796,6 +7406,108 @@ export interface components {
             seconds: number;
             /** Status */
             status: string;
+        };
+        /**
+         * Strength
+         * @description Bradley-Terry, scaled so that the strengths have a geometric mean of 1.
+         */
+        Strength: {
+            /** Entrant */
+            entrant: string;
+            strength: components["schemas"]["Estimate"];
+        };
+        /**
+         * Submit
+         * @description `ranks` where the campaign has no criteria (with criteria it may be left out), else `criteria_ranks` for each.
+         */
+        Submit: {
+            /**
+             * Ahead
+             * @description Answer with so many tasks at hand, as `next` does, and spare that call.
+             * @default 0
+             */
+            ahead: number;
+            /** Comment */
+            comment?: string | null;
+            /**
+             * Criteria Ranks
+             * @default {}
+             */
+            criteria_ranks: {
+                [key: string]: number[];
+            };
+            /** Flag */
+            flag?: string | null;
+            /** Ranks */
+            ranks?: number[] | null;
+            /**
+             * Seconds
+             * @description Spent on the item, as the browser counts.
+             */
+            seconds: number;
+            /**
+             * Submission
+             * @description A key of the browser's own: sent again, it changes nothing.
+             */
+            submission: string;
+        };
+        /**
+         * Submitted
+         * @description As in `NextTasks`; `items` and `state` where the call asked for them with `ahead`.
+         */
+        Submitted: {
+            /** Done */
+            done: number;
+            /**
+             * Items
+             * @default []
+             */
+            items: components["schemas"]["Task"][];
+            /** Left */
+            left: number;
+            /** State */
+            state?: ("ready" | "waiting" | "done" | "paused" | "closed") | null;
+        };
+        /**
+         * Task
+         * @description An item that is locked to the annotator until `locked_until`; every draft and `next` renews it.
+         */
+        Task: {
+            /** Answers */
+            answers: components["schemas"]["TaskAnswer"][];
+            /** Criteria */
+            criteria: components["schemas"]["Criterion"][];
+            draft: components["schemas"]["Draft"] | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Locked Until
+             * Format: date-time
+             */
+            locked_until: string;
+            prompt: components["schemas"]["TaskPrompt"];
+        };
+        /** TaskAnswer */
+        TaskAnswer: {
+            /** Key */
+            key: string;
+            /** Turns */
+            turns: string[];
+        };
+        /**
+         * TaskPrompt
+         * @description `messages` end with the user turn that the first turn of each answer is about; `follow_ups` are later ones.
+         */
+        TaskPrompt: {
+            /** Follow Ups */
+            follow_ups: string[];
+            /** Messages */
+            messages: {
+                [key: string]: string;
+            }[];
         };
         /** TokenCreate */
         TokenCreate: {
@@ -2881,6 +7593,186 @@ export interface components {
             to_state: string;
         };
         /**
+         * Turns
+         * @description Messages of a prompt.
+         */
+        Turns: {
+            /** Max */
+            max: number;
+            /** Mean */
+            mean: number;
+        };
+        /**
+         * Unmatched
+         * @description A row that was left out, and why.
+         */
+        Unmatched: {
+            /** Line */
+            line: number;
+            /** Model */
+            model: string | null;
+            /** Question Id */
+            question_id: string | null;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * VerdictOut
+         * @description `a`, `b`: names of entrants. `raw`: what the judge wrote; `detail`: why there is no value.
+         */
+        VerdictOut: {
+            /** A */
+            a: string;
+            /** A First */
+            a_first: boolean | null;
+            /** B */
+            b: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Detail */
+            detail: string | null;
+            /** Id */
+            id: number;
+            /** Position */
+            position: number;
+            /** Raw */
+            raw: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "unparsed" | "refused" | "error";
+            /** Superseded */
+            superseded: boolean;
+            /** Turn */
+            turn: number;
+            /** Value */
+            value: number | null;
+            /** Weight */
+            weight: number;
+        };
+        /**
+         * WaitingItem
+         * @description One thing. `at`: since when it waits.
+         */
+        WaitingItem: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Detail */
+            detail: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "failed_pipeline" | "collection" | "import" | "sign_in" | "failed_evaluation" | "campaign";
+            link: components["schemas"]["WaitingLink"];
+            /** Title */
+            title: string;
+        };
+        /**
+         * WaitingLink
+         * @description The page of the dashboard that has it, and whose.
+         */
+        WaitingLink: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /**
+             * Page
+             * @enum {string}
+             */
+            page: "pipeline" | "collection" | "import" | "members" | "evaluation" | "campaign";
+        };
+        /** WaitingOut */
+        WaitingOut: {
+            /** Items */
+            items: components["schemas"]["WaitingItem"][];
+        };
+        /**
+         * WebhookChange
+         * @description Only what is given changes. An inactive webhook is told nothing; what waits for it goes on when it is active.
+         */
+        WebhookChange: {
+            /** Active */
+            active?: boolean | null;
+            /** Events */
+            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[] | null;
+            /** Url */
+            url?: string | null;
+        };
+        /** WebhookCreate */
+        WebhookCreate: {
+            /** Events */
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
+            /** Name */
+            name: string;
+            /** Url */
+            url: string;
+        };
+        /**
+         * WebhookCreated
+         * @description The only answer that ever holds the secret.
+         */
+        WebhookCreated: {
+            /** Active */
+            active: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Events */
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            last_delivery: components["schemas"]["DeliveryOut"] | null;
+            /** Name */
+            name: string;
+            /**
+             * Secret
+             * @description Checks the signatures of what is sent; starts with `whsec_`.
+             */
+            secret: string;
+            /** Url */
+            url: string;
+        };
+        /**
+         * WebhookOut
+         * @description `active` also becomes false when the receiver answers 410 Gone.
+         */
+        WebhookOut: {
+            /** Active */
+            active: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Events */
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            last_delivery: components["schemas"]["DeliveryOut"] | null;
+            /** Name */
+            name: string;
+            /** Url */
+            url: string;
+        };
+        /**
          * WeightedSourceIn
          * @description A weighted sum of reward sources that each graded every row of the dataset.
          */
@@ -2897,11 +7789,14 @@ export interface components {
         };
         /**
          * WorkerOut
-         * @description `alive`: its heartbeat is fresh by the database's clock.
+         * @description `alive`: its heartbeat is fresh by the database's clock. A worker can be `busy` with a run of a project that
+         *     you may not read; `run` is null then.
          */
         WorkerOut: {
             /** Alive */
             alive: boolean;
+            /** Busy */
+            busy: boolean;
             /** Devices */
             devices: {
                 [key: string]: unknown;
@@ -2911,6 +7806,12 @@ export interface components {
              * Format: date-time
              */
             heartbeat_at: string;
+            /**
+             * Holds
+             * @description Names of the models that it keeps loaded: those of projects that you may read.
+             * @default []
+             */
+            holds: string[];
             /** Host */
             host: string;
             /**
@@ -2924,6 +7825,7 @@ export interface components {
             pid: number;
             /** Pool */
             pool: string;
+            run: components["schemas"]["WorkerRun"] | null;
             /** Run Id */
             run_id: string | null;
             /**
@@ -2931,6 +7833,49 @@ export interface components {
              * Format: date-time
              */
             started_at: string;
+        };
+        /**
+         * WorkerRun
+         * @description What a worker is at. `name` is the stage's where it belongs to a pipeline; `project` is a name.
+         */
+        WorkerRun: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Kind */
+            kind: string;
+            /** Method */
+            method: string | null;
+            /** Name */
+            name: string;
+            pipeline: components["schemas"]["PipelineRef"] | null;
+            /** Project */
+            project: string;
+        };
+        /**
+         * Bin
+         * @description `low` belongs to the bin, `high` to the next one; the last bin has both.
+         */
+        steerboard__datasets__schemas__Bin: {
+            /** Count */
+            count: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+        };
+        /** Bin */
+        steerboard_contracts__evaluation_report__Bin: {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mean */
+            mean?: number | null;
+            /** N */
+            n: number;
         };
     };
     responses: never;
@@ -3109,6 +8054,77 @@ export interface operations {
             };
         };
     };
+    rename_project: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProjectChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_audit: {
         parameters: {
             query?: {
@@ -3132,6 +8148,495 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_AuditOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_collections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_collection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectionCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_collection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                collection: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    freeze_collection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                collection: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CollectionFreeze"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_collection_rows: {
+        parameters: {
+            query?: {
+                /** @description The removed rows instead. */
+                removed?: boolean;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                collection: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_CollectionRowOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_collection_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                collection: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CollectionRowAdd"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionRowChanged"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_collection_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                collection: string;
+                row: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionRowChanged"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    restore_collection_row: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                collection: string;
+                row: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CollectionRowChanged"];
                 };
             };
             /** @description Sign in first */
@@ -3938,9 +9443,20 @@ export interface operations {
     list_samples: {
         parameters: {
             query?: {
-                split?: ("train" | "held_out") | null;
+                order?: "row" | "reward_asc" | "reward_desc";
                 cursor?: string | null;
                 limit?: number;
+                /** @description Words that a row has all of, in its prompt or its answers; `"several words"` side by side. */
+                q?: string | null;
+                /** @description Where a mixture took the row from. */
+                source?: string | null;
+                reward_min?: number | null;
+                reward_max?: number | null;
+                /** @description Whose rewards; the pinned ones when absent. */
+                reward_source?: string | null;
+                split?: ("train" | "held_out") | null;
+                /** @description Leave out the rows before this one. */
+                from_row?: number;
             };
             header?: never;
             path: {
@@ -3958,6 +9474,2566 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_SampleOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_samples: {
+        parameters: {
+            query?: {
+                /** @description Words that a row has all of, in its prompt or its answers; `"several words"` side by side. */
+                q?: string | null;
+                /** @description Where a mixture took the row from. */
+                source?: string | null;
+                reward_min?: number | null;
+                reward_max?: number | null;
+                /** @description Whose rewards; the pinned ones when absent. */
+                reward_source?: string | null;
+                split?: ("train" | "held_out") | null;
+                /** @description Leave out the rows before this one. */
+                from_row?: number;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SampleCount"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_dataset_statistics: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetStatisticsOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_endpoints: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndpointCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndpointChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    check_endpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndpointCheck"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_evaluations: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_EvaluationOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvaluationCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_evaluation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EvaluationChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_answers: {
+        parameters: {
+            query?: {
+                format?: "fastchat" | "alpaca_eval" | "arena_hard";
+                /** @description By name or id; all of them by default. */
+                entrant?: string | null;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_answers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /**
+                     * Bad Rows
+                     * @default refuse
+                     * @enum {string}
+                     */
+                    bad_rows?: "refuse" | "skip";
+                    /**
+                     * Family
+                     * @description Known from the model's name when absent.
+                     */
+                    family?: string | null;
+                    /** Format: binary */
+                    file: string;
+                    /**
+                     * Format
+                     * @default auto
+                     */
+                    format?: "auto" | ("fastchat" | "alpaca_eval" | "arena_hard");
+                    /** Name */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswersImported"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_campaigns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaigns"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_campaign: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CampaignCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CampaignOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_campaign: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CampaignOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_campaign: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CampaignChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CampaignOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_annotator: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnnotatorAdd"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnnotatorLink"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_flags: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flags"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_gold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GoldItems"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_gold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                position: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GoldRanks"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GoldItem"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_gold: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                position: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_campaign_rankings: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_RankingOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_entrant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EntrantIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EntrantOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    evaluation_gate: {
+        parameters: {
+            query?: {
+                /** @description junit: one test case a rule, as XML. */
+                format?: "json" | "junit";
+            };
+            header?: never;
+            path: {
+                project: string;
+                evaluation: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GateRules"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateVerdict"];
+                    "application/xml": unknown;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_judges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Judges"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_judge: {
+        parameters: {
+            query?: {
+                /** @description Start nothing: say how many requests it would be. */
+                dry_run?: boolean;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JudgeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeOut"] | components["schemas"]["JudgeEstimate"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_judge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_judge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_judgments: {
+        parameters: {
+            query?: {
+                format?: ("fastchat_single" | "fastchat_pair" | "alpaca_eval" | "arena_hard" | "arena_bench" | "vicuna_review") | null;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_judge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_verdicts: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                after?: string | null;
+                limit?: number;
+                status?: ("ok" | "unparsed" | "refused" | "error") | null;
+                /** @description Of the prompt. */
+                position?: number | null;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_VerdictOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_judgments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /**
+                     * Add Entrants
+                     * @description Enter models that the evaluation does not have, with the answers that the file repeats, if any.
+                     * @default false
+                     */
+                    add_entrants?: boolean;
+                    /**
+                     * Bad Rows
+                     * @default refuse
+                     * @enum {string}
+                     */
+                    bad_rows?: "refuse" | "skip";
+                    /** Baseline */
+                    baseline?: string | null;
+                    /** Family */
+                    family?: string | null;
+                    /** Format: binary */
+                    file: string;
+                    /**
+                     * Format
+                     * @default auto
+                     */
+                    format?: "auto" | ("fastchat_single" | "fastchat_pair" | "alpaca_eval" | "arena_hard" | "arena_bench" | "vicuna_review");
+                    /** Model */
+                    model?: string | null;
+                    /** Name */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgmentsImported"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_preferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreferencesCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_evaluation_prompts: {
+        parameters: {
+            query?: {
+                /** @description Position of the last prompt of the page before. */
+                after?: number;
+                limit?: number;
+                /** @description Only prompts that occur in training data, or do not. */
+                seen?: boolean | null;
+                category?: string | null;
+            };
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptPage"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    evaluation_report: {
+        parameters: {
+            query?: {
+                /** @description The entrant that the others are held against. */
+                baseline?: string | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+                evaluation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationReport"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_rewards: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewardsIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RewardAssessmentOut"];
                 };
             };
             /** @description Sign in first */
@@ -4041,6 +12117,678 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_imports: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ImportOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file?: string;
+                    /**
+                     * Hub
+                     * @description Instead of a file: org/name, org/name@revision:split.
+                     */
+                    hub?: string | null;
+                    /** Name */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_import: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportPreview"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_import_report: {
+        parameters: {
+            query?: {
+                format?: "csv" | "json";
+            };
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    validate_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                import_id: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4392,6 +13140,7 @@ export interface operations {
         parameters: {
             query?: {
                 role?: ("base" | "sft" | "reward" | "preference" | "policy") | null;
+                stage?: ("candidate" | "production") | null;
                 /** @description A part of the name. */
                 name?: string | null;
                 cursor?: string | null;
@@ -4568,6 +13317,67 @@ export interface operations {
             };
         };
     };
+    list_model_evaluations: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelEvaluationOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     download_model_file: {
         parameters: {
             query?: never;
@@ -4645,6 +13455,128 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Lineage"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_promotions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromotionOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    promote_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromotionCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromotionOut"];
                 };
             };
             /** @description Sign in first */
@@ -4988,6 +13920,565 @@ export interface operations {
             };
         };
     };
+    list_comparisons: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ComparisonOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ComparisonIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stream_comparison: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_curves: {
+        parameters: {
+            query?: {
+                /** @description Id or name. */
+                model?: string | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_CurveOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_curve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CurveIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurveOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_curve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                curve: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurveOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_curve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                curve: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurveOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     preview_mle_filter: {
         parameters: {
             query?: never;
@@ -5072,6 +14563,713 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RwrPreview"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_prompt_sets: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_PromptSetOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_prompt_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file?: string;
+                    /**
+                     * Format
+                     * @default auto
+                     */
+                    format?: "auto" | ("fastchat" | "alpaca_eval" | "arena_hard" | "jsonl");
+                    /** Known */
+                    known?: string | null;
+                    /** Name */
+                    name?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptSetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_known_prompt_sets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownPromptSet"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_prompt_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_set: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_open_campaigns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenCampaigns"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_my_rankings: {
+        parameters: {
+            query?: {
+                campaign?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MyTasks"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    save_draft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Draft"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftSaved"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    skip_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Skip"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Submitted"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    submit_ranking: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Submit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Submitted"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undo_ranking: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                task: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    next_tasks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                campaign: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NextRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NextTasks"];
                 };
             };
             /** @description Sign in first */
@@ -5339,7 +15537,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "evaluate")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "evaluate" | "answer" | "reward" | "judge")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -5810,6 +16008,8 @@ export interface operations {
                 level?: string[];
                 cursor?: string | null;
                 limit?: number;
+                /** @description Begin with the end of the log. */
+                newest_first?: boolean;
             };
             header?: never;
             path: {
@@ -6004,7 +16204,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "evaluate";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "evaluate" | "answer" | "reward" | "judge";
                 project: string;
             };
             cookie?: never;
@@ -6209,6 +16409,504 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TokenOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_waiting: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WaitingOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookCreated"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                state?: ("pending" | "delivered" | "failed") | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                webhook: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_DeliveryOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    redeliver_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook: string;
+                delivery: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with what is there */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryOut"];
                 };
             };
             /** @description Sign in first */
@@ -6477,6 +17175,58 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignInLinkOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_system_audit: {
+        parameters: {
+            query?: {
+                actor?: string | null;
+                action?: string | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_AuditOut_"];
                 };
             };
             /** @description Sign in first */

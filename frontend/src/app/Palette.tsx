@@ -1,8 +1,9 @@
 import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
 import { IconSearch } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { datasetsQuery, modelsQuery } from "../api/data";
+import { evaluationsQuery } from "../api/evaluations";
 import { pipelinesQuery } from "../api/runs";
 
 interface Place {
@@ -10,10 +11,21 @@ interface Place {
   label: string;
 }
 
-/** Ctrl+K: every page, pipeline, model and dataset by name. */
+/** Pages that stand behind another one in the navigation. */
+const FURTHER: readonly Place[] = [
+  { to: "/p/$project/imports", label: "Import a dataset" },
+  { to: "/p/$project/evaluations/new", label: "New evaluation" },
+  { to: "/p/$project/settings/members", label: "Settings: members" },
+  { to: "/p/$project/settings/tokens", label: "Settings: tokens" },
+  { to: "/p/$project/settings/webhooks", label: "Settings: webhooks" },
+  { to: "/p/$project/settings/audit", label: "Settings: audit log" },
+];
+
+/** Ctrl+K: every page, pipeline, evaluation, model and dataset by name. */
 export function Palette({ project, places }: { project: string; places: readonly Place[] }) {
   const navigate = useNavigate();
   const pipelines = useQuery(pipelinesQuery(project));
+  const evaluations = useInfiniteQuery(evaluationsQuery(project));
   const models = useQuery(modelsQuery(project));
   const datasets = useQuery(datasetsQuery(project));
   const go = (href: string) => () => void navigate({ href });
@@ -37,13 +49,13 @@ export function Palette({ project, places }: { project: string; places: readonly
       limit={40}
       searchProps={{
         leftSection: <IconSearch size={18} />,
-        placeholder: "Page, pipeline, model or dataset",
+        placeholder: "Page, pipeline, evaluation, model or dataset",
         "aria-label": "Go to",
       }}
       actions={[
         {
           group: "Pages",
-          actions: places.map(({ to, label }) => ({
+          actions: [...places, ...FURTHER].map(({ to, label }) => ({
             id: to,
             label,
             onClick: go(to.replace("$project", project)),
@@ -53,6 +65,13 @@ export function Palette({ project, places }: { project: string; places: readonly
           "Pipelines",
           "pipelines",
           pipelines.data?.items.map((p) => ({ name: p.name, detail: p.recipe })),
+        ),
+        named(
+          "Evaluations",
+          "evaluations",
+          evaluations.data?.pages
+            .flatMap((page) => page.items)
+            .map((e) => ({ name: e.name, detail: e.entrants.join(", ") })),
         ),
         named(
           "Models",

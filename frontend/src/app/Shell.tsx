@@ -24,23 +24,31 @@ import {
   IconCube,
   IconDatabase,
   IconHome,
+  IconListNumbers,
   IconLogout,
+  IconMessages,
   IconMoon,
   IconPlayerPlay,
+  IconPlugConnectedX,
   IconRoute,
+  IconScale,
   IconSearch,
+  IconSettings,
   IconStack2,
   IconSun,
+  IconThumbUp,
   IconUser,
+  IconUserCog,
 } from "@tabler/icons-react";
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
-import { createLink, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
+import { createLink, Navigate, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { forwardRef, useEffect } from "react";
 import { api } from "../api/client";
 import { useConnection, useLive } from "../api/live";
 import { sessionQuery, useMay } from "../api/session";
 import { Empty } from "../shared/Feedback";
-import { useProject } from "../shared/links";
+import { Page } from "../shared/Page";
+import { Link, useProject } from "../shared/links";
 import { Palette } from "./Palette";
 
 const Item = createLink(
@@ -54,15 +62,26 @@ const PLACES = [
   { to: "/p/$project/launch", label: "Launch", icon: IconPlayerPlay },
   { to: "/p/$project/pipelines", label: "Pipelines", icon: IconRoute },
   { to: "/p/$project/runs", label: "Runs", icon: IconStack2 },
+  { to: "/p/$project/queue", label: "Queue", icon: IconListNumbers },
   { to: "/p/$project/compare", label: "Compare", icon: IconArrowsDiff },
+  { to: "/p/$project/playground", label: "Playground", icon: IconMessages },
+  { to: "/p/$project/evaluations", label: "Evaluations", icon: IconScale },
   { to: "/p/$project/datasets", label: "Datasets", icon: IconDatabase },
   { to: "/p/$project/models", label: "Models", icon: IconCube },
+  { to: "/p/$project/rank", label: "Rank", icon: IconThumbUp },
+  { to: "/p/$project/settings", label: "Settings", icon: IconSettings },
 ] as const;
+
+/** What a place needs beside reading. */
+const NEEDS: Record<string, "run" | "rank"> = { "/p/$project/launch": "run", "/p/$project/rank": "rank" };
 
 export function Shell() {
   const project = useProject();
+  const { data: session } = useSuspenseQuery(sessionQuery);
+  const mine = session.projects.map((one) => one.name);
   const reads = useMay(project, "read");
-  const runs = useMay(project, "run");
+  const may = { run: useMay(project, "run"), rank: useMay(project, "rank") };
+  const places = PLACES.filter(({ to }) => reads && (!NEEDS[to] || may[NEEDS[to]]));
   useLive(project, reads);
   const [opened, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: (state) => state.location.pathname });
@@ -71,13 +90,13 @@ export function Shell() {
   return (
     <AppShell
       header={{ height: 56 }}
-      navbar={{ width: 208, breakpoint: "sm", collapsed: { mobile: !opened } }}
+      navbar={{ width: 208, breakpoint: "sm", collapsed: { mobile: !opened, desktop: !reads } }}
       padding={{ base: "md", lg: "xl" }}
     >
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
-            <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />
+            {reads && <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Menu" />}
             <img src="/icon.svg" width={28} height={28} alt="" />
             <Text fw={700} visibleFrom="xs">
               Steerboard
@@ -86,7 +105,7 @@ export function Shell() {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Connection />
-            <PaletteButton />
+            {reads && <PaletteButton />}
             <SchemeButton />
             <Person />
           </Group>
@@ -94,31 +113,40 @@ export function Shell() {
       </AppShell.Header>
       <AppShell.Navbar p="xs" component="nav" aria-label="Places">
         <ScrollArea>
-          {PLACES.filter(({ to }) => reads && (runs || to !== "/p/$project/launch")).map(
-            ({ to, label, icon: Icon }) => (
-              <Item
-                key={to}
-                to={to}
-                params={{ project }}
-                activeOptions={{ exact: to === "/p/$project", includeSearch: false }}
-                label={label}
-                leftSection={<Icon size={18} stroke={1.7} />}
-                style={{ borderRadius: 8 }}
-              />
-            ),
-          )}
+          {places.map(({ to, label, icon: Icon }) => (
+            <Item
+              key={to}
+              to={to}
+              params={{ project }}
+              activeOptions={{ exact: to === "/p/$project", includeSearch: false }}
+              label={label}
+              leftSection={<Icon size={18} stroke={1.7} />}
+              style={{ borderRadius: 8 }}
+            />
+          ))}
         </ScrollArea>
       </AppShell.Navbar>
       <AppShell.Main style={{ maxWidth: 1680 }}>
-        {reads ? (
+        {!mine.includes(project) ? (
+          <Page title="No such project">
+            <Empty title={`No project ${project} for you`}>
+              There is none of this name, or you are no member of it; then ask one of its owners.
+              {mine.map((name) => (
+                <div key={name}>
+                  <Link to="/p/$project" params={{ project: name }}>
+                    Go to {name}
+                  </Link>
+                </div>
+              ))}
+            </Empty>
+          </Page>
+        ) : reads || /\/(settings|rank)(\/|$)/.test(path) ? (
           <Outlet />
         ) : (
-          <Empty title="Nothing waits for you">
-            Your role in {project} is to rank answers. What there is to rank will show up here.
-          </Empty>
+          <Navigate to="/p/$project/rank" params={{ project }} replace />
         )}
       </AppShell.Main>
-      {reads && <Palette project={project} places={PLACES} />}
+      {reads && <Palette project={project} places={places} />}
     </AppShell>
   );
 }
@@ -146,8 +174,19 @@ function Connection() {
   if (state === "live") return null;
   return (
     <Tooltip label="The live stream broke. This page shows what it knew and catches up by itself.">
-      <Badge color="orange" role="status">
-        reconnecting
+      <Badge
+        color="orange"
+        role="status"
+        className="state-badge"
+        leftSection={<IconPlugConnectedX size={14} />}
+        style={{ flexShrink: 0 }}
+      >
+        <Text span inherit visibleFrom="xs">
+          reconnecting
+        </Text>
+        <Text span inherit className="unseen" hiddenFrom="xs">
+          reconnecting
+        </Text>
       </Badge>
     </Tooltip>
   );
@@ -185,6 +224,7 @@ function SchemeButton() {
 }
 
 function Person() {
+  const project = useProject();
   const { data: session } = useSuspenseQuery(sessionQuery);
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -202,6 +242,12 @@ function Person() {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>{session.user}</Menu.Label>
+        <Menu.Item
+          leftSection={<IconUserCog size={16} />}
+          onClick={() => void navigate({ to: "/p/$project/settings/account", params: { project } })}
+        >
+          Account
+        </Menu.Item>
         <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
           Sign out
         </Menu.Item>

@@ -16,9 +16,11 @@ const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
-      // What the server refused it will refuse again; only silence is worth another try.
-      retry: (failures, error) =>
-        failures < 3 && !(error instanceof Problem && error.status >= 400 && error.status < 500),
+      // What the server refused it will refuse again, and what broke there may break once; silence may last.
+      retry: (failures, error) => {
+        if (!(error instanceof Problem) || error.code === "unreachable") return failures < 3;
+        return error.status >= 500 && failures < 1;
+      },
     },
   },
 });

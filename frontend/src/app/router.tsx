@@ -1,17 +1,22 @@
+import { Box, Container } from "@mantine/core";
 import type { QueryClient } from "@tanstack/react-query";
 import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
+  type ErrorComponentProps,
   lazyRouteComponent,
   Outlet,
   redirect,
+  useRouter,
 } from "@tanstack/react-router";
+import { useEffect } from "react";
 import { Problem } from "../api/client";
 import { sessionQuery } from "../api/session";
 import { Failure, Loading } from "../shared/Feedback";
+import { NoPage } from "./NoPage";
 import { Shell } from "./Shell";
-import { listOf, textOf } from "../shared/search";
+import { datasetSearch, evaluationSearch, listOf, textOf } from "../shared/search";
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({ component: Outlet });
 
@@ -26,6 +31,30 @@ async function signedIn(client: QueryClient) {
   }
 }
 
+const TRY_AGAIN_MS = 3000;
+
+/** Before it is known who asks, there is no frame around a page. */
+const unframed = {
+  pendingComponent: () => (
+    <Box component="main" p="xl">
+      <Loading />
+    </Box>
+  ),
+  errorComponent: function NoSession({ error }: ErrorComponentProps) {
+    const router = useRouter();
+    useEffect(() => {
+      if (!(error instanceof Problem) || error.code !== "unreachable") return;
+      const timer = setTimeout(() => void router.invalidate(), TRY_AGAIN_MS);
+      return () => clearTimeout(timer);
+    }, [error, router]);
+    return (
+      <Container component="main" size="sm" py="xl">
+        <Failure error={error as Error} retry={() => void router.invalidate()} />
+      </Container>
+    );
+  },
+};
+
 const front = createRoute({
   getParentRoute: () => root,
   path: "/",
@@ -35,12 +64,16 @@ const front = createRoute({
     if (first) throw redirect({ to: "/p/$project", params: { project: first.name } });
   },
   component: lazyRouteComponent(() => import("../features/session/NoProject"), "NoProject"),
+  ...unframed,
 });
 
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: (search): { back?: string } => ({ back: textOf(search.back) }),
+  validateSearch: (search): { back?: string; problem?: string } => ({
+    back: textOf(search.back),
+    problem: textOf(search.problem),
+  }),
   component: lazyRouteComponent(() => import("../features/session/SignIn"), "SignIn"),
 });
 
@@ -49,23 +82,104 @@ const project = createRoute({
   path: "/p/$project",
   beforeLoad: ({ context }) => signedIn(context.client),
   component: Shell,
+  ...unframed,
 });
 
+const tabOf = (search: Record<string, unknown>): { tab?: string } => ({ tab: textOf(search.tab) });
+
 const page = <Path extends string>(path: Path) => ({ getParentRoute: () => project, path });
+
+const settings = createRoute({
+  ...page("settings"),
+  component: lazyRouteComponent(() => import("../features/settings/SettingsPage"), "SettingsPage"),
+});
+const tab = <Path extends string>(path: Path) => ({ getParentRoute: () => settings, path });
+
+const tabs = [
+  createRoute({
+    ...tab("/"),
+    beforeLoad: ({ params }) => {
+      throw redirect({ to: "/p/$project/settings/account", params });
+    },
+  }),
+  createRoute({
+    ...tab("account"),
+    component: lazyRouteComponent(() => import("../features/settings/AccountPage"), "AccountPage"),
+  }),
+  createRoute({
+    ...tab("members"),
+    component: lazyRouteComponent(() => import("../features/settings/MembersPage"), "MembersPage"),
+  }),
+  createRoute({
+    ...tab("tokens"),
+    component: lazyRouteComponent(() => import("../features/settings/TokensPage"), "TokensPage"),
+  }),
+  createRoute({
+    ...tab("audit"),
+    validateSearch: (search): { actor?: string; action?: string; outside?: true } => ({
+      actor: textOf(search.actor),
+      action: textOf(search.action),
+      outside: search.outside === true || undefined,
+    }),
+    component: lazyRouteComponent(() => import("../features/settings/AuditPage"), "AuditPage"),
+  }),
+  createRoute({
+    ...tab("webhooks"),
+    // The webhook whose deliveries are shown.
+    validateSearch: (search): { of?: string } => ({ of: textOf(search.of) }),
+    component: lazyRouteComponent(() => import("../features/settings/WebhooksPage"), "WebhooksPage"),
+  }),
+  createRoute({
+    ...tab("project"),
+    component: lazyRouteComponent(() => import("../features/settings/ProjectPage"), "ProjectPage"),
+  }),
+] as const;
 
 const pages = [
   createRoute({ ...page("/"), component: lazyRouteComponent(() => import("../features/home/Home"), "Home") }),
   createRoute({
     ...page("runs"),
-    validateSearch: (search): { state?: string[]; kind?: string[] } => ({
+    validateSearch: (search): { state?: string[]; kind?: string[]; pipeline?: string } => ({
       state: listOf(search.state),
       kind: listOf(search.kind),
+      pipeline: textOf(search.pipeline),
     }),
     component: lazyRouteComponent(() => import("../features/runs/RunsPage"), "RunsPage"),
   }),
   createRoute({
     ...page("runs/$run"),
+    validateSearch: tabOf,
     component: lazyRouteComponent(() => import("../features/runs/RunPage"), "RunPage"),
+  }),
+  createRoute({
+    ...page("queue"),
+    component: lazyRouteComponent(() => import("../features/queue/QueuePage"), "QueuePage"),
+  }),
+  createRoute({
+    ...page("rank"),
+    component: lazyRouteComponent(() => import("../features/ranking/CampaignsPage"), "CampaignsPage"),
+  }),
+  createRoute({
+    ...page("rank/$campaign"),
+    component: lazyRouteComponent(() => import("../features/ranking/RankPage"), "RankPage"),
+  }),
+  createRoute({
+    ...page("evaluations"),
+    component: lazyRouteComponent(() => import("../features/evaluations/EvaluationsPage"), "EvaluationsPage"),
+  }),
+  createRoute({
+    ...page("evaluations/new"),
+    // A model to begin with.
+    validateSearch: (search): { model?: string } => ({ model: textOf(search.model) }),
+    component: lazyRouteComponent(
+      () => import("../features/evaluations/NewEvaluationPage"),
+      "NewEvaluationPage",
+    ),
+  }),
+  createRoute({
+    ...page("evaluations/$evaluation"),
+    validateSearch: evaluationSearch,
+    component: lazyRouteComponent(() => import("../features/evaluations/EvaluationPage"), "EvaluationPage"),
   }),
   createRoute({
     ...page("pipelines"),
@@ -73,22 +187,43 @@ const pages = [
   }),
   createRoute({
     ...page("pipelines/$pipeline"),
+    validateSearch: tabOf,
     component: lazyRouteComponent(() => import("../features/pipelines/PipelinePage"), "PipelinePage"),
   }),
   createRoute({
     ...page("launch"),
-    validateSearch: (search): { recipe?: string } => ({ recipe: textOf(search.recipe) }),
+    // The pipeline that is launched again, where it is one.
+    validateSearch: (search): { recipe?: string; from?: string } => ({
+      recipe: textOf(search.recipe),
+      from: textOf(search.from),
+    }),
     component: lazyRouteComponent(() => import("../features/launch/LaunchPage"), "LaunchPage"),
   }),
   createRoute({
     ...page("launch/$kind"),
-    validateSearch: (search): { from?: string } => ({ from: textOf(search.from) }),
+    validateSearch: (search): { from?: string; data?: string; model?: string } => ({
+      from: textOf(search.from),
+      data: textOf(search.data),
+      model: textOf(search.model),
+    }),
     component: lazyRouteComponent(() => import("../features/launch/LaunchRunPage"), "LaunchRunPage"),
   }),
   createRoute({
     ...page("compare"),
-    validateSearch: (search): { runs?: string[] } => ({ runs: listOf(search.runs) }),
+    validateSearch: (search): { runs?: string[]; metric?: string[]; pipeline?: string[] } => ({
+      runs: listOf(search.runs),
+      metric: listOf(search.metric),
+      pipeline: listOf(search.pipeline),
+    }),
     component: lazyRouteComponent(() => import("../features/compare/ComparePage"), "ComparePage"),
+  }),
+  createRoute({
+    ...page("playground"),
+    validateSearch: (search): { c?: string; model?: string } => ({
+      c: textOf(search.c),
+      model: textOf(search.model),
+    }),
+    component: lazyRouteComponent(() => import("../features/playground/PlaygroundPage"), "PlaygroundPage"),
   }),
   createRoute({
     ...page("datasets"),
@@ -96,10 +231,16 @@ const pages = [
   }),
   createRoute({
     ...page("datasets/$dataset"),
-    validateSearch: (search): { split?: "train" | "held_out" } => ({
-      split: search.split === "train" || search.split === "held_out" ? search.split : undefined,
-    }),
+    validateSearch: datasetSearch,
     component: lazyRouteComponent(() => import("../features/datasets/DatasetPage"), "DatasetPage"),
+  }),
+  createRoute({
+    ...page("imports"),
+    component: lazyRouteComponent(() => import("../features/datasets/NewImportPage"), "NewImportPage"),
+  }),
+  createRoute({
+    ...page("imports/$import"),
+    component: lazyRouteComponent(() => import("../features/datasets/ImportPage"), "ImportPage"),
   }),
   createRoute({
     ...page("models"),
@@ -109,6 +250,7 @@ const pages = [
     ...page("models/$model"),
     component: lazyRouteComponent(() => import("../features/models/ModelPage"), "ModelPage"),
   }),
+  settings.addChildren(tabs),
 ] as const;
 
 const tree = root.addChildren([front, signIn, project.addChildren(pages)]);
@@ -121,9 +263,7 @@ export function makeRouter(client: QueryClient) {
     scrollRestoration: true,
     defaultPendingComponent: () => <Loading />,
     defaultErrorComponent: ({ error, reset }) => <Failure error={error as Error} retry={reset} />,
-    defaultNotFoundComponent: () => (
-      <Failure error={new Error("There is no such page. Check the address.")} />
-    ),
+    defaultNotFoundComponent: NoPage,
   });
 }
 

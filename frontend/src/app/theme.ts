@@ -1,4 +1,4 @@
-import { Alert, Badge, createTheme, Table, type MantineColorsTuple } from "@mantine/core";
+import { Alert, Badge, createTheme, Modal, Table, type MantineColorsTuple } from "@mantine/core";
 
 const helm: MantineColorsTuple = [
   "#e6f7fa",
@@ -25,6 +25,7 @@ export const theme = createTheme({
   components: {
     Alert: Alert.extend({ classNames: { title: "alert-title" } }),
     Badge: Badge.extend({ defaultProps: { radius: "sm", variant: "light", tt: "none" } as never }),
+    Modal: Modal.extend({ defaultProps: { closeButtonProps: { "aria-label": "Close" } } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: "xs", highlightOnHover: true } }),
   },
 });

@@ -1,11 +1,15 @@
-import { Alert, Button, Center, Code, Group, List, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Alert, Box, Button, Center, Code, Group, List, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { Problem } from "../api/client";
+import { Page } from "./Page";
+import { WithCode } from "./WithCode";
 
 /** What went wrong, where, and the next step. */
 export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
   const problem = error instanceof Problem ? error : null;
+  // What is not there will not be there on a second try either.
+  const again = problem?.status === 404 ? undefined : retry;
   return (
     <Alert
       color="red"
@@ -14,20 +18,26 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }) 
       role="alert"
     >
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{error.message}</Text>
-        {problem?.hint && <Text size="sm">{problem.hint}</Text>}
+        <Text size="sm">
+          <WithCode text={error.message} />
+        </Text>
+        {problem?.hint && (
+          <Text size="sm">
+            <WithCode text={problem.hint} />
+          </Text>
+        )}
         {!!problem?.places.length && (
           <List size="sm">
             {problem.places.slice(0, 20).map((place, at) => (
               <List.Item key={at}>
-                <Code>{place.location}</Code> {place.message}
+                <Code>{place.location}</Code> <WithCode text={place.message} />
               </List.Item>
             ))}
           </List>
         )}
         <Group gap="sm">
-          {retry && (
-            <Button size="xs" variant="light" color="red" onClick={retry}>
+          {again && (
+            <Button size="xs" variant="default" onClick={again}>
               Try again
             </Button>
           )}
@@ -59,11 +69,11 @@ export function Empty({
           {title}
         </Title>
         {children && (
-          <Text c="dimmed" ta="center" size="sm" component="div">
+          <Text c="dimmed" ta="center" size="sm" component="div" style={{ textWrap: "balance" }}>
             {children}
           </Text>
         )}
-        {action}
+        {action && <Box mt="xs">{action}</Box>}
       </Stack>
     </Center>
   );
@@ -96,13 +106,38 @@ export function Loaded<T>({
   children: (data: T) => ReactNode;
 }) {
   if (query.data !== undefined) {
+    // That the server is away stands at the top of every page; what was known is worth more than saying it again.
+    const away = query.error instanceof Problem && query.error.code === "unreachable";
     return (
       <>
-        {query.error && <Failure error={query.error} retry={() => void query.refetch()} />}
+        {query.error && !away && <Failure error={query.error} retry={() => void query.refetch()} />}
         {children(query.data)}
       </>
     );
   }
   if (query.error) return <Failure error={query.error} retry={() => void query.refetch()} />;
   return <Loading rows={rows} />;
+}
+
+/** The same for the thing that a whole page shows: a page that fails still has its heading and its title. */
+export function LoadedPage<T>({
+  title,
+  others,
+  ...rest
+}: {
+  /** What the page is of, until it is known by name. */
+  title: string;
+  /** The way to what there is, for somebody who came for what is not. */
+  others?: ReactNode;
+  query: Asked<T>;
+  children: (data: T) => ReactNode;
+}) {
+  if (rest.query.data !== undefined) return <Loaded {...rest} />;
+  const missing = rest.query.error instanceof Problem && rest.query.error.status === 404;
+  return (
+    <Page title={missing ? `${title} not found` : title}>
+      <Loaded {...rest} />
+      {missing && others}
+    </Page>
+  );
 }

@@ -1,6 +1,7 @@
 import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../api/client";
 import { percent, seconds, signed } from "./format";
+import { Link, useProject } from "./links";
 
 type Row = Schemas["MethodRow"];
 
@@ -12,6 +13,7 @@ export interface MethodGroup {
 
 /** The methods of one or several reports on one scale. */
 export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
+  const project = useProject();
   const rows = groups.flatMap((group) => group.rows);
   const low = Math.min(0, ...rows.map((row) => row.reward_low));
   const high = Math.max(0, ...rows.map((row) => row.reward_high));
@@ -24,9 +26,11 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
             <Table.Th>Method</Table.Th>
             <Table.Th ta="right">Score</Table.Th>
             <Table.Th ta="right">Reward</Table.Th>
-            <Table.Th w={220}>95% interval</Table.Th>
-            <Table.Th ta="right">Length</Table.Th>
-            <Table.Th ta="right">Distinct-2</Table.Th>
+            <Table.Th w={216}>95% interval</Table.Th>
+            <Table.Th ta="right">Length (tokens)</Table.Th>
+            <Table.Th ta="right" style={{ whiteSpace: "nowrap" }}>
+              Distinct-2
+            </Table.Th>
             <Table.Th ta="right">Wins vs SFT</Table.Th>
             <Table.Th ta="right">Independent</Table.Th>
             {quality && <Table.Th ta="right">Known quality</Table.Th>}
@@ -48,9 +52,9 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                   <Text size="sm" fw={550}>
                     {row.method}
                   </Text>
-                  <Text size="xs" c="dimmed">
+                  <Link size="xs" to="/p/$project/models/$model" params={{ project, model: row.entrant }}>
                     {row.entrant}
-                  </Text>
+                  </Link>
                 </Table.Td>
                 <Table.Td ta="right">{row.score === null ? "–" : signed(row.score, 1)}</Table.Td>
                 <Table.Td ta="right" fw={600}>
@@ -58,13 +62,18 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 </Table.Td>
                 <Table.Td>
                   <Interval row={row} low={low} high={high} />
+                  <Text size="xs" c="dimmed">
+                    {signed(row.reward_low)} to {signed(row.reward_high)}
+                  </Text>
                 </Table.Td>
-                <Table.Td ta="right">{row.length_mean.toFixed(1)} tokens</Table.Td>
+                <Table.Td ta="right">{row.length_mean.toFixed(1)}</Table.Td>
                 <Table.Td ta="right">{row.distinct_2.toFixed(2)}</Table.Td>
                 <Table.Td ta="right">{percent(row.win_rate_vs_sft)}</Table.Td>
                 <Table.Td ta="right">{percent(row.independent_win_rate_vs_sft)}</Table.Td>
                 {quality && <Table.Td ta="right">{row.quality_mean?.toFixed(2) ?? "–"}</Table.Td>}
-                <Table.Td ta="right">{seconds(row.device_seconds)}</Table.Td>
+                <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+                  {seconds(row.device_seconds)}
+                </Table.Td>
               </Table.Tr>
             )),
           ])}
@@ -81,6 +90,7 @@ function Interval({ row, low, high }: { row: Row; low: number; high: number }) {
     <svg
       width={width}
       height={18}
+      display="block"
       role="img"
       aria-label={`from ${signed(row.reward_low)} to ${signed(row.reward_high)}`}
     >

@@ -4,14 +4,16 @@ import type { ReactNode } from "react";
 
 interface Properties {
   title: string;
+  /** What the browser's tab says where it says more than the heading. */
+  tab?: string;
   beside?: ReactNode;
   actions?: ReactNode;
   about?: ReactNode;
   children: ReactNode;
 }
 
-export function Page({ title, beside, actions, about, children }: Properties) {
-  useDocumentTitle(`${title} · Steerboard`);
+export function Page({ title, tab, beside, actions, about, children }: Properties) {
+  useDocumentTitle(`${tab ?? title} · Steerboard`);
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start" gap="sm">

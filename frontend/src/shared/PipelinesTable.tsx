@@ -11,16 +11,16 @@ type Summary = Schemas["PipelineSummary"];
 export function PipelinesTable({ project, items }: { project: string; items: Summary[] }) {
   const now = useNow();
   return (
-    <Table.ScrollContainer minWidth={640}>
+    <Table.ScrollContainer minWidth={340}>
       <Table aria-label="Pipelines, the newest first">
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Pipeline</Table.Th>
             <Table.Th>State</Table.Th>
-            <Table.Th w={200}>Stages</Table.Th>
-            <Table.Th>Took</Table.Th>
-            <Table.Th>Device time</Table.Th>
-            <Table.Th>Created</Table.Th>
+            <Table.Th w={{ base: 96, sm: 200 }}>Stages</Table.Th>
+            <Table.Th visibleFrom="sm">Took</Table.Th>
+            <Table.Th visibleFrom="sm">Device time</Table.Th>
+            <Table.Th visibleFrom="sm">Created</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
@@ -33,12 +33,16 @@ export function PipelinesTable({ project, items }: { project: string; items: Sum
                   <Link
                     to="/p/$project/pipelines/$pipeline"
                     params={{ project, pipeline: one.name }}
+                    size="sm"
                     fw={550}
                   >
                     {one.name}
                   </Link>
                   <Text size="xs" c="dimmed">
                     {one.recipe}, by {one.created_by}
+                  </Text>
+                  <Text size="xs" c="dimmed" hiddenFrom="sm" component="div">
+                    <When at={one.created_at} />
                   </Text>
                 </Table.Td>
                 <Table.Td>
@@ -63,9 +67,11 @@ export function PipelinesTable({ project, items }: { project: string; items: Sum
                     </Text>
                   </Group>
                 </Table.Td>
-                <Table.Td>{seconds(between(one.created_at, one.ended_at, now))}</Table.Td>
-                <Table.Td>{seconds(one.device_seconds)}</Table.Td>
-                <Table.Td>
+                <Table.Td visibleFrom="sm">{seconds(between(one.created_at, one.ended_at, now))}</Table.Td>
+                <Table.Td visibleFrom="sm">
+                  {seconds(one.device_seconds || (one.ended_at ? 0 : null))}
+                </Table.Td>
+                <Table.Td visibleFrom="sm">
                   <When at={one.created_at} />
                 </Table.Td>
               </Table.Tr>

@@ -15,8 +15,8 @@ export function RunProgress({ run }: { run: Run }) {
   const share = Math.min(100, (100 * progress.done) / progress.total);
   const text = `${progress.phase}: ${count(progress.done)} of ${count(progress.total)} ${progress.unit}`;
   return (
-    <div style={{ minWidth: 120 }}>
-      <Progress value={share} aria-label={`${run.name}, ${text}`} />
+    <div style={{ minWidth: 110 }}>
+      <Progress mt={6} mb={2} value={share} aria-label={`${run.name}, ${text}`} />
       <Text size="xs" c="dimmed">
         {text}
       </Text>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytes, percent, seconds, short, signed } from "./format";
+import { bytes, figure, percent, seconds, short, signed } from "./format";
 
 describe("numbers with units", () => {
   it("tells time as people do", () => {
@@ -31,6 +31,14 @@ describe("numbers with units", () => {
       "12",
       "0",
     ]);
+    // Zeros before the point are no decoration.
+    expect([short(1100.4), short(99.97), short(12000.7), short(120.04)]).toEqual([
+      "1100",
+      "100",
+      "12000",
+      "120",
+    ]);
+    expect([figure(113700), figure(0.12575)]).toEqual(["113,700", "0.126"]);
     expect([bytes(999), bytes(1500), bytes(6_300_000)]).toEqual(["999 B", "1.5 kB", "6.3 MB"]);
     expect(percent(0.9656)).toBe("96.6%");
   });

@@ -45,7 +45,12 @@ export function short(value: number): string {
   if (value === 0) return "0";
   if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e");
   if (Number.isInteger(value)) return String(value);
-  return value.toPrecision(size >= 100 ? 4 : 3).replace(/\.?0+$/, "");
+  return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
+}
+
+/** A result: counts whole, everything else short. */
+export function figure(value: number): string {
+  return Number.isInteger(value) ? count(value) : short(value);
 }
 
 export function ago(iso: string, now: number): string {

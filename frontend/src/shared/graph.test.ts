@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { layered } from "./graph";
+import { layered, withoutShortcuts } from "./graph";
 
 const edge = (source: string, target: string) => ({ source, target });
 
@@ -28,4 +28,9 @@ it("gives nodes of one column rows of their own and ends on a cycle", () => {
 
 it("ignores edges from what is not shown", () => {
   expect(layered(["a"], [edge("gone", "a")]).nodes).toEqual([{ id: "a", column: 0, row: 0 }]);
+});
+
+it("leaves out what a longer way says already, and nothing else", () => {
+  const edges = [edge("sft", "reward"), edge("reward", "dt"), edge("sft", "dt"), edge("sft", "mix")];
+  expect(withoutShortcuts(edges)).toEqual([edge("sft", "reward"), edge("reward", "dt"), edge("sft", "mix")]);
 });

@@ -50,3 +50,22 @@ export function layered(
   }
   return { nodes: ids.map((id) => ({ id, column: column.get(id)!, row: row.get(id)! })), columns, rows };
 }
+
+/** The edges without those that a longer way says already: they would only cross the nodes on that way. */
+export function withoutShortcuts(edges: GraphEdge[]): GraphEdge[] {
+  const next = new Map<string, Set<string>>();
+  for (const { source, target } of edges) {
+    next.set(source, (next.get(source) ?? new Set()).add(target));
+  }
+  const reaches = (from: string, goal: string, seen: Set<string>): boolean =>
+    [...(next.get(from) ?? [])].some((one) => {
+      if (one === goal) return true;
+      if (seen.has(one)) return false;
+      seen.add(one);
+      return reaches(one, goal, seen);
+    });
+  return edges.filter(
+    ({ source, target }) =>
+      ![...next.get(source)!].some((one) => one !== target && reaches(one, target, new Set([source, one]))),
+  );
+}

@@ -1,4 +1,4 @@
-import { Anchor, type AnchorProps } from "@mantine/core";
+import { Anchor, Button, type AnchorProps } from "@mantine/core";
 import { createLink, getRouteApi } from "@tanstack/react-router";
 import { forwardRef } from "react";
 
@@ -10,6 +10,9 @@ export const Link = createLink(
     },
   ),
 );
+
+/** The same in the look of a button; needs `component="a"`. */
+export const LinkButton = createLink(Button<"a">);
 
 /** The project that the page belongs to. */
 export function useProject(): string {

@@ -19,6 +19,7 @@ const SCHEMA = {
     max_steps: { anyOf: [{ type: "integer", minimum: 1 }, { type: "null" }], default: null },
     scale: { $ref: "#/$defs/Scale", default: "zscore" },
     parts: { type: "array", default: [] },
+    decoding: { type: "object" },
   },
 };
 
@@ -33,6 +34,7 @@ describe("a form from a schema", () => {
       ["max_steps", "integer"],
       ["scale", "choice"],
       ["parts", "json"],
+      ["decoding", "json"],
     ]);
     expect(field("scale").choices).toEqual(["zscore", "quantile"]);
     expect(field("lr")).toMatchObject({ maximum: 1, source: "a paper", description: "Peak." });
@@ -47,6 +49,13 @@ describe("a form from a schema", () => {
     expect(read(field("max_steps"), "1.5")).toEqual({ error: "not a whole number" });
     expect(read(field("source"), "")).toEqual({ error: "needed" });
     expect(read(field("parts"), "[{]")).toEqual({ error: "not JSON" });
+  });
+
+  it("leaves out what is empty and has its default on the server", () => {
+    expect(changed(fields, { source: "x", decoding: "" })).toEqual({ values: { source: "x" }, errors: {} });
+    expect(changed(fields, { source: "x", decoding: '{"n": 2}' }).values).toMatchObject({
+      decoding: { n: 2 },
+    });
   });
 
   it("shows a small number as it was written", () => {

@@ -82,7 +82,8 @@ export function read(field: Field, text: string): { value: unknown } | { error: 
   const trimmed = text.trim();
   if (trimmed === "") {
     if (field.nullable) return { value: null };
-    return field.required || field.initial === undefined ? { error: "needed" } : { value: field.initial };
+    // Without a default in the schema the server makes one: the field is left out.
+    return field.required ? { error: "needed" } : { value: field.initial };
   }
   if (field.type === "number" || field.type === "integer") {
     const value = Number(trimmed);
@@ -113,6 +114,7 @@ export function changed(
   for (const field of fields) {
     const result = read(field, texts[field.name] ?? show(field.initial));
     if ("error" in result) errors[field.name] = result.error;
+    else if (result.value === undefined) continue;
     else if (JSON.stringify(result.value) !== JSON.stringify(field.initial ?? null) || field.required)
       values[field.name] = result.value;
   }

@@ -10,3 +10,50 @@ export function listOf(value: unknown): string[] | undefined {
   );
   return list.length ? list : undefined;
 }
+
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && value.trim() ? Number(value) : value;
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+}
+
+export interface DatasetSearch {
+  view?: "statistics";
+  split?: "train" | "held_out";
+  q?: string;
+  source?: string;
+  min?: number;
+  max?: number;
+  /** The row that is open. */
+  row?: number;
+}
+
+export function datasetSearch(search: Record<string, unknown>): DatasetSearch {
+  return {
+    view: search.view === "statistics" ? "statistics" : undefined,
+    split: search.split === "train" || search.split === "held_out" ? search.split : undefined,
+    q: textOf(search.q),
+    source: textOf(search.source),
+    min: numberOf(search.min),
+    max: numberOf(search.max),
+    row: numberOf(search.row),
+  };
+}
+
+export interface EvaluationSearch {
+  tab?: string;
+  seen?: "yes" | "no";
+  category?: string;
+  /** A judge's verdicts of one status. */
+  judge?: string;
+  status?: string;
+}
+
+export function evaluationSearch(search: Record<string, unknown>): EvaluationSearch {
+  return {
+    tab: textOf(search.tab),
+    seen: search.seen === "yes" || search.seen === "no" ? search.seen : undefined,
+    category: textOf(search.category),
+    judge: textOf(search.judge),
+    status: textOf(search.status),
+  };
+}

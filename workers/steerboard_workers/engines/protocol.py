@@ -39,11 +39,13 @@ class Completion:
 
 @dataclass(frozen=True)
 class Delta:
-    """Text that an answer has gained, for showing it while it is written."""
+    """Text that an answer has gained, for showing it while it is written. The last one of an answer, whose text may be
+    empty, has its `completion`."""
 
     row: int
     n: int
     text: str
+    completion: Completion | None = None
 
 
 class Engine(Protocol):

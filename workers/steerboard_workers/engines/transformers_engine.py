@@ -188,6 +188,6 @@ class TransformersEngine:
         text = self.renderer.response_text(answer.ids) if completion is None else completion.text
         if completion is None and text.endswith("�"):
             return
-        if len(text) > len(answer.shown):
-            on_delta(Delta(answer.request.row, answer.n, text[len(answer.shown) :]))
+        if completion is not None or len(text) > len(answer.shown):
+            on_delta(Delta(answer.request.row, answer.n, text[len(answer.shown) :], completion))
             answer.shown = text

@@ -25,6 +25,8 @@ MODULES: dict[RunKind, str] = {
     "mix": "steerboard_workers.stages.mix",
     "score": "steerboard_workers.stages.score",
     "evaluate": "steerboard_workers.stages.evaluate",
+    "answer": "steerboard_workers.stages.answer",
+    "reward": "steerboard_workers.stages.reward_responses",
 }
 FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 MEMORY_SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "cannot allocate memory")

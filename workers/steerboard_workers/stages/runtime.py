@@ -27,6 +27,9 @@ from steerboard_contracts.stage import (
     Metrics,
     ModelInput,
     Progress,
+    PromptsInput,
+    ResponsesInput,
+    StageInput,
     StageSpec,
 )
 
@@ -112,7 +115,7 @@ class Stage:
 
     # -- inputs ---------------------------------------------------------------------------------------------------
 
-    def _input(self, name: str) -> DatasetInput | ModelInput:
+    def _input(self, name: str) -> StageInput:
         if name not in self.spec.inputs:
             raise BadInput(f"stage {self.spec.name} needs an input named {name}", code="missing_input")
         return self.spec.inputs[name]
@@ -128,13 +131,13 @@ class Stage:
     def dataset(self, name: str) -> DatasetInput:
         found = self._input(name)
         if not isinstance(found, DatasetInput):
-            raise BadInput(f"input {name} must be a dataset, not a model", code="wrong_input_type")
+            raise BadInput(f"input {name} must be a dataset, not {found.type}", code="wrong_input_type")
         return found
 
     def model(self, name: str) -> ModelInput:
         found = self._input(name)
         if not isinstance(found, ModelInput):
-            raise BadInput(f"input {name} must be a model, not a dataset", code="wrong_input_type")
+            raise BadInput(f"input {name} must be a model, not {found.type}", code="wrong_input_type")
         return found
 
     def path(self, path: str) -> Path:
@@ -146,15 +149,24 @@ class Stage:
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Rows of a dataset input, in order, one at a time. Raises `BadRow` naming the line that is not an object."""
-        dataset = self.dataset(name)
-        with self.path(dataset.path).open("rb") as file:
+        return self._lines(self.dataset(name))
+
+    def evaluated(self, name: str) -> Iterator[dict[str, Any]]:
+        """Lines of an input of prompts or responses, likewise."""
+        found = self._input(name)
+        if not isinstance(found, PromptsInput | ResponsesInput):
+            raise BadInput(f"input {name} must be prompts or responses, not {found.type}", code="wrong_input_type")
+        return self._lines(found)
+
+    def _lines(self, given: DatasetInput | PromptsInput | ResponsesInput) -> Iterator[dict[str, Any]]:
+        with self.path(given.path).open("rb") as file:
             for number, line in enumerate(file, start=1):
                 try:
                     row = json.loads(line)
                 except ValueError as error:
-                    raise BadRow(f"{dataset.name}: line {number} is not JSON ({error})") from error
+                    raise BadRow(f"{given.name}: line {number} is not JSON ({error})") from error
                 if not isinstance(row, dict):
-                    raise BadRow(f"{dataset.name}: line {number} is not an object")
+                    raise BadRow(f"{given.name}: line {number} is not an object")
                 yield row
 
     # -- outputs --------------------------------------------------------------------------------------------------

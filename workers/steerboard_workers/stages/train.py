@@ -21,7 +21,7 @@ from steerboard_contracts.configs import (
     SftConfig,
 )
 from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.stage import ModelOutput, Succeeded
+from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Succeeded
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages.loading import pick_device, pick_dtype, save_model
 from steerboard_workers.stages.runtime import Stage
@@ -61,7 +61,11 @@ def run(stage: Stage) -> Succeeded:
 
 def signature(stage: Stage) -> str:
     """Names config and input contents: only a checkpoint of these may be resumed."""
-    inputs = {name: item.content_hash for name, item in sorted(stage.spec.inputs.items())}
+    inputs = {
+        name: item.content_hash
+        for name, item in sorted(stage.spec.inputs.items())
+        if isinstance(item, DatasetInput | ModelInput)
+    }
     identity = json.dumps({"config": stage.spec.config.model_dump(mode="json"), "inputs": inputs}, sort_keys=True)
     return hashlib.sha256(identity.encode()).hexdigest()
 

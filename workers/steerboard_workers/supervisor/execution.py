@@ -23,7 +23,7 @@ from steerboard.runs.errors import LeaseLost
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.stage import Succeeded
-from steerboard_workers.supervisor import evidence, gathering, process
+from steerboard_workers.supervisor import evidence, gathering, judging, process
 from steerboard_workers.supervisor.journal import Journal
 from steerboard_workers.supervisor.lease import LeaseKeeper
 from steerboard_workers.supervisor.preparation import prepare
@@ -129,29 +129,23 @@ class Supervisor:
             seconds = sum(shard.device_seconds for shard in shards)
             self._persist(lease, lambda: self._register(claim, attempt, result, seconds))
             return None
-        spec = prepare(self._sessions, self._store, self._settings, run, self._home)
-        workspace.write_spec(spec)
+        if run.kind != judging.KIND:
+            spec = prepare(self._sessions, self._store, self._settings, run, self._home, workspace.directory)
+            workspace.write_spec(spec)
         lease.check()
         if self._leaving(lease):
             return None
         kills_before = evidence.oom_kills()
-        stage = StageProcess(
-            workspace.directory,
-            run_id=str(run.id),
-            attempt=claim.attempt,
-            threads=self._settings.stage_threads,
-            memory=(self._settings.stage_memory_mb or 0) << 20,
-            devices=self._devices,
-            # Only training uses several devices together; a larger generation is cut into shards instead.
-            ranks=max(1, len(self._devices)) if run.kind == "train" else 1,
-        )
+        stage = self._start(claim, run, workspace)
         try:
             self._watch(claim, stage, lease)
         finally:
             stage.kill()
             if not stage.ended(_KILL_SECONDS):
                 stage.kill_now()
-            attempt.device_seconds = stage.finish() * max(1, len(self._devices))
+            seconds = stage.finish()
+            # What computes elsewhere is paid for in tokens.
+            attempt.device_seconds = 0.0 if judging.asks_elsewhere(run) else seconds * max(1, len(self._devices))
         lease.check()
         done = isinstance(stage.result, Succeeded)
         if lease.cancelled.is_set() or (self._stopping.is_set() and not done):
@@ -166,6 +160,29 @@ class Supervisor:
             outputs.upload(self._store, result.outputs, workspace.directory)
             self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure
+
+    def _start(self, claim: Claim, run: Run, workspace: Workspace) -> StageProcess:
+        if judging.asks_elsewhere(run):
+            return StageProcess(
+                workspace.directory,
+                run_id=str(run.id),
+                attempt=claim.attempt,
+                threads=self._settings.stage_threads,
+                memory=0,
+                devices=[],
+                command=judging.command(claim, run),
+                variables=judging.variables(self._settings),
+            )
+        return StageProcess(
+            workspace.directory,
+            run_id=str(run.id),
+            attempt=claim.attempt,
+            threads=self._settings.stage_threads,
+            memory=(self._settings.stage_memory_mb or 0) << 20,
+            devices=self._devices,
+            # Only training uses several devices together; a larger generation is cut into shards instead.
+            ranks=max(1, len(self._devices)) if run.kind == "train" else 1,
+        )
 
     def _leaving(self, lease: LeaseKeeper) -> bool:
         return lease.cancelled.is_set() or self._stopping.is_set()

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.datasets import service as datasets
 from steerboard.datasets.tables import Dataset
+from steerboard.evaluation import stage_files
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
@@ -22,12 +23,13 @@ from steerboard_contracts.stage import DatasetInput, ModelInput, Shard, StageInp
 
 
 def prepare(
-    sessions: sessionmaker[Session], store: ArtifactStore, settings: Settings, run: Run, home: Path
+    sessions: sessionmaker[Session], store: ArtifactStore, settings: Settings, run: Run, home: Path, folder: Path
 ) -> StageSpec:
-    """Bring every input of `run` into the cache under `home` and describe the stage. Raises `UnusableInput`,
-    `CorruptArtifact`, OSError when the disk is full."""
+    """Bring every input of `run` into the cache under `home`, or into the attempt's own `folder`, and describe the
+    stage. Raises `UnusableInput`, `CorruptArtifact`, OSError when the disk is full."""
     with transaction(sessions) as session:
         things = inputs.resolve(session, run)
+        of_evaluation = stage_files.inputs_of(session, run, folder)
     config = RUN_CONFIG.validate_python(run.config)
     count = int(run.config.get("shards") or 1)
     return StageSpec(
@@ -35,7 +37,8 @@ def prepare(
         attempt=run.attempt,
         name=run.name,
         config=config,
-        inputs={name: _localise(sessions, store, thing, home / "cache") for name, thing in things.items()},
+        inputs={name: _localise(sessions, store, thing, home / "cache") for name, thing in things.items()}
+        | of_evaluation,
         shard=Shard(index=run.shard, count=count) if run.shard is not None else Shard(),
         threads=settings.stage_threads,
     )

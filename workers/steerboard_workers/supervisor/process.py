@@ -43,7 +43,10 @@ class StageProcess:
         memory: int,
         devices: list[str],
         ranks: int = 1,
+        command: list[str] | None = None,
+        variables: dict[str, str] | None = None,
     ) -> None:
+        """`command`: another process than a stage's, and the `variables` that it alone is told."""
         self._heartbeat_read, self._heartbeat = os.pipe2(os.O_CLOEXEC)
         status_read, status_write = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._heartbeat, False)
@@ -54,7 +57,7 @@ class StageProcess:
             [
                 sys.executable,
                 *("-I", "-S", guardian.__file__, str(status_write), str(memory)),
-                *stage_command(directory, ranks),
+                *(command or stage_command(directory, ranks)),
             ],
             stdin=self._heartbeat_read,
             stdout=subprocess.PIPE,
@@ -62,7 +65,7 @@ class StageProcess:
             pass_fds=(status_write,),
             start_new_session=True,
             cwd=directory,
-            env=environment(self.mark, threads, devices),
+            env=environment(self.mark, threads, devices) | (variables or {}),
         )
         os.close(self._heartbeat_read)
         os.close(status_write)

@@ -37,6 +37,9 @@ class HubName:
             )
         return cls(match["repo"], match["revision"], match["part"])
 
+    def __str__(self) -> str:
+        return self.repo + (f"@{self.revision}" if self.revision else "") + (f":{self.part}" if self.part else "")
+
 
 def choose_files(paths: list[str], part: str | None) -> list[str]:
     """The data files to read, of one format: those of `part`, else of the train split, else all.
@@ -66,32 +69,53 @@ def _belongs(path: str, part: str) -> bool:
     return part in pure.parts[:-1] or re.match(rf"{re.escape(part)}(?![A-Za-z0-9])", pure.name) is not None
 
 
-def hub_sources(name: str, max_bytes: int, endpoint: str | None = None) -> list[Source]:
-    """The data files of a hub dataset, each fetched to disk when it is opened and gone when it is closed.
+@dataclass(frozen=True)
+class HubFiles:
+    """The data files of one commit: [(path, bytes)]. Read at the commit that was listed, they belong together."""
+
+    hub: HubName
+    files: list[tuple[str, int]]
+    endpoint: str | None = None
+
+    def fetch(self, path: str) -> BinaryIO:
+        """One file, opened; it is gone when it is closed. Raises `BadInput` (`hub_unavailable`)."""
+        from huggingface_hub import HfApi
+
+        api = HfApi(endpoint=self.endpoint)
+        with _hub_errors(self.hub), TemporaryDirectory(prefix="steerboard-hub-") as folder:
+            local = api.hf_hub_download(
+                self.hub.repo, path, repo_type="dataset", revision=self.hub.revision, local_dir=folder
+            )
+            return Path(local).open("rb")  # the open file outlives its folder
+
+
+def find_hub_files(name: str, max_bytes: int, endpoint: str | None = None) -> HubFiles:
+    """What to read of a hub dataset, with its name pinned to a commit.
 
     `endpoint` is the hub's address; HF_ENDPOINT or huggingface.co when None. Raises `BadInput`
-    (`hub_not_found`, `hub_unavailable`, `no_data_files`) and `FileTooLarge`, also when a source is opened.
+    (`hub_not_found`, `hub_unavailable`, `no_data_files`) and `FileTooLarge`.
     """
     from huggingface_hub import HfApi
 
     hub = HubName.parse(name)
-    api = HfApi(endpoint=endpoint)
     with _hub_errors(hub):
-        info = api.dataset_info(hub.repo, revision=hub.revision, files_metadata=True)
+        info = HfApi(endpoint=endpoint).dataset_info(hub.repo, revision=hub.revision, files_metadata=True)
     sizes = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or []}
     files = choose_files(list(sizes), hub.part)
     total = sum(sizes[path] for path in files)
     if total > max_bytes:
         raise FileTooLarge(f"{name} has {total:,} bytes of data; at most {max_bytes:,} are allowed")
-    # Fetched at the commit that was listed, so that the files belong together.
-    revision = info.sha or hub.revision
+    pinned = HubName(hub.repo, info.sha or hub.revision, hub.part)
+    return HubFiles(pinned, [(path, sizes[path]) for path in files], endpoint)
 
-    def fetch(path: str) -> BinaryIO:
-        with _hub_errors(hub), TemporaryDirectory(prefix="steerboard-hub-") as folder:
-            local = api.hf_hub_download(hub.repo, path, repo_type="dataset", revision=revision, local_dir=folder)
-            return Path(local).open("rb")  # the open file outlives its folder
 
-    return [Source(path, partial(fetch, path)) for path in files]
+def hub_sources(name: str, max_bytes: int, endpoint: str | None = None) -> list[Source]:
+    """The data files of a hub dataset, each fetched to disk when it is opened and gone when it is closed.
+
+    Raises the errors of `find_hub_files`, also when a source is opened.
+    """
+    found = find_hub_files(name, max_bytes, endpoint)
+    return [Source(path, partial(found.fetch, path)) for path, _ in found.files]
 
 
 @contextmanager

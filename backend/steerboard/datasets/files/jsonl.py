@@ -11,6 +11,9 @@ import orjson
 from steerboard.datasets.files.lines import bounded_lines, decoded
 from steerboard.datasets.files.records import Limits, Problem, Record
 
+# The encoder of samples and of other columns goes no deeper than 254, which leaves some for what is put around them.
+DEEPEST = 200
+
 
 def read_jsonl(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
     """One record a line; blank lines are passed over. Broken lines come out as problems and do not end the stream."""
@@ -35,9 +38,26 @@ def parse_object(line: bytes) -> dict[str, Any] | Problem:
             return Problem("broken_json", f"is not valid JSON: {error.msg} at column {error.pos + 1}")
         except (RecursionError, ValueError) as error:
             return Problem("broken_json", f"is not valid JSON: {error}")
+    if line.count(b"[") + line.count(b"{") > DEEPEST and nested_too_deeply(value):
+        return Problem("broken_json", f"is nested more than {DEEPEST} levels deep")
     if not isinstance(value, dict):
         return Problem("bad_row", f"is a JSON {_json_type(value)}, not an object")
     return value
+
+
+def nested_too_deeply(value: object) -> bool:
+    """Whether a value has more levels than can be written again. Without recursion, which has its own limit."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            part
+            for one in level
+            if isinstance(one, dict | list)
+            for part in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _json_type(value: object) -> str:

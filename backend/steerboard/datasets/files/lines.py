@@ -13,6 +13,9 @@ from steerboard.datasets.files.records import Limits, Problem
 
 BOM = b"\xef\xbb\xbf"
 _SKIP = 1 << 16
+# No file has these; a small gzip file may unpack to minutes of them.
+_LONGEST_SKIPPED = 1 << 30
+_BLANK, _BLANK_EACH = 100_000, 100
 GZIP_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
@@ -33,13 +36,20 @@ def bounded_lines(stream: BinaryIO, limits: Limits) -> Iterator[tuple[int, bytes
     """Lines with their number from 1, without a byte order mark, line ends kept.
 
     A line over `limits.line` comes out as a `Problem` and is skipped in small pieces.
-    Raises `BrokenFile` for a damaged gzip stream and `FileTooLarge` beyond `limits.unpacked`.
+    Raises `BrokenFile` for a damaged gzip stream, a line without end, or a file that is nearly all blank lines, and
+    `FileTooLarge` beyond `limits.unpacked`.
     """
-    number = total = 0
+    number = total = blank = written = 0
     try:
         while line := stream.readline(limits.line + 1):
             number += 1
             total += len(line)
+            if line.isspace():
+                blank += 1 + len(line) // 256
+                if blank > _BLANK + _BLANK_EACH * written:
+                    raise BrokenFile(f"nearly all of the first {number:,} lines are blank", hint="Leave them out.")
+            else:
+                written += 1
             if number == 1 and line.startswith(BOM):
                 line = line[len(BOM) :]
             if len(line) > limits.line and not line.endswith(b"\n"):
@@ -49,6 +59,8 @@ def bounded_lines(stream: BinaryIO, limits: Limits) -> Iterator[tuple[int, bytes
                     length += len(piece)
                     if piece.endswith(b"\n"):
                         break
+                    if length > _LONGEST_SKIPPED:
+                        raise BrokenFile(f"line {number} has more than {_LONGEST_SKIPPED:,} bytes and no end")
                 total += length
                 reason = f"is {length:,} bytes long; a line may have at most {limits.line:,}"
                 yield number, Problem("line_too_long", reason)

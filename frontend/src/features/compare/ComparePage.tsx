@@ -19,8 +19,8 @@ import { useMemo, useState } from "react";
 import { metricsQuery, pipelinesQuery, reportQuery, runQuery, type RunDetail } from "../../api/runs";
 import { Chart, type Line } from "../../shared/Chart";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
-import { seconds, short } from "../../shared/format";
-import { Link } from "../../shared/links";
+import { figure, seconds } from "../../shared/format";
+import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { StateBadge } from "../../shared/StateBadge";
 import { MethodsTable } from "../../shared/MethodsTable";
@@ -31,12 +31,17 @@ const route = getRouteApi("/p/$project/compare");
 export function ComparePage() {
   const { project } = route.useParams();
   const { runs = [] } = route.useSearch();
+  const choose = (
+    <LinkButton component="a" variant="default" to="/p/$project/runs" params={{ project }} search={{}}>
+      Choose runs
+    </LinkButton>
+  );
   return (
-    <Page title="Compare">
+    <Page title="Compare" actions={runs.length > 0 && choose}>
       {runs.length ? (
         <Runs project={project} ids={runs} />
       ) : (
-        <Empty title="No runs chosen">
+        <Empty title="No runs chosen" action={choose}>
           Tick two or more on the Runs page, and compare them here: curves, settings and results. The link
           keeps the choice.
         </Empty>
@@ -53,10 +58,11 @@ function Runs({ project, ids }: { project: string; ids: string[] }) {
   if (failed) return <Failure error={failed.error!} retry={() => void failed.refetch()} />;
   const runs = details.map((one) => one.data).filter((one): one is RunDetail => one !== undefined);
   if (runs.length < ids.length) return <Loading />;
+  const names = labels(runs);
   return (
     <Stack gap="xl">
       <Group gap="sm">
-        {runs.map((run) => (
+        {runs.map((run, at) => (
           <Badge
             key={run.id}
             size="lg"
@@ -66,24 +72,44 @@ function Runs({ project, ids }: { project: string; ids: string[] }) {
                 variant="transparent"
                 size="compact-xs"
                 px={2}
-                aria-label={`Take ${run.name} out`}
-                onClick={() => void navigate({ search: { runs: ids.filter((id) => id !== run.id) } })}
+                aria-label={`Take ${names[at]} out`}
+                onClick={() =>
+                  void navigate({ search: (old) => ({ ...old, runs: ids.filter((id) => id !== run.id) }) })
+                }
               >
                 ×
               </Button>
             }
           >
-            {run.name}
+            {names[at]}
           </Badge>
         ))}
       </Group>
-      <Curves project={project} runs={runs} />
-      <Settings project={project} runs={runs} />
+      <Curves project={project} runs={runs} labels={names} />
+      <Settings project={project} runs={runs} labels={names} />
     </Stack>
   );
 }
 
-function Curves({ project, runs }: { project: string; runs: RunDetail[] }) {
+/** What tells the runs apart: the stages of two pipelines have the same names. */
+function labels(runs: RunDetail[]): string[] {
+  return runs.map((run) => {
+    const alike = runs.filter((other) => other.name === run.name);
+    if (alike.length < 2) return run.name;
+    const told = alike.filter((other) => other.pipeline?.name === run.pipeline?.name).length < 2;
+    return told && run.pipeline ? `${run.pipeline.name} · ${run.name}` : `${run.name} · ${run.id.slice(-6)}`;
+  });
+}
+
+interface Compared {
+  project: string;
+  runs: RunDetail[];
+  labels: string[];
+}
+
+function Curves({ project, runs, labels }: Compared) {
+  const { metric: chosen } = route.useSearch();
+  const navigate = route.useNavigate();
   const queries = useQueries({ queries: runs.map((run) => metricsQuery(project, run.id, !run.ended_at)) });
   const stamp = queries.map((query) => query.dataUpdatedAt).join();
   const names = useMemo(
@@ -98,9 +124,16 @@ function Curves({ project, runs }: { project: string; runs: RunDetail[] }) {
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the stamp changes exactly when an answer came
     [stamp],
   );
-  const [chosen, setChosen] = useState<string[]>();
-  const shown =
-    chosen ?? names.filter((name) => ["loss", "pair_accuracy", "tokens_per_second"].includes(name));
+  const usual = names.filter((name) => ["loss", "pair_accuracy", "tokens_per_second"].includes(name));
+  const shown = chosen ?? (usual.length ? usual : names.slice(0, 2));
+  if (!names.length)
+    return queries.some((query) => query.isPending) ? (
+      <Loading rows={3} />
+    ) : (
+      <Text size="sm" c="dimmed">
+        None of these runs has logged a curve.
+      </Text>
+    );
   return (
     <section>
       <Group justify="space-between" mb="sm" align="flex-end">
@@ -111,7 +144,13 @@ function Curves({ project, runs }: { project: string; runs: RunDetail[] }) {
           aria-label="Metrics"
           data={names}
           value={shown}
-          onChange={setChosen}
+          onChange={(metric) =>
+            void navigate({
+              search: (old) => ({ ...old, metric: metric.length ? metric : undefined }),
+              replace: true,
+              resetScroll: false,
+            })
+          }
           searchable
           w={420}
           maw="100%"
@@ -122,12 +161,12 @@ function Curves({ project, runs }: { project: string; runs: RunDetail[] }) {
           <Overlay
             key={name}
             name={name}
-            lines={runs.flatMap((run, at) => {
+            lines={runs.flatMap((_, at) => {
               const series = queries[at]?.data?.find((one) => one.name === name);
               return series
                 ? [
                     {
-                      label: run.name,
+                      label: labels[at]!,
                       points: series.points.map((point) => ({ x: point.step, y: point.value })),
                     },
                   ]
@@ -146,12 +185,12 @@ function Overlay({ name, lines }: { name: string; lines: Line[] }) {
       <Text fw={600} size="sm" mb={4}>
         {name.replaceAll("_", " ")}
       </Text>
-      <Chart lines={lines} x="step" y={name} height={260} />
+      <Chart lines={lines} x="step" y={name} height={260} titled />
     </Card>
   );
 }
 
-function Settings({ project, runs }: { project: string; runs: RunDetail[] }) {
+function Settings({ project, runs, labels }: Compared) {
   const [all, setAll] = useState(false);
   const rows = differences(
     runs.map((run) => ({
@@ -173,7 +212,7 @@ function Settings({ project, runs }: { project: string; runs: RunDetail[] }) {
     <section>
       <Group justify="space-between" mb="sm">
         <Title order={2} size="h4">
-          Settings and results
+          Results and settings
         </Title>
         <Switch
           label="Also what is equal"
@@ -186,10 +225,10 @@ function Settings({ project, runs }: { project: string; runs: RunDetail[] }) {
           <Table.Thead>
             <Table.Tr>
               <Table.Th>{""}</Table.Th>
-              {runs.map((run) => (
+              {runs.map((run, at) => (
                 <Table.Th key={run.id}>
-                  <Link to="/p/$project/runs/$run" params={{ project, run: run.id }}>
-                    {run.name}
+                  <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: run.id }}>
+                    {labels[at]}
                   </Link>
                 </Table.Th>
               ))}
@@ -210,6 +249,20 @@ function Settings({ project, runs }: { project: string; runs: RunDetail[] }) {
                 <Table.Td key={run.id}>{seconds(run.device_seconds)}</Table.Td>
               ))}
             </Table.Tr>
+            {results.map((name) => (
+              <Table.Tr key={name}>
+                <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
+                {runs.map((run) => {
+                  const value = run.summary?.[name];
+                  return <Table.Td key={run.id}>{typeof value === "number" ? figure(value) : "–"}</Table.Td>;
+                })}
+              </Table.Tr>
+            ))}
+            <Table.Tr>
+              <Table.Th colSpan={runs.length + 1} scope="rowgroup" pt="lg">
+                {all ? "Settings" : rows.length ? "Settings that differ" : "No setting differs"}
+              </Table.Th>
+            </Table.Tr>
             {rows.map((row) => (
               <Table.Tr key={row.name}>
                 <Table.Th scope="row">{row.name}</Table.Th>
@@ -220,15 +273,6 @@ function Settings({ project, runs }: { project: string; runs: RunDetail[] }) {
                     </Code>
                   </Table.Td>
                 ))}
-              </Table.Tr>
-            ))}
-            {results.map((name) => (
-              <Table.Tr key={name}>
-                <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
-                {runs.map((run) => {
-                  const value = run.summary?.[name];
-                  return <Table.Td key={run.id}>{typeof value === "number" ? short(value) : "–"}</Table.Td>;
-                })}
               </Table.Tr>
             ))}
           </Table.Tbody>
@@ -242,7 +286,8 @@ function Settings({ project, runs }: { project: string; runs: RunDetail[] }) {
 function Methods({ project }: { project: string }) {
   const pipelines = useQuery(pipelinesQuery(project));
   const finished = (pipelines.data?.items ?? []).filter((one) => one.state === "succeeded");
-  const [chosen, setChosen] = useState<string[]>();
+  const { pipeline: chosen } = route.useSearch();
+  const navigate = route.useNavigate();
   const shown = chosen ?? finished.slice(0, 1).map((one) => one.name);
   const reports = useQueries({ queries: shown.map((name) => reportQuery(project, name)) });
   if (!finished.length) return null;
@@ -256,7 +301,14 @@ function Methods({ project }: { project: string }) {
           aria-label="Pipelines"
           data={finished.map((one) => one.name)}
           value={shown}
-          onChange={setChosen}
+          onChange={(pipeline) =>
+            void navigate({
+              search: (old) => ({ ...old, pipeline: pipeline.length ? pipeline : undefined }),
+              replace: true,
+              resetScroll: false,
+            })
+          }
+          searchable
           w={320}
           maw="100%"
         />

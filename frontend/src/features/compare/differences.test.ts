@@ -7,8 +7,8 @@ it("shows what differs, and what only some runs have", () => {
     { lr: 2e-3, batch: 16, data: "a", beta: null },
   ]);
   expect(rows.map((row) => [row.name, ...row.values])).toEqual([
-    ["lr", "0.001", "0.002"],
     ["beta", "–", "null"],
+    ["lr", "0.001", "0.002"],
   ]);
   expect(differences([{ a: 1 }, { a: 1 }], true)).toEqual([
     { name: "a", values: ["1", "1"], differs: false },

@@ -3,7 +3,8 @@ export function differences(
   configs: Record<string, unknown>[],
   all = false,
 ): { name: string; values: string[]; differs: boolean }[] {
-  const names = [...new Set(configs.flatMap((config) => Object.keys(config)))];
+  // The database forgets the order in which settings were written.
+  const names = [...new Set(configs.flatMap((config) => Object.keys(config)))].sort();
   return names
     .map((name) => {
       const values = configs.map((config) =>

@@ -1,105 +1,207 @@
-import { Badge, Button, Card, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { createLink, getRouteApi } from "@tanstack/react-router";
+import type { Schemas } from "../../api/client";
+import { Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import { queuesQuery, workersQuery } from "../../api/data";
-import { pipelinesQuery, runsQuery, type RunState } from "../../api/runs";
+import { queueQuery } from "../../api/queue";
+import { pipelinesQuery, runsQuery, type Run } from "../../api/runs";
 import { useMay } from "../../api/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
-import { Link } from "../../shared/links";
+import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { PipelinesTable } from "../../shared/PipelinesTable";
 import { RunsTable } from "../../shared/RunsTable";
 import { When } from "../../shared/When";
+import { Waiting } from "./Waiting";
 
 const route = getRouteApi("/p/$project/");
-const LinkButton = createLink(Button<"a">);
 
 export function Home() {
   const { project } = route.useParams();
   const pipelines = useQuery(pipelinesQuery(project));
-  const mayRun = useMay(project, "run");
+  const fresh = pipelines.data?.items.length === 0;
   return (
     <Page title={project} about="What runs, what waits, what failed, and who works.">
+      {fresh && <Start project={project} />}
+      <Waiting project={project} />
+      <Active project={project} />
       <Machines project={project} />
-      <SomeRuns
-        project={project}
-        title="Running and waiting"
-        states={["running", "queued"]}
-        empty="Nothing runs or waits."
-      />
-      <SomeRuns project={project} title="Failed" states={["failed"]} empty={null} />
-      <section>
-        <Group justify="space-between" mb="xs">
-          <Title order={2} size="h4">
-            Latest pipelines
-          </Title>
-          {mayRun && (
-            <LinkButton component="a" size="xs" to="/p/$project/launch" params={{ project }} search={{}}>
-              Launch
-            </LinkButton>
-          )}
-        </Group>
-        <Loaded query={pipelines} rows={3}>
-          {(page) =>
-            page.items.length ? (
-              <PipelinesTable project={project} items={page.items.slice(0, 5)} />
-            ) : (
-              <Empty
-                title="Start here"
-                action={
-                  <LinkButton component="a" to="/p/$project/datasets" params={{ project }}>
-                    Import a dataset
-                  </LinkButton>
-                }
-              >
-                Import preferences and instructions, then launch the offline-rlhf recipe: it trains and
-                compares every method and ends with one table.
-              </Empty>
-            )
-          }
-        </Loaded>
-      </section>
+      <Failed project={project} />
+      {!fresh && <Latest project={project} />}
     </Page>
   );
 }
 
-function SomeRuns({
-  project,
-  title,
-  states,
-  empty,
-}: {
-  project: string;
-  title: string;
-  states: RunState[];
-  empty: string | null;
-}) {
-  const query = useInfiniteQuery(runsQuery(project, { state: states }));
-  const items = query.data?.pages[0]?.items ?? [];
-  if (!items.length && empty === null) return null;
+function Start({ project }: { project: string }) {
+  const mayWrite = useMay(project, "write");
+  return (
+    <Empty
+      title="Start here"
+      action={
+        mayWrite && (
+          <Group>
+            <LinkButton component="a" to="/p/$project/imports" params={{ project }}>
+              Import a dataset
+            </LinkButton>
+            <LinkButton
+              component="a"
+              variant="default"
+              to="/p/$project/launch"
+              params={{ project }}
+              search={{ recipe: "offline-rlhf" }}
+            >
+              See the recipe
+            </LinkButton>
+          </Group>
+        )
+      }
+    >
+      Import preferences and instructions, then launch the offline-rlhf recipe: it trains and compares every
+      method and ends with one table.
+    </Empty>
+  );
+}
+
+function Latest({ project }: { project: string }) {
+  const pipelines = useQuery(pipelinesQuery(project));
+  const mayRun = useMay(project, "run");
   return (
     <section>
       <Group justify="space-between" mb="xs">
         <Title order={2} size="h4">
-          {title}
+          Latest pipelines
         </Title>
-        <Link to="/p/$project/runs" params={{ project }} search={{ state: states }} size="sm">
-          All of them
-        </Link>
+        {mayRun && (
+          <LinkButton component="a" size="xs" to="/p/$project/launch" params={{ project }} search={{}}>
+            Launch
+          </LinkButton>
+        )}
+      </Group>
+      <Loaded query={pipelines} rows={3}>
+        {(page) => <PipelinesTable project={project} items={page.items.slice(0, 5)} />}
+      </Loaded>
+    </section>
+  );
+}
+
+/** What runs, then what waits in the order in which it will run. */
+function Active({ project }: { project: string }) {
+  const query = useInfiniteQuery(runsQuery(project, { state: ["running", "queued"] }));
+  const pending = useInfiniteQuery(runsQuery(project, { state: ["pending"] }));
+  const runs = query.data?.pages[0]?.items ?? [];
+  const places = usePlaces(runs);
+  const order = (run: Run) =>
+    run.state === "running" ? 0 : (places.get(run.id)?.at ?? Number.MAX_SAFE_INTEGER);
+  const items = runs.slice().sort((a, b) => order(a) - order(b));
+  const later = pending.data?.pages[0]?.items.length ?? 0;
+  return (
+    <section>
+      <Group justify="space-between" mb="xs">
+        <Title order={2} size="h4">
+          Running and waiting
+        </Title>
+        {items.length > 0 && (
+          <Link to="/p/$project/queue" params={{ project }} size="sm">
+            The whole queue
+          </Link>
+        )}
       </Group>
       <Loaded query={query} rows={3}>
         {() =>
           items.length ? (
-            <RunsTable runs={items.slice(0, 8)} label={title} />
+            <RunsTable
+              runs={items.slice(0, 8)}
+              label="Running and waiting"
+              places={new Map([...places].map(([run, place]) => [run, `${place.at} of ${place.of}`]))}
+            />
           ) : (
             <Text size="sm" c="dimmed">
-              {empty}
+              Nothing runs or waits.
             </Text>
           )
         }
       </Loaded>
+      {later > 0 && (
+        <Link to="/p/$project/runs" params={{ project }} search={{ state: ["pending"] }} size="sm">
+          {pending.hasNextPage ? `More than ${later}` : later} not queued yet: what they need is still being
+          made
+        </Link>
+      )}
     </section>
+  );
+}
+
+/** The place of each queued run in the queue of its pool. */
+function usePlaces(runs: Run[]): Map<string, { at: number; of: number }> {
+  const pools = [...new Set(runs.filter((run) => run.state === "queued").map((run) => run.pool))];
+  const queues = useQueries({ queries: pools.map((pool) => queueQuery(pool)) });
+  return new Map(
+    queues.flatMap(({ data }) =>
+      (data?.runs ?? []).map((run): [string, { at: number; of: number }] => [
+        run.id,
+        { at: run.position, of: data!.queued },
+      ]),
+    ),
+  );
+}
+
+function Failed({ project }: { project: string }) {
+  const query = useInfiniteQuery(runsQuery(project, { state: ["failed"] }));
+  const items = query.data?.pages[0]?.items ?? [];
+  if (!items.length) return null;
+  return (
+    <section>
+      <Group justify="space-between" mb="xs">
+        <Title order={2} size="h4">
+          Failed
+        </Title>
+        <Link to="/p/$project/runs" params={{ project }} search={{ state: ["failed"] }} size="sm">
+          All failed runs
+        </Link>
+      </Group>
+      <RunsTable runs={items.slice(0, 5)} label="Failed" />
+    </section>
+  );
+}
+
+type Worker = Schemas["WorkerOut"];
+
+function WorkerLine({ project, worker }: { project: string; worker: Worker }) {
+  const ids = (worker.devices.ids ?? []) as string[];
+  const devices = ids.length ? `${ids.length === 1 ? "GPU" : "GPUs"} ${ids.join(", ")}` : "CPU";
+  return (
+    <Group justify="space-between" wrap="nowrap" align="flex-start">
+      <div style={{ minWidth: 0 }}>
+        <Text size="sm" fw={550} truncate>
+          {worker.name}
+        </Text>
+        <Text size="xs" c="dimmed" component="div">
+          pool {worker.pool}, {devices}, heartbeat <When at={worker.heartbeat_at} />
+        </Text>
+        {worker.holds.length > 0 && (
+          <Text size="xs" c="dimmed">
+            holds {worker.holds.join(", ")}
+          </Text>
+        )}
+      </div>
+      {worker.run ? (
+        <Link
+          size="sm"
+          to="/p/$project/runs/$run"
+          params={{ project: worker.run.project, run: worker.run.id }}
+          style={{ whiteSpace: "nowrap" }}
+        >
+          {worker.run.pipeline ? `${worker.run.pipeline.name} · ` : ""}
+          {worker.run.name}
+          {worker.run.project === project ? "" : ` in ${worker.run.project}`}
+        </Link>
+      ) : (
+        <Badge color="gray" miw="max-content">
+          {worker.busy ? "busy" : "idle"}
+        </Badge>
+      )}
+    </Group>
   );
 }
 
@@ -118,29 +220,13 @@ function Machines({ project }: { project: string }) {
             if (!alive.length)
               return (
                 <Text size="sm">
-                  No worker is alive, so what is queued waits. Start one with `steerboard worker`.
+                  No worker is alive, so what is queued waits. Start one with <Code>steerboard worker</Code>.
                 </Text>
               );
             return (
               <Stack gap={6}>
                 {alive.map((worker) => (
-                  <Group key={worker.id} justify="space-between" wrap="nowrap">
-                    <div style={{ minWidth: 0 }}>
-                      <Text size="sm" fw={550} truncate>
-                        {worker.name}
-                      </Text>
-                      <Text size="xs" c="dimmed">
-                        pool {worker.pool}, heartbeat <When at={worker.heartbeat_at} />
-                      </Text>
-                    </div>
-                    {worker.run_id ? (
-                      <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: worker.run_id }}>
-                        its run
-                      </Link>
-                    ) : (
-                      <Badge color="gray">idle</Badge>
-                    )}
-                  </Group>
+                  <WorkerLine key={worker.id} project={project} worker={worker} />
                 ))}
               </Stack>
             );
@@ -154,19 +240,26 @@ function Machines({ project }: { project: string }) {
         <Loaded query={queues} rows={2}>
           {(found) =>
             found.length ? (
-              <Table aria-label="Queues">
+              <Table aria-label="Queues" horizontalSpacing={6}>
                 <Table.Thead>
                   <Table.Tr>
                     <Table.Th>Pool</Table.Th>
                     <Table.Th ta="right">Running</Table.Th>
                     <Table.Th ta="right">Queued</Table.Th>
-                    <Table.Th ta="right">Waiting for inputs</Table.Th>
+                    <Table.Th ta="right">Pending</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
                   {found.map((queue) => (
                     <Table.Tr key={queue.pool}>
-                      <Table.Td>{queue.pool}</Table.Td>
+                      <Table.Td style={{ overflowWrap: "anywhere" }}>
+                        {queue.pool}
+                        {!queue.workers && queue.queued > 0 && (
+                          <Badge ml="xs" color="orange" className="state-badge">
+                            no worker
+                          </Badge>
+                        )}
+                      </Table.Td>
                       <Table.Td ta="right">{count(queue.running)}</Table.Td>
                       <Table.Td ta="right">{count(queue.queued)}</Table.Td>
                       <Table.Td ta="right">{count(queue.pending)}</Table.Td>

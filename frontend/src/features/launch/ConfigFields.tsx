@@ -8,6 +8,9 @@ interface Properties {
   onChange: (name: string, text: string) => void;
 }
 
+// So that the fields of a row stand on one line, however long their descriptions are.
+const ORDER: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
+
 export function ConfigFields({ fields, texts, errors, onChange }: Properties) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} verticalSpacing="md">
@@ -16,7 +19,8 @@ export function ConfigFields({ fields, texts, errors, onChange }: Properties) {
           key={field.name}
           field={field}
           text={texts[field.name] ?? show(field.initial)}
-          error={errors[field.name]}
+          // What is still empty is no mistake yet; the foot of the page names it.
+          error={texts[field.name] === undefined ? undefined : errors[field.name]}
           onChange={(text) => onChange(field.name, text)}
         />
       ))}
@@ -55,6 +59,7 @@ function OneField({
     return (
       <Select
         {...common}
+        inputWrapperOrder={ORDER}
         data={field.choices}
         value={text || null}
         clearable={field.nullable}
@@ -77,10 +82,13 @@ function OneField({
   return (
     <TextInput
       {...common}
+      inputWrapperOrder={ORDER}
       value={text}
       inputMode={field.type === "number" || field.type === "integer" ? "decimal" : undefined}
-      placeholder={field.nullable ? "none" : undefined}
-      ff={field.type === "json" ? "monospace" : undefined}
+      placeholder={field.nullable ? "none" : field.type === "json" ? "JSON" : undefined}
+      styles={
+        field.type === "json" ? { input: { fontFamily: "var(--mantine-font-family-monospace)" } } : undefined
+      }
       onChange={(event) => onChange(event.currentTarget.value)}
     />
   );

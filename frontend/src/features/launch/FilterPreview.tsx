@@ -102,7 +102,7 @@ function Side({ title, examples }: { title: string; examples: Schemas["LabelledE
                 {example.prompt.at(-1)?.content}
               </Text>
               <Text size="sm" fw={600} style={{ whiteSpace: "nowrap" }}>
-                {signed(example.z)} z
+                {signed(example.z, 3)} z
               </Text>
             </Group>
             <Text size="sm" c="dimmed" lineClamp={4}>

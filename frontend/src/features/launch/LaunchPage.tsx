@@ -1,13 +1,14 @@
 import { Badge, Button, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { createLink, getRouteApi } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { recipesQuery } from "../../api/data";
+import { pipelineQuery } from "../../api/runs";
 import { Loaded } from "../../shared/Feedback";
 import { Page } from "../../shared/Page";
+import { LinkButton } from "../../shared/links";
 import { RecipeForm } from "./RecipeForm";
 
 const route = getRouteApi("/p/$project/launch");
-const LinkButton = createLink(Button<"a">);
 
 const KINDS: [string, string, string][] = [
   ["sft", "Supervised fine-tuning", "Learn the responses of instructions or of a labelled dataset."],
@@ -28,26 +29,42 @@ const KINDS: [string, string, string][] = [
 
 export function LaunchPage() {
   const { project } = route.useParams();
-  const { recipe } = route.useSearch();
+  const { recipe, from } = route.useSearch();
   const navigate = route.useNavigate();
   const recipes = useQuery(recipesQuery(project));
+  const origin = useQuery({ ...pipelineQuery(project, from ?? ""), enabled: !!from });
+  const back = () => void navigate({ search: {} });
+  if (from) {
+    return (
+      <Page
+        title={`Launch ${from} again`}
+        about="Its recipe, inputs and settings, to start as they were or with changes."
+      >
+        <Loaded query={origin}>
+          {(pipeline) => (
+            <RecipeForm
+              key={pipeline.id}
+              project={project}
+              recipe={{ name: pipeline.recipe, description: "", inputs: [], text: pipeline.recipe_text }}
+              overrides={(pipeline.settings.overrides ?? []) as string[]}
+              onBack={back}
+            />
+          )}
+        </Loaded>
+      </Page>
+    );
+  }
   return (
     <Page
       title="Launch"
+      tab={recipe && `Launch ${recipe}`}
       about="A recipe runs every stage from data to report. A single run does one of them."
     >
       <Loaded query={recipes}>
         {(all) => {
           const chosen = all.find((one) => one.name === recipe);
           if (chosen) {
-            return (
-              <RecipeForm
-                key={chosen.name}
-                project={project}
-                recipe={chosen}
-                onBack={() => void navigate({ search: {} })}
-              />
-            );
+            return <RecipeForm key={chosen.name} project={project} recipe={chosen} onBack={back} />;
           }
           return (
             <Stack gap="xl">

@@ -16,7 +16,8 @@ import { useMemo, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
 import { schemaQuery } from "../../api/data";
 import { runQuery, type RunDetail } from "../../api/runs";
-import { Failure, Loaded } from "../../shared/Feedback";
+import { Empty, Failure, LoadedPage, Loading } from "../../shared/Feedback";
+import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { changed, fieldsOf, show } from "../../shared/schemaForm";
 import { ConfigFields } from "./ConfigFields";
@@ -53,19 +54,38 @@ const MAIN = [
 
 export function LaunchRunPage() {
   const { project, kind } = route.useParams();
-  const { from } = route.useSearch();
+  const { from, data: ofData, model: ofModel } = route.useSearch();
   const schemas = useQuery(schemaQuery(project, OTHER_KINDS.includes(kind) ? kind : "train"));
   const origin = useQuery({ ...runQuery(project, from ?? ""), enabled: !!from });
   // What the cloned run read from others of its pipeline is by now a model or dataset with a name.
   const upstream = (origin.data?.inputs ?? []).filter((input) => input.type === "run");
   const makers = useQueries({ queries: upstream.map((input) => runQuery(project, input.id)) });
+  const title = `Launch ${kind}`;
+  const kinds = (
+    <Link to="/p/$project/launch" params={{ project }} search={{}}>
+      All that can be launched
+    </Link>
+  );
   return (
-    <Loaded query={schemas}>
+    <LoadedPage title={title} query={schemas} others={kinds}>
       {(all) => {
         const schema = all.find((one) => one.method === kind || one.kind === kind);
-        if (!schema) return <Failure error={new Error(`There is no run kind ${kind}.`)} />;
+        if (!schema)
+          return (
+            <Page title="Launch">
+              <Empty title={`There is no run of the kind ${kind}`}>{kinds}</Empty>
+            </Page>
+          );
         if (from && (!origin.data || makers.some((maker) => maker.isPending)))
-          return <Loaded query={origin}>{() => null}</Loaded>;
+          return (
+            <LoadedPage title={title} query={origin}>
+              {() => (
+                <Page title={title}>
+                  <Loading />
+                </Page>
+              )}
+            </LoadedPage>
+          );
         const made = upstream.map((input, at): [string, string] => [
           input.name,
           makers[at]?.data?.outputs[0]?.label ?? "",
@@ -75,15 +95,19 @@ export function LaunchRunPage() {
           .map((input): [string, string] => [input.name, input.label]);
         return (
           <RunForm
-            key={`${kind} ${from}`}
+            key={`${kind} ${from} ${ofData} ${ofModel}`}
             project={project}
             schema={schema}
             origin={origin.data}
-            given={Object.fromEntries([...named, ...made])}
+            given={{
+              ...(ofData ? { data: ofData } : {}),
+              ...(ofModel ? { model: ofModel } : {}),
+              ...Object.fromEntries([...named, ...made]),
+            }}
           />
         );
       }}
-    </Loaded>
+    </LoadedPage>
   );
 }
 
@@ -226,6 +250,11 @@ function RunForm({
           {missing.length > 0 && (
             <Text size="sm" c="dimmed">
               Choose {missing.map((slot) => slot.name).join(", ")} first.
+            </Text>
+          )}
+          {Object.keys(errors).length > 0 && (
+            <Text size="sm" c="dimmed">
+              Set {Object.keys(errors).join(", ")} first.
             </Text>
           )}
         </Stack>

@@ -29,15 +29,18 @@ type Plan = Schemas["PlanOut"];
 export function RecipeForm({
   project,
   recipe,
+  overrides = [],
   onBack,
 }: {
   project: string;
   recipe: Recipe;
+  /** `input=value` and `stage.field=value` to begin with. */
+  overrides?: string[];
   onBack: () => void;
 }) {
   const [text, setText] = useState(recipe.text);
-  const [inputs, setInputs] = useState<Record<string, string>>({});
-  const [fields, setFields] = useState<Record<string, string>>({});
+  const [inputs, setInputs] = useState(() => named(overrides, false));
+  const [fields, setFields] = useState(() => named(overrides, true));
   const [reuse, setReuse] = useState(true);
   const client = useQueryClient();
   const navigate = useNavigate();
@@ -168,6 +171,15 @@ export function RecipeForm({
         </Button>
       </Group>
     </Stack>
+  );
+}
+
+/** The overrides of stages (`ofStages`), or those of inputs, by what they set. */
+function named(overrides: string[], ofStages: boolean): Record<string, string> {
+  return Object.fromEntries(
+    overrides
+      .map((text) => [text.slice(0, text.indexOf("=")).trim(), text.slice(text.indexOf("=") + 1)] as const)
+      .filter(([name]) => name.includes(".") === ofStages),
   );
 }
 

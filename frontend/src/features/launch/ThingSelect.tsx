@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { datasetsQuery, modelsQuery } from "../../api/data";
 import { count } from "../../shared/format";
+import { Link } from "../../shared/links";
 
 interface Properties {
   project: string;
@@ -39,6 +40,9 @@ export function ThingSelect({
       : (models.data?.items ?? [])
           .filter((m) => fits(m.role))
           .map((m) => ({ value: m.name, label: `${m.name} · ${m.method ?? m.role}` }));
+  const known = type === "dataset" ? datasets.data : models.data;
+  // The run kind that makes such a model.
+  const maker = allowed.length && !allowed.includes("base") ? "reward_model" : "base";
   const only = required && !extra.length && options.length === 1 ? options[0]!.value : null;
   useEffect(() => {
     if (only && value === null) onChange(only);
@@ -47,7 +51,31 @@ export function ThingSelect({
   return (
     <Select
       label={label}
-      description={allowed.length ? allowed.join(" or ") : type}
+      description={
+        <>
+          {allowed.length ? allowed.join(" or ") : type}
+          {known && !options.length && !extra.length && (
+            <>
+              {": there is none yet. "}
+              {type === "dataset" ? (
+                <Link inherit underline="always" to="/p/$project/imports" params={{ project }}>
+                  Import one
+                </Link>
+              ) : (
+                <Link
+                  inherit
+                  underline="always"
+                  to="/p/$project/launch/$kind"
+                  params={{ project, kind: maker }}
+                  search={{}}
+                >
+                  Make one
+                </Link>
+              )}
+            </>
+          )}
+        </>
+      }
       data={[...extra.map((one) => ({ value: one, label: one })), ...options]}
       value={value}
       onChange={onChange}

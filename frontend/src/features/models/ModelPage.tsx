@@ -1,14 +1,17 @@
-import { Anchor, Badge, Card, Code, Group, SimpleGrid, Table, Text, Title } from "@mantine/core";
+import { Anchor, Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { lineageQuery, modelQuery } from "../../api/data";
-import { Loaded } from "../../shared/Feedback";
-import { bytes, count, short, signed } from "../../shared/format";
+import { Loaded, LoadedPage } from "../../shared/Feedback";
+import { bytes, count, figure, signed } from "../../shared/format";
 import { Graph, type GraphNode } from "../../shared/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
+import { Evaluations } from "./Evaluations";
+import { ModelActions } from "./ModelActions";
+import { History, StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelDetail"];
 const COLOR = { model: "helm", dataset: "orange", run: "violet" };
@@ -19,11 +22,25 @@ export function ModelPage() {
   const query = useQuery(modelQuery(project, model));
   const lineage = useQuery(lineageQuery(project, model));
   return (
-    <Loaded query={query}>
+    <LoadedPage
+      title="Model"
+      query={query}
+      others={
+        <Link to="/p/$project/models" params={{ project }}>
+          All models
+        </Link>
+      }
+    >
       {(found) => (
         <Page
           title={found.name}
-          beside={<Badge color="gray">{found.role}</Badge>}
+          beside={
+            <>
+              <Badge color="gray">{found.role}</Badge>
+              <StageBadge stage={found.stage} />
+            </>
+          }
+          actions={<ModelActions project={project} model={found as Model} />}
           about={
             <>
               {count(found.info.parameters)} parameters, {bytes(found.size)}; created{" "}
@@ -47,8 +64,13 @@ export function ModelPage() {
         >
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
             <Facts model={found as Model} />
-            <Files project={project} model={found as Model} />
+            <Stack>
+              <TrainingEnd model={found as Model} />
+              <Files project={project} model={found as Model} />
+            </Stack>
           </SimpleGrid>
+          <Evaluations project={project} model={found.name} entered={found.in_evaluations} />
+          <History project={project} model={found.name} />
           <section>
             <Title order={2} size="h4" mb="sm">
               Lineage
@@ -59,16 +81,28 @@ export function ModelPage() {
           </section>
         </Page>
       )}
-    </Loaded>
+    </LoadedPage>
   );
 }
 
 function Facts({ model }: { model: Model }) {
   const { score_scale: scale, normaliser } = model.info;
   const rows = Object.entries(model.info)
-    .filter(([, value]) => value !== null && typeof value !== "object")
-    .map(([name, value]): [string, string] => [name.replaceAll("_", " "), String(value)]);
+    .filter(([name, value]) => name !== "format" && value !== null && typeof value !== "object")
+    .map(([name, value]): [string, string] => [
+      name.replaceAll("_", " "),
+      typeof value === "number" ? count(value) : String(value),
+    ]);
   const rewards = scale?.normaliser ?? normaliser;
+  const format = model.info.score_format;
+  if (model.info.template === "plain") {
+    const score = format ? ` <rm_score> ${(model.info.default_score ?? 0).toFixed(2)}` : "";
+    rows.push(["a prompt as it sees it", `User: … Assistant:${score} …`]);
+  }
+  if (format) {
+    const { limit = 5, step = 0.1 } = format;
+    rows.push(["score format", `from ${signed(-limit, 1)} to ${signed(limit, 1)} in steps of ${step}`]);
+  }
   if (scale)
     rows.push([
       "score scale",
@@ -80,13 +114,10 @@ function Facts({ model }: { model: Model }) {
       `mean ${signed(rewards.mean)}, sd ${signed(rewards.sd)} of ${count(rewards.n)} rows, from ${rewards.reward_source}`,
     ]);
   }
-  const summary = Object.entries((model.info.summary ?? {}) as Record<string, unknown>).filter(
-    ([, value]) => typeof value === "number",
-  );
   return (
     <Card withBorder>
       <Title order={2} size="h6" mb="xs">
-        What inference has to know, and how training ended
+        What inference has to know
       </Title>
       <Table aria-label="Facts of the model">
         <Table.Tbody>
@@ -96,10 +127,28 @@ function Facts({ model }: { model: Model }) {
               <Table.Td style={{ overflowWrap: "anywhere" }}>{value}</Table.Td>
             </Table.Tr>
           ))}
+        </Table.Tbody>
+      </Table>
+    </Card>
+  );
+}
+
+function TrainingEnd({ model }: { model: Model }) {
+  const summary = Object.entries((model.info.summary ?? {}) as Record<string, unknown>).filter(
+    ([, value]) => typeof value === "number",
+  );
+  if (!summary.length) return null;
+  return (
+    <Card withBorder>
+      <Title order={2} size="h6" mb="xs">
+        How training ended
+      </Title>
+      <Table aria-label="How training ended">
+        <Table.Tbody>
           {summary.map(([name, value]) => (
             <Table.Tr key={name}>
               <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
-              <Table.Td>{short(value as number)}</Table.Td>
+              <Table.Td>{figure(value as number)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

@@ -1,62 +1,96 @@
-import { Badge, Table } from "@mantine/core";
+import { Badge } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import type { Schemas } from "../../api/client";
 import { modelsQuery } from "../../api/data";
+import { useMay } from "../../api/session";
+import type { Column } from "../../shared/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { bytes, count } from "../../shared/format";
-import { Link } from "../../shared/links";
+import { Link, LinkButton } from "../../shared/links";
+import { NamedList } from "../../shared/NamedList";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
+import { Endpoints } from "./Endpoints";
+import { StageBadge } from "./Promotion";
+
+type Model = Schemas["ModelOut"];
+
+const ROLES = ["base", "sft", "reward", "policy"];
 
 export function ModelsPage() {
   const { project } = getRouteApi("/p/$project/models").useParams();
   const query = useQuery(modelsQuery(project));
+  const mayRun = useMay(project, "run");
+  const columns: Column<Model>[] = [
+    {
+      title: "Model",
+      cell: (one) => (
+        <Link
+          to="/p/$project/models/$model"
+          params={{ project, model: one.name }}
+          fw={550}
+          size="sm"
+          style={{ overflowWrap: "anywhere" }}
+        >
+          {one.name}
+        </Link>
+      ),
+    },
+    {
+      title: "Role",
+      cell: (one) => (
+        <Badge color="gray" miw="max-content">
+          {one.role}
+        </Badge>
+      ),
+    },
+    { title: "Method", wide: true, cell: (one) => one.method ?? "–" },
+    { title: "Stage", cell: (one) => (one.stage ? <StageBadge stage={one.stage} /> : "–") },
+    { title: "Parameters", wide: true, right: true, cell: (one) => count(one.info.parameters) },
+    { title: "Size", wide: true, right: true, cell: (one) => bytes(one.size) },
+    { title: "Created", wide: true, cell: (one) => <When at={one.created_at} /> },
+  ];
   return (
     <Page title="Models">
       <Loaded query={query}>
         {(page) =>
           page.items.length ? (
-            <Table.ScrollContainer minWidth={640}>
-              <Table aria-label="Models, the newest first">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Model</Table.Th>
-                    <Table.Th>Role</Table.Th>
-                    <Table.Th>Method</Table.Th>
-                    <Table.Th ta="right">Parameters</Table.Th>
-                    <Table.Th ta="right">Size</Table.Th>
-                    <Table.Th>Created</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {page.items.map((model) => (
-                    <Table.Tr key={model.id}>
-                      <Table.Td>
-                        <Link to="/p/$project/models/$model" params={{ project, model: model.name }} fw={550}>
-                          {model.name}
-                        </Link>
-                      </Table.Td>
-                      <Table.Td>
-                        <Badge color="gray">{model.role}</Badge>
-                      </Table.Td>
-                      <Table.Td>{model.method ?? "–"}</Table.Td>
-                      <Table.Td ta="right">{count(model.info.parameters)}</Table.Td>
-                      <Table.Td ta="right">{bytes(model.size)}</Table.Td>
-                      <Table.Td>
-                        <When at={model.created_at} />
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <NamedList
+              label="Models, the newest first"
+              items={page.items as Model[]}
+              columns={columns}
+              below={(one) => (
+                <>
+                  {one.method && one.method !== one.role && `${one.method}, `}
+                  {bytes(one.size)}, <When at={one.created_at} />
+                </>
+              )}
+              sort={{ name: "Role", of: (one) => one.role, all: ROLES }}
+              cut={!!page.next}
+            />
           ) : (
-            <Empty title="No models yet">
+            <Empty
+              title="No models yet"
+              action={
+                mayRun && (
+                  <LinkButton
+                    component="a"
+                    to="/p/$project/launch/$kind"
+                    params={{ project, kind: "base" }}
+                    search={{}}
+                  >
+                    Bring in a base model
+                  </LinkButton>
+                )
+              }
+            >
               Base models come in with a recipe or a base run; trained ones show up here when their run ends.
             </Empty>
           )
         }
       </Loaded>
+      <Endpoints project={project} />
     </Page>
   );
 }

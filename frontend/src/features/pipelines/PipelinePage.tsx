@@ -1,4 +1,5 @@
-import { Button, Code, Group, ScrollArea, Tabs, Text } from "@mantine/core";
+import { Alert, Button, Code, Group, Modal, ScrollArea, Tabs, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -6,17 +7,20 @@ import { api, data, type Schemas } from "../../api/client";
 import { pipelineQuery, runQuery, type Run } from "../../api/runs";
 import { useMay } from "../../api/session";
 import { useNow } from "../../shared/clock";
-import { Failure, Loaded } from "../../shared/Feedback";
+import { Failure, LoadedPage } from "../../shared/Feedback";
+import { withoutShortcuts } from "../../shared/graph";
 import { between, seconds } from "../../shared/format";
 import { Graph, type GraphNode } from "../../shared/Graph";
-import { Link } from "../../shared/links";
+import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
+import { WithCode } from "../../shared/WithCode";
 import { ReportView } from "./ReportView";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
 const ENDED = ["succeeded", "failed", "cancelled"];
+const TABS = ["report", "stages", "recipe"];
 const COLOR: Record<string, string> = {
   pending: "gray",
   queued: "indigo",
@@ -29,7 +33,19 @@ const COLOR: Record<string, string> = {
 export function PipelinePage() {
   const { project, pipeline } = route.useParams();
   const query = useQuery(pipelineQuery(project, pipeline));
-  return <Loaded query={query}>{(found) => <PipelineView project={project} pipeline={found} />}</Loaded>;
+  return (
+    <LoadedPage
+      title="Pipeline"
+      query={query}
+      others={
+        <Link to="/p/$project/pipelines" params={{ project }}>
+          All pipelines
+        </Link>
+      }
+    >
+      {(found) => <PipelineView key={found.id} project={project} pipeline={found} />}
+    </LoadedPage>
+  );
 }
 
 function PipelineView({ project, pipeline }: { project: string; pipeline: Schemas["PipelineDetail"] }) {
@@ -43,23 +59,36 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           params: { path: { project, pipeline: pipeline.id } },
         }),
       ),
-    onSuccess: () => client.invalidateQueries({ queryKey: [project] }),
+    onSuccess: async () => {
+      ask.close();
+      await client.invalidateQueries({ queryKey: [project] });
+    },
   });
+  const [asking, ask] = useDisclosure();
+  const { tab } = route.useSearch();
+  const navigate = route.useNavigate();
   const active = !ENDED.includes(pipeline.state);
-  const again = { recipe: pipeline.recipe };
+  const failed = pipeline.runs.filter((run) => run.state === "failed");
+  const open = TABS.includes(tab ?? "") ? tab! : pipeline.state === "failed" ? "stages" : "report";
   return (
     <Page
       title={pipeline.name}
       beside={<StateBadge state={pipeline.state} />}
-      about={`Recipe ${pipeline.recipe}, started by ${pipeline.created_by}; took ${seconds(between(pipeline.created_at, pipeline.ended_at, now))}, ${seconds(pipeline.device_seconds)} of device time`}
+      about={`Recipe ${pipeline.recipe}, launched by ${pipeline.created_by}; ${active ? "running for" : "took"} ${seconds(between(pipeline.created_at, pipeline.ended_at, now))}, ${seconds(pipeline.device_seconds)} of device time${active ? " so far" : ""}`}
       actions={
         mayRun && (
           <Group gap="xs">
-            <Link to="/p/$project/launch" params={{ project }} search={again}>
+            <LinkButton
+              component="a"
+              variant="default"
+              to="/p/$project/launch"
+              params={{ project }}
+              search={{ recipe: pipeline.recipe, from: pipeline.name }}
+            >
               Launch it again
-            </Link>
+            </LinkButton>
             {active && (
-              <Button color="red" variant="light" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+              <Button color="red" variant="light" onClick={ask.open}>
                 Cancel
               </Button>
             )}
@@ -67,9 +96,39 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
         )
       }
     >
-      {cancel.error && <Failure error={cancel.error} />}
+      <Modal opened={asking} onClose={ask.close} title={`Cancel ${pipeline.name}?`}>
+        <Text size="sm" mb="md">
+          The stages that run or wait end. What has finished stays, and is reused when the same is launched
+          again.
+        </Text>
+        {cancel.error && <Failure error={cancel.error} />}
+        <Group justify="flex-end" mt="md">
+          <Button variant="default" onClick={ask.close}>
+            Keep it going
+          </Button>
+          <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+            Cancel the pipeline
+          </Button>
+        </Group>
+      </Modal>
+      {failed.map((run) => (
+        <Alert key={run.id} color="red" variant="light" title={`${run.name} failed`}>
+          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+            <WithCode text={run.reason} />
+          </Text>
+          <Link size="sm" underline="always" to="/p/$project/runs/$run" params={{ project, run: run.id }}>
+            Its log and what to do
+          </Link>
+        </Alert>
+      ))}
       <StageGraph project={project} runs={pipeline.runs} />
-      <Tabs defaultValue="report" keepMounted={false}>
+      <Tabs
+        value={open}
+        keepMounted={false}
+        onChange={(name) =>
+          name && void navigate({ search: { tab: name }, replace: true, resetScroll: false })
+        }
+      >
         <Tabs.List>
           <Tabs.Tab value="report">Report</Tabs.Tab>
           <Tabs.Tab value="stages">Stages</Tabs.Tab>
@@ -100,12 +159,13 @@ function StageGraph({ project, runs }: { project: string; runs: Run[] }) {
     const made = new Map(
       runs.flatMap((run, at) => (details[at]?.data?.outputs ?? []).map((out) => [out.id, run.id])),
     );
-    return runs.flatMap((run, at) =>
+    const all = runs.flatMap((run, at) =>
       (inputs[at] ?? []).map((input) => ({
         source: input.type === "run" ? input.id : (made.get(input.id) ?? input.id),
         target: run.id,
       })),
     );
+    return withoutShortcuts(all);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- edges change with what is known of the runs only
   }, [ready, runs.length]);
   const nodes = runs.map((run): GraphNode => {
@@ -130,13 +190,24 @@ function StageGraph({ project, runs }: { project: string; runs: Run[] }) {
 }
 
 function Recipe({ pipeline }: { pipeline: Schemas["PipelineDetail"] }) {
+  const { overrides = [], notes = [] } = pipeline.settings as { overrides?: string[]; notes?: string[] };
   return (
     <>
-      {Object.keys(pipeline.settings).length > 0 && (
-        <Text size="sm" mb="sm">
-          Started with <Code>{JSON.stringify(pipeline.settings)}</Code>
-        </Text>
+      {overrides.length > 0 && (
+        <Group gap={6} mb="sm">
+          <Text size="sm">Started with</Text>
+          {overrides.map((override) => (
+            <Code key={override} style={{ overflowWrap: "anywhere" }}>
+              {override}
+            </Code>
+          ))}
+        </Group>
       )}
+      {notes.map((note) => (
+        <Text key={note} size="sm" mb="sm">
+          Note: {note}.
+        </Text>
+      ))}
       <ScrollArea tabIndex={0} role="group" aria-label="The recipe's text">
         <Code block>{pipeline.recipe_text}</Code>
       </ScrollArea>

@@ -1,13 +1,11 @@
-import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { createLink, getRouteApi } from "@tanstack/react-router";
+import { getRouteApi } from "@tanstack/react-router";
 import { pipelinesQuery } from "../../api/runs";
 import { useMay } from "../../api/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { Page } from "../../shared/Page";
 import { PipelinesTable } from "../../shared/PipelinesTable";
-
-const LinkButton = createLink(Button<"a">);
+import { LinkButton } from "../../shared/links";
 
 export function PipelinesPage() {
   const { project } = getRouteApi("/p/$project/pipelines").useParams();
@@ -19,13 +17,13 @@ export function PipelinesPage() {
     </LinkButton>
   );
   return (
-    <Page title="Pipelines" actions={launch}>
+    <Page title="Pipelines" actions={!!query.data?.items.length && launch}>
       <Loaded query={query}>
         {(page) =>
           page.items.length ? (
             <PipelinesTable project={project} items={page.items} />
           ) : (
-            <Empty title="No pipelines yet">
+            <Empty title="No pipelines yet" action={launch}>
               A pipeline is one execution of a recipe, from data to a report.
             </Empty>
           )

@@ -6,10 +6,7 @@ import { api, data } from "../../api/client";
 import type { RunDetail } from "../../api/runs";
 import { useMay } from "../../api/session";
 import { Failure } from "../../shared/Feedback";
-import { useProject } from "../../shared/links";
-import { createLink } from "@tanstack/react-router";
-
-const LinkButton = createLink(Button<"a">);
+import { LinkButton, useProject } from "../../shared/links";
 
 export function RunActions({ run }: { run: RunDetail }) {
   const project = useProject();
@@ -36,15 +33,17 @@ export function RunActions({ run }: { run: RunDetail }) {
   const active = ["pending", "queued", "running"].includes(run.state);
   return (
     <Group gap="xs">
-      <LinkButton
-        component="a"
-        variant="default"
-        to="/p/$project/launch/$kind"
-        params={{ project, kind: run.method ?? run.kind }}
-        search={{ from: run.id }}
-      >
-        Clone with changes
-      </LinkButton>
+      {!("evaluation" in run.config) && (
+        <LinkButton
+          component="a"
+          variant="default"
+          to="/p/$project/launch/$kind"
+          params={{ project, kind: run.method ?? run.kind }}
+          search={{ from: run.id }}
+        >
+          Clone with changes
+        </LinkButton>
+      )}
       {run.resumable && (
         <Tooltip label={run.resume_hint}>
           <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate()}>

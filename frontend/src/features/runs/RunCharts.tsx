@@ -20,7 +20,7 @@ const FIRST = [
   "effective_sample_size",
 ];
 
-export function RunCharts({ run, live }: { run: string; live: boolean }) {
+export function RunCharts({ run, live, kind }: { run: string; live: boolean; kind: string }) {
   const project = useProject();
   const [all, setAll] = useState(false);
   const query = useQuery(metricsQuery(project, run, live));
@@ -30,7 +30,11 @@ export function RunCharts({ run, live }: { run: string; live: boolean }) {
         if (!series.length) {
           return (
             <Empty title="No metrics">
-              {live ? "They appear here with the first steps." : "A run of this kind logs none."}
+              {kind !== "train"
+                ? "A run of this kind logs none."
+                : live
+                  ? "They appear here with the first steps."
+                  : "It ended before its first step; the log and the timeline say more."}
             </Empty>
           );
         }
@@ -39,14 +43,22 @@ export function RunCharts({ run, live }: { run: string; live: boolean }) {
           .filter((one) => FIRST.includes(one.name))
           .sort((a, b) => FIRST.indexOf(a.name) - FIRST.indexOf(b.name));
         const shown = all || !first.length ? drawn : first;
+        if (!drawn.length)
+          return (
+            <Empty title="No curve yet">
+              Every metric has a single value; a curve begins with the second step.
+            </Empty>
+          );
         return (
           <>
-            <Switch
-              mb="md"
-              label={`All ${drawn.length} metrics`}
-              checked={all}
-              onChange={(event) => setAll(event.currentTarget.checked)}
-            />
+            {drawn.length > first.length && first.length > 0 && (
+              <Switch
+                mb="md"
+                label={`All ${drawn.length} metrics`}
+                checked={all}
+                onChange={(event) => setAll(event.currentTarget.checked)}
+              />
+            )}
             <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
               {shown.map((one) => (
                 <MetricCard key={one.name} series={one} />
@@ -69,7 +81,7 @@ function MetricCard({ series }: { series: Series }) {
       <Text fw={600} size="sm" mb={4}>
         {series.name.replaceAll("_", " ")}
       </Text>
-      <Chart lines={lines} x="step" y={series.name} height={200} />
+      <Chart lines={lines} x="step" y={series.name} height={200} titled />
     </Card>
   );
 }

@@ -16,16 +16,20 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { runQuery, type RunDetail } from "../../api/runs";
 import { useNow } from "../../shared/clock";
-import { Loaded } from "../../shared/Feedback";
-import { between, count, seconds, short } from "../../shared/format";
+import { LoadedPage } from "../../shared/Feedback";
+import { between, figure, seconds } from "../../shared/format";
 import { Link, useProject } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
+import { ReportBody, type Report } from "../../shared/ReportBody";
 import { StateBadge } from "../../shared/StateBadge";
+import { show } from "../../shared/schemaForm";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
 import { RunLogs } from "./RunLogs";
 import { RunsTable } from "../../shared/RunsTable";
+import { When } from "../../shared/When";
+import { WithCode } from "../../shared/WithCode";
 import { Timeline } from "./Timeline";
 
 const route = getRouteApi("/p/$project/runs/$run");
@@ -34,30 +38,84 @@ export const ENDED = ["succeeded", "failed", "cancelled"];
 export function RunPage() {
   const { project, run } = route.useParams();
   const query = useQuery(runQuery(project, run));
-  return <Loaded query={query}>{(data) => <RunView run={data} />}</Loaded>;
+  return (
+    <LoadedPage
+      title="Run"
+      query={query}
+      others={
+        <Link to="/p/$project/runs" params={{ project }} search={{}}>
+          All runs
+        </Link>
+      }
+    >
+      {(data) => <RunView key={data.id} run={data} />}
+    </LoadedPage>
+  );
 }
 
 function RunView({ run }: { run: RunDetail }) {
   const project = useProject();
   const live = !ENDED.includes(run.state);
   const bad = run.state === "failed";
+  const { tab } = route.useSearch();
+  const navigate = route.useNavigate();
+  const report = run.outputs.find((output) => output.type === "report")?.document as Report | undefined;
+  const reported = report?.methods?.length ? report : undefined;
+  const tabs = [
+    ...(reported ? [["report", "Report"]] : []),
+    ["charts", "Charts"],
+    ["log", "Log"],
+    ["life", "Timeline"],
+    ["config", "Config"],
+    ...(run.shards.length > 0 ? [["shards", "Shards"]] : []),
+  ] as [string, string][];
+  // What one wants to see of a run that draws no curves, or drew its last.
+  const first = reported ? "report" : bad ? "life" : run.kind === "train" ? "charts" : "log";
+  const open = tabs.some(([name]) => name === tab) ? tab! : first;
   return (
     <Page
       title={run.name}
+      tab={run.pipeline ? `${run.name} · ${run.pipeline.name}` : undefined}
       beside={<StateBadge state={run.state} />}
       about={
         <>
-          {run.method ?? run.kind} in pool {run.pool}, started by {run.created_by}
-          {run.pipeline_id && (
+          {run.method ?? run.kind} in pool {run.pool}
+          {run.pipeline && (
             <>
               , part of{" "}
               <Link
                 underline="always"
                 to="/p/$project/pipelines/$pipeline"
-                params={{ project, pipeline: run.pipeline_id }}
+                params={{ project, pipeline: run.pipeline.name }}
                 size="sm"
               >
-                its pipeline
+                {run.pipeline.name}
+              </Link>
+            </>
+          )}
+          {typeof run.config.evaluation === "string" && (
+            <>
+              , for an{" "}
+              <Anchor
+                underline="always"
+                size="sm"
+                href={`/p/${project}/evaluations/${run.config.evaluation}`}
+              >
+                evaluation
+              </Anchor>
+            </>
+          )}
+          , launched by {run.created_by} <When at={run.created_at} />
+          {live && run.reason && (
+            <>
+              ; <WithCode text={run.reason} />
+            </>
+          )}
+          {run.queue_position && (
+            <>
+              , place {run.queue_position} in{" "}
+              <Link underline="always" size="sm" to="/p/$project/queue" params={{ project }}>
+                the queue
               </Link>
             </>
           )}
@@ -65,32 +123,45 @@ function RunView({ run }: { run: RunDetail }) {
       }
       actions={<RunActions run={run} />}
     >
-      {run.reason && run.state !== "succeeded" && (
+      {run.reason && !live && run.state !== "succeeded" && (
         <Alert
           color={bad ? "red" : "gray"}
           variant="light"
           title={bad ? `Failed: ${run.reason_code ?? "unknown"}` : undefined}
         >
-          <pre className="text">{run.reason}</pre>
+          <pre className="text">
+            <WithCode text={run.reason} />
+          </pre>
           {typeof run.error?.hint === "string" && (
             <Text size="sm" mt="xs">
-              {run.error.hint}
+              <WithCode text={run.error.hint} />
             </Text>
           )}
         </Alert>
       )}
       <RunProgress run={run} />
       <Figures run={run} />
-      <Tabs defaultValue="charts" keepMounted={false}>
+      <Tabs
+        value={open}
+        keepMounted={false}
+        onChange={(name) =>
+          name && void navigate({ search: { tab: name }, replace: true, resetScroll: false })
+        }
+      >
         <Tabs.List>
-          <Tabs.Tab value="charts">Charts</Tabs.Tab>
-          <Tabs.Tab value="log">Log</Tabs.Tab>
-          <Tabs.Tab value="life">Timeline</Tabs.Tab>
-          <Tabs.Tab value="config">Config</Tabs.Tab>
-          {run.shards.length > 0 && <Tabs.Tab value="shards">Shards</Tabs.Tab>}
+          {tabs.map(([name, label]) => (
+            <Tabs.Tab key={name} value={name}>
+              {label}
+            </Tabs.Tab>
+          ))}
         </Tabs.List>
+        {reported && (
+          <Tabs.Panel value="report" pt="md">
+            <ReportBody report={reported} />
+          </Tabs.Panel>
+        )}
         <Tabs.Panel value="charts" pt="md">
-          <RunCharts run={run.id} live={live} />
+          <RunCharts run={run.id} live={live} kind={run.kind} />
         </Tabs.Panel>
         <Tabs.Panel value="log" pt="md">
           <RunLogs run={run.id} live={live} />
@@ -111,20 +182,25 @@ function RunView({ run }: { run: RunDetail }) {
 
 function Figures({ run }: { run: RunDetail }) {
   const now = useNow();
-  const figures = Object.entries(run.summary ?? {}).filter(
-    (entry): entry is [string, number] => typeof entry[1] === "number",
-  );
+  const figures = Object.entries(run.summary ?? {})
+    .filter((entry): entry is [string, number | string] => ["number", "string"].includes(typeof entry[1]))
+    // What was measured on held-out data says the most.
+    .sort(([a], [b]) => Number(isHeldOut(b)) - Number(isHeldOut(a)));
   const taken = seconds(between(run.started_at, run.ended_at, now));
+  // An attempt that still runs is not in the sum yet.
+  const attempt = run.attempts.find((one) => !one.ended_at);
+  const spent =
+    run.device_seconds +
+    run.failed_device_seconds +
+    (attempt ? attempt.devices * (between(attempt.started_at, null, now) ?? 0) : 0);
   const cards: [string, string][] = [
-    ["Took", taken],
-    ["Device time", run.reused_from_id ? "reused" : seconds(run.device_seconds)],
-    ["Attempt", `${run.attempt} of ${run.max_attempts}`],
-    ...figures
-      .slice(0, 9)
-      .map(([name, value]): [string, string] => [
-        name.replaceAll("_", " "),
-        Number.isInteger(value) ? count(value) : short(value),
-      ]),
+    [run.state === "running" ? "Running for" : "Took", taken],
+    ["Device time", run.reused_from_id ? "reused" : spent ? seconds(spent) : "–"],
+    ["Attempt", run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`],
+    ...figures.map(([name, value]): [string, string] => [
+      name.replaceAll("_", " "),
+      typeof value === "number" ? figure(value) : value,
+    ]),
   ];
   return (
     <Grid>
@@ -132,10 +208,12 @@ function Figures({ run }: { run: RunDetail }) {
         <SimpleGrid cols={{ base: 2, xs: 3, lg: 6 }} spacing="sm">
           {cards.map(([name, value]) => (
             <Card withBorder p="xs" key={name}>
-              <Text size="xs" c="dimmed" truncate title={name}>
+              <Text size="xs" c="dimmed" lh={1.25}>
                 {name}
               </Text>
-              <Text fw={600}>{value}</Text>
+              <Text fw={600} style={{ overflowWrap: "anywhere" }}>
+                {value}
+              </Text>
             </Card>
           ))}
         </SimpleGrid>
@@ -147,6 +225,10 @@ function Figures({ run }: { run: RunDetail }) {
   );
 }
 
+function isHeldOut(name: string): boolean {
+  return /^(eval|held_out|best|spearman)/.test(name);
+}
+
 function Things({ run }: { run: RunDetail }) {
   return (
     <Stack gap={4}>
@@ -155,7 +237,7 @@ function Things({ run }: { run: RunDetail }) {
       </Title>
       {run.inputs.map((input) => (
         <Group gap="xs" key={input.name} wrap="nowrap">
-          <Text size="sm" c="dimmed" w={90} truncate>
+          <Text size="sm" c="dimmed" w={96} truncate title={input.name}>
             {input.name}
           </Text>
           <Thing type={input.type} id={input.id} label={input.label} />
@@ -171,7 +253,7 @@ function Things({ run }: { run: RunDetail }) {
       </Title>
       {run.outputs.map((output) => (
         <Group gap="xs" key={output.name} wrap="nowrap">
-          <Text size="sm" c="dimmed" w={90} truncate>
+          <Text size="sm" c="dimmed" w={96} truncate title={output.name}>
             {output.name}
           </Text>
           <Thing type={output.type} id={output.id} label={output.label ?? output.type} />
@@ -216,16 +298,24 @@ function Config({ run }: { run: RunDetail }) {
     <Stack>
       <Table aria-label="Config" maw={720}>
         <Table.Tbody>
-          {Object.entries(run.config).map(([name, value]) => (
-            <Table.Tr key={name}>
-              <Table.Th scope="row" w={240} fw={500}>
-                {name}
-              </Table.Th>
-              <Table.Td>
-                <Code>{typeof value === "string" ? value : JSON.stringify(value)}</Code>
-              </Table.Td>
-            </Table.Tr>
-          ))}
+          {Object.entries(run.config)
+            .sort(([a], [b]) => a.localeCompare(b))
+            .map(([name, value]) => (
+              <Table.Tr key={name}>
+                <Table.Th scope="row" w={240} fw={500}>
+                  {name}
+                </Table.Th>
+                <Table.Td style={{ overflowWrap: "anywhere" }}>
+                  {value === null ? (
+                    <Text size="sm" c="dimmed">
+                      none
+                    </Text>
+                  ) : (
+                    <Code>{show(value)}</Code>
+                  )}
+                </Table.Td>
+              </Table.Tr>
+            ))}
         </Table.Tbody>
       </Table>
       {run.reused_from_id && (

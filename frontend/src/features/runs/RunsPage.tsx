@@ -1,15 +1,17 @@
-import { Button, Center, Group, MultiSelect } from "@mantine/core";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { Button, Center, Group, MultiSelect, Select } from "@mantine/core";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { runsQuery, type RunFilters } from "../../api/runs";
+import { pipelinesQuery, runsQuery, type RunFilters } from "../../api/runs";
+import { useMay } from "../../api/session";
 import { Empty, Loaded } from "../../shared/Feedback";
+import { LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/RunsTable";
 
 const route = getRouteApi("/p/$project/runs");
 const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled"];
-const KINDS = ["base", "train", "generate", "mix", "score", "evaluate"];
+const KINDS = ["base", "train", "generate", "mix", "score", "evaluate", "answer", "reward", "judge"];
 
 export function RunsPage() {
   const { project } = route.useParams();
@@ -17,7 +19,12 @@ export function RunsPage() {
   const navigate = route.useNavigate();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const runs = useInfiniteQuery(runsQuery(project, search as RunFilters));
-  const filtered = Boolean(search.state ?? search.kind);
+  const pipelines = useQuery(pipelinesQuery(project));
+  const names = pipelines.data?.items.map((one) => one.name) ?? [];
+  const filtered = Boolean(search.state ?? search.kind ?? search.pipeline);
+  const mayRun = useMay(project, "run");
+  // Without a run there is nothing to narrow down or to compare.
+  const none = !filtered && runs.data?.pages[0]?.items.length === 0;
 
   const choose = (run: string, on: boolean) =>
     setChosen((before) => {
@@ -31,24 +38,27 @@ export function RunsPage() {
     <Page
       title="Runs"
       actions={
-        <Button
-          disabled={chosen.size < 2}
-          onClick={() =>
-            void navigate({ to: "/p/$project/compare", params: { project }, search: { runs: [...chosen] } })
-          }
-        >
-          Compare {chosen.size >= 2 ? chosen.size : ""}
-        </Button>
+        !!runs.data &&
+        !none && (
+          <Button
+            disabled={chosen.size < 2}
+            onClick={() =>
+              void navigate({ to: "/p/$project/compare", params: { project }, search: { runs: [...chosen] } })
+            }
+          >
+            {chosen.size >= 2 ? `Compare ${chosen.size}` : "Tick two to compare"}
+          </Button>
+        )
       }
     >
-      <Group align="flex-end" gap="sm">
+      <Group align="flex-end" gap="sm" display={none ? "none" : undefined}>
         <MultiSelect
           label="State"
           placeholder={search.state ? "" : "any"}
           data={STATES}
           value={search.state ?? []}
           clearable
-          w={260}
+          w={{ base: "100%", xs: 260 }}
           onChange={(state) =>
             void navigate({ search: (old) => ({ ...old, state: state.length ? state : undefined }) })
           }
@@ -59,9 +69,23 @@ export function RunsPage() {
           data={KINDS}
           value={search.kind ?? []}
           clearable
-          w={260}
+          w={{ base: "100%", xs: 260 }}
           onChange={(kind) =>
             void navigate({ search: (old) => ({ ...old, kind: kind.length ? kind : undefined }) })
+          }
+        />
+        <Select
+          label="Pipeline"
+          placeholder="any"
+          // Older ones than the list has come by their address.
+          data={search.pipeline && !names.includes(search.pipeline) ? [search.pipeline, ...names] : names}
+          value={search.pipeline ?? null}
+          clearable
+          searchable
+          nothingFoundMessage="No pipeline has that name"
+          w={{ base: "100%", xs: 260 }}
+          onChange={(pipeline) =>
+            void navigate({ search: (old) => ({ ...old, pipeline: pipeline ?? undefined }) })
           }
         />
       </Group>
@@ -70,7 +94,22 @@ export function RunsPage() {
           const items = data.pages.flatMap((page) => page.items);
           if (!items.length) {
             return (
-              <Empty title={filtered ? "No run matches these filters" : "No runs yet"}>
+              <Empty
+                title={filtered ? "No run matches these filters" : "No runs yet"}
+                action={
+                  filtered ? (
+                    <Button variant="default" onClick={() => void navigate({ search: {} })}>
+                      Show all
+                    </Button>
+                  ) : (
+                    mayRun && (
+                      <LinkButton component="a" to="/p/$project/launch" params={{ project }} search={{}}>
+                        Launch
+                      </LinkButton>
+                    )
+                  )
+                }
+              >
                 {filtered
                   ? "Take a filter away to see more."
                   : "Launch a recipe or a single run; it shows up here at once."}

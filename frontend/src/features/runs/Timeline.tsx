@@ -1,7 +1,9 @@
-import { Stack, Table, Text, Timeline as MantineTimeline, Title } from "@mantine/core";
+import { Stack, Text, Timeline as MantineTimeline, Title } from "@mantine/core";
 import type { RunDetail } from "../../api/runs";
+import { DataTable } from "../../shared/DataTable";
 import { seconds } from "../../shared/format";
 import { StateBadge } from "../../shared/StateBadge";
+import { WithCode } from "../../shared/WithCode";
 
 /** Every change of state with its reason, and what each attempt cost. */
 export function Timeline({ run }: { run: RunDetail }) {
@@ -10,7 +12,9 @@ export function Timeline({ run }: { run: RunDetail }) {
       <MantineTimeline bulletSize={14} lineWidth={2} active={run.timeline.length}>
         {run.timeline.map((change, at) => (
           <MantineTimeline.Item key={at} title={<StateBadge state={change.to_state} />}>
-            <Text size="sm">{change.reason}</Text>
+            <Text size="sm">
+              <WithCode text={change.reason} />
+            </Text>
             <Text size="xs" c="dimmed">
               {new Date(change.created_at).toLocaleString(undefined, {
                 dateStyle: "medium",
@@ -26,33 +30,29 @@ export function Timeline({ run }: { run: RunDetail }) {
           <Title order={2} size="h5" mb="xs">
             Attempts
           </Title>
-          <Table.ScrollContainer minWidth={560}>
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>#</Table.Th>
-                  <Table.Th>Worker</Table.Th>
-                  <Table.Th>Devices</Table.Th>
-                  <Table.Th>Device time</Table.Th>
-                  <Table.Th>Ended</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {run.attempts.map((attempt) => (
-                  <Table.Tr key={attempt.attempt}>
-                    <Table.Td>{attempt.attempt}</Table.Td>
-                    <Table.Td>{attempt.worker}</Table.Td>
-                    <Table.Td>{attempt.devices}</Table.Td>
-                    <Table.Td>{seconds(attempt.device_seconds)}</Table.Td>
-                    <Table.Td>
-                      {attempt.outcome ?? "still at it"}
-                      {attempt.reason && attempt.reason !== attempt.outcome ? `: ${attempt.reason}` : ""}
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Table.ScrollContainer>
+          <DataTable
+            label="Attempts"
+            rows={run.attempts}
+            keyOf={(attempt) => String(attempt.attempt)}
+            columns={[
+              { title: "#", cell: (attempt) => attempt.attempt },
+              {
+                title: "Worker",
+                cell: (attempt) => <span style={{ overflowWrap: "anywhere" }}>{attempt.worker}</span>,
+              },
+              { title: "Devices", wide: true, cell: (attempt) => attempt.devices },
+              { title: "Device time", cell: (attempt) => seconds(attempt.device_seconds) },
+              {
+                title: "Ended",
+                cell: ({ outcome, reason }) => (
+                  <span style={{ overflowWrap: "anywhere" }}>
+                    {outcome ?? "still at it"}
+                    {reason && reason !== outcome ? `: ${reason}` : ""}
+                  </span>
+                ),
+              },
+            ]}
+          />
         </div>
       )}
     </Stack>

@@ -18,7 +18,7 @@ import { sessionQuery } from "../../api/session";
 import { Failure } from "../../shared/Feedback";
 
 export function SignIn() {
-  const { back } = getRouteApi("/sign-in").useSearch();
+  const { back, problem } = getRouteApi("/sign-in").useSearch();
   const client = useQueryClient();
   const navigate = useNavigate();
   const form = useForm({ initialValues: { user: "", password: "" } });
@@ -37,6 +37,14 @@ export function SignIn() {
           <Title order={1} size="h3">
             Sign in to Steerboard
           </Title>
+          {problem === "used_link" && (
+            <Alert color="orange" title="This link was used or has expired" role="alert">
+              <Text size="sm">
+                A sign-in link works once, and not for long. For another one run{" "}
+                <Code>steerboard sign-in</Code> on the server, or ask an owner of your project.
+              </Text>
+            </Alert>
+          )}
           <form onSubmit={form.onSubmit((values) => signIn.mutate(values))}>
             <Stack gap="sm">
               <TextInput label="Name" autoComplete="username" required {...form.getInputProps("user")} />
@@ -52,12 +60,15 @@ export function SignIn() {
             </Stack>
           </form>
           {signIn.error && <Failure error={signIn.error} />}
-          <Alert variant="light" color="gray" title="No password yet?">
-            <Text size="sm">
-              Open the one-time link that <Code>steerboard up</Code> printed, or get a fresh one on the server
-              with <Code>steerboard sign-in</Code>. An owner of your project can make one for you too.
-            </Text>
-          </Alert>
+          {problem !== "used_link" && (
+            <Alert variant="light" color="gray" title="No password yet?" role="note">
+              <Text size="sm">
+                Open the one-time link that <Code>steerboard up</Code> printed, or get a fresh one on the
+                server with <Code>steerboard sign-in</Code>. An owner of your project can make one for you
+                too.
+              </Text>
+            </Alert>
+          )}
         </Stack>
       </Card>
     </Center>

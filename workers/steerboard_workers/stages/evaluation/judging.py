@@ -10,8 +10,8 @@ from typing import Any
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
+from steerboard_statistics.paired import win_rate
 from steerboard_workers.stages.evaluation.answers import Entry, Prompt
-from steerboard_workers.stages.evaluation.statistics import win_rate
 from steerboard_workers.stages.loading import RewardModel, load_reward_model
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.scoring import Scorable, score_texts

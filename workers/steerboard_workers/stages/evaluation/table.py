@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report import Control, Example, LabelledRewards, MethodRow, Report, RewardModelSummary
+from steerboard_statistics.bootstrap import Resamples
+from steerboard_statistics.correlation import spearman
+from steerboard_statistics.diversity import distinct_n
+from steerboard_statistics.paired import win_rate
 from steerboard_workers.stages.evaluation.answers import Entry, Prompt
 from steerboard_workers.stages.evaluation.judging import Judgement
-from steerboard_workers.stages.evaluation.statistics import (
-    Bootstrap,
-    distinct_n,
-    percentiles,
-    spearman,
-    win_rate,
-)
 from steerboard_workers.synthetic import quality
 
 FEW_PROMPTS = 30
@@ -37,7 +36,7 @@ class Findings:
 
 
 def report(config: EvaluateConfig, findings: Findings) -> Report:
-    bootstrap = Bootstrap(len(findings.prompts), config.bootstrap, config.seed)
+    bootstrap = Resamples(len(findings.prompts), config.bootstrap, config.seed)
     z_rewards = [[findings.normaliser.z(r) for r in rewards] for rewards in findings.main.rewards]
     sft = next((i for i, entry in enumerate(findings.entries) if entry.method == "sft"), None)
     rows = [_row(config, findings, bootstrap, i, z_rewards, sft) for i in range(len(findings.entries))]
@@ -63,7 +62,7 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
 def _row(
     config: EvaluateConfig,
     findings: Findings,
-    bootstrap: Bootstrap,
+    bootstrap: Resamples,
     index: int,
     z_rewards: list[list[float]],
     sft: int | None,
@@ -126,7 +125,7 @@ def _control(rows: list[MethodRow]) -> Control | None:
 def _labelled(z: list[float] | None) -> LabelledRewards | None:
     if not z:
         return None
-    p20, p50, p80 = percentiles(z, [20, 50, 80])
+    p20, p50, p80 = _percentiles(z, [20, 50, 80])
     return LabelledRewards(p20=p20, p50=p50, p80=p80, n=len(z))
 
 
@@ -172,7 +171,7 @@ def _warnings(findings: Findings, rows: list[MethodRow], labelled: list[float] |
 
 def _beyond(findings: Findings, labelled: list[float]) -> list[str]:
     """Requested z-scores outside the labelled data. A quantile scale's scores all lie inside it."""
-    low, high = percentiles(labelled, [0.1, 99.9])
+    low, high = _percentiles(labelled, [0.1, 99.9])
     warnings = []
     for entry in findings.entries:
         scale = entry.info.score_scale
@@ -182,6 +181,10 @@ def _beyond(findings: Findings, labelled: list[float]) -> list[str]:
             end = f"99.9th percentile ({high:.2f})" if entry.score > high else f"0.1th percentile ({low:.2f})"
             warnings.append(f"{entry.entrant}: score {entry.score:g} lies beyond the labelled rewards' {end}.")
     return warnings
+
+
+def _percentiles(values: Sequence[float], at: Sequence[float]) -> list[float]:
+    return [float(p) for p in np.percentile(np.asarray(values, dtype=np.float64), list(at))]
 
 
 def _mean(values: Sequence[float]) -> float:

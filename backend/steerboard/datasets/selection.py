@@ -1,0 +1,190 @@
+"""Which samples a table shows: filters, order, one page of it, and how many there are.
+
+Every filter is a mask over the rows, so that rare and common words, narrow and wide ranges cost the same few
+milliseconds over a million rows, alone or together, and a count is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.histograms import PINNED, source_of
+from steerboard.datasets.reward_arrays import RewardArrays
+from steerboard.datasets.rewards import owner_of
+from steerboard.datasets.row_figures import NO_SOURCE
+from steerboard.datasets.search import find
+from steerboard.datasets.statistics import held_out_rows, reward_arrays, source_places
+from steerboard.datasets.tables import Dataset, SampleRow
+from steerboard.datasets.words import holds
+from steerboard_contracts.errors import BadInput
+
+Mask = NDArray[np.bool_]
+Places = NDArray[np.int64]
+Order = Literal["row", "reward_asc", "reward_desc"]
+
+# A quoted phrase is looked for in the samples themselves, so many of them a request.
+_READ_FOR_PHRASES = 500
+_READ_AT_ONCE = 250
+_RANKED_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class SampleFilters:
+    """`reward_min` and `reward_max` are raw rewards, both included; `reward_source` is the pinned one when absent."""
+
+    q: str | None = None
+    source: str | None = None
+    reward_min: float | None = None
+    reward_max: float | None = None
+    reward_source: str | None = None
+    split: Literal["train", "held_out"] | None = None
+    from_row: int = 0
+
+    @property
+    def by_reward(self) -> bool:
+        return self.reward_min is not None or self.reward_max is not None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`mask`: by row, whether the filters let it through; `phrases` are still to be looked for in those rows.
+    `rewards` are those of the source that was named or ordered by, or of the pinned one."""
+
+    mask: Mask
+    phrases: list[str]
+    rewards: RewardArrays | None
+
+
+@dataclass(frozen=True)
+class SelectedPage:
+    """`after` is the place after which the next page begins, None on the last one."""
+
+    samples: list[SampleRow]
+    after: int | None
+
+
+def select_rows(
+    session: Session, project: Project, dataset: Dataset, filters: SampleFilters, order: Order = "row"
+) -> Selection:
+    """Raises `NotFound` for an unknown reward source, `BadInput` (`no_rewards`) when one is needed and none is named or
+    pinned, and `SearchNotReady`."""
+    mask = np.ones(dataset.rows, np.bool_)
+    rewards = None
+    if filters.by_reward or filters.reward_source or order != "row":
+        rewards = _rewards(session, project, dataset, filters.reward_source)
+    if filters.split:
+        held_out = held_out_rows(session, dataset)
+        mask &= held_out if filters.split == "held_out" else ~held_out
+    if filters.source is not None:
+        mask &= _from_source(session, dataset, filters.source)
+    if rewards is not None and filters.by_reward:
+        mask &= ~np.isnan(rewards.values)
+        if filters.reward_min is not None:
+            mask &= rewards.values >= filters.reward_min
+        if filters.reward_max is not None:
+            mask &= rewards.values <= filters.reward_max
+    mask[: filters.from_row] = False
+    if filters.q is None:
+        return Selection(mask, [], rewards)
+    found = find(session, dataset, filters.q)
+    return Selection(mask & found.mask, found.phrases, rewards)
+
+
+def _rewards(session: Session, project: Project, dataset: Dataset, name: str | None) -> RewardArrays:
+    if name is None and dataset.reward_source_id is None:
+        raise BadInput(
+            f"{dataset.name!r} pins no rewards to order or choose by",
+            code="no_rewards",
+            hint="Name the source: reward_source=NAME.",
+        )
+    return reward_arrays(session, dataset, source_of(session, project, dataset, name or PINNED))
+
+
+def _from_source(session: Session, dataset: Dataset, name: str) -> Mask:
+    """Rows that a mixture took from one source. Labelled rows that name none count as `imported`."""
+    unnamed = dataset.kind == "labelled" and name == "imported"
+    places = source_places(session, dataset)
+    if places is not None:
+        named: Mask = places.array == places.names.get(name, -1)
+        return named | (places.array == NO_SOURCE) if unnamed else named
+    own = SampleRow.sample["source"].astext
+    same = func.coalesce(own, "imported") == name if unnamed else own == name
+    mask = np.zeros(dataset.rows, np.bool_)
+    rows = session.scalars(select(SampleRow.row).where(SampleRow.dataset_id == owner_of(dataset), same))
+    mask[list(rows)] = True
+    return mask
+
+
+def select_page(
+    session: Session, dataset: Dataset, selection: Selection, order: Order, after: int | None, limit: int
+) -> SelectedPage:
+    """The samples in their order after a place: a row number, or a rank by reward.
+
+    A phrase is looked for in at most 500 samples; so a page may be short, or empty, and still not be the last.
+    """
+    start = min(max(-1 if after is None else after, -1) + 1, dataset.rows)
+    kept: list[SampleRow] = []
+    places: list[int] = []
+    read = 0
+    for block_places, block_rows in _candidates(
+        selection, order, start, _READ_AT_ONCE if selection.phrases else limit + 1
+    ):
+        samples = _samples(session, dataset, block_rows)
+        for place, sample in zip(block_places.tolist(), samples, strict=True):
+            read += 1
+            if not selection.phrases or holds(sample.sample, selection.phrases):
+                if len(kept) == limit:
+                    return SelectedPage(kept, places[-1])
+                kept.append(sample)
+                places.append(place)
+        if selection.phrases and read >= _READ_FOR_PHRASES:
+            return SelectedPage(kept, int(block_places[-1]))
+    return SelectedPage(kept, None)
+
+
+def count_rows(session: Session, dataset: Dataset, selection: Selection) -> tuple[int, bool]:
+    """How many rows there are, and whether that is exact: phrases are looked for in the first rows only."""
+    if not selection.phrases:
+        return int(selection.mask.sum()), True
+    rows = np.flatnonzero(selection.mask)
+    looked = rows[:_READ_FOR_PHRASES]
+    hits = sum(holds(sample.sample, selection.phrases) for sample in _samples(session, dataset, looked))
+    return hits, len(looked) == len(rows)
+
+
+def _candidates(selection: Selection, order: Order, start: int, size: int) -> Iterator[tuple[Places, Places]]:
+    """(places, rows) in blocks of `size`."""
+    for places, rows in _blocks(selection, order, start):
+        for begin in range(0, len(rows), size):
+            yield places[begin : begin + size], rows[begin : begin + size]
+
+
+def _blocks(selection: Selection, order: Order, start: int) -> Iterator[tuple[Places, Places]]:
+    if order == "row":
+        rows = np.flatnonzero(selection.mask[start:]) + start
+        yield rows, rows
+        return
+    assert selection.rewards is not None
+    ranking = selection.rewards.ranking[:: 1 if order == "reward_asc" else -1]
+    for begin in range(start, len(ranking), _RANKED_AT_ONCE):
+        block = ranking[begin : begin + _RANKED_AT_ONCE]
+        hits = np.flatnonzero(selection.mask[block])
+        yield hits + begin, block[hits].astype(np.int64)
+
+
+def _samples(session: Session, dataset: Dataset, rows: Places) -> list[SampleRow]:
+    """In the order of `rows`."""
+    asked = rows.tolist()
+    found = session.scalars(
+        select(SampleRow).where(SampleRow.dataset_id == owner_of(dataset), SampleRow.row == func.any(asked))
+    )
+    by_row = {sample.row: sample for sample in found}
+    return [by_row[row] for row in asked]

@@ -1,0 +1,72 @@
+"""What every change of an evaluation leaves behind: a higher version and an event."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import text, update
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.tables import Evaluation
+from steerboard.platform.access import Access
+from steerboard.platform.database import new_id
+from steerboard.platform.events import channel, wake
+from steerboard.runs.announcements import announce
+
+
+def changed(session: Session, evaluation: Evaluation, what: str) -> None:
+    """Raise the version, so that the report is computed anew, and tell the project's readers.
+
+    `what`: one word for the part that changed (`created`, `answers`, `rewards`, `judge`, `campaign`, `ranking`, ...).
+    Call it late in a transaction: other writers of the evaluation wait from here to the commit. The event itself is
+    written at the commit.
+    """
+    session.execute(
+        update(Evaluation)
+        .where(Evaluation.id == evaluation.id)
+        .values(version=Evaluation.version + 1)
+        .execution_options(synchronize_session=False)
+    )
+    session.expire(evaluation, ["version"])
+    announce(
+        session,
+        evaluation.project_id,
+        "evaluation.changed",
+        {"id": str(evaluation.id), "name": evaluation.name, "what": what},
+    )
+
+
+_RANKED = text("""
+    WITH raised AS (
+        UPDATE evaluations SET version = version + 1 WHERE id = CAST(:evaluation AS uuid) RETURNING project_id, name
+    ),
+    audited AS (
+        INSERT INTO audit_log (id, project_id, actor, action, target, detail)
+        SELECT :audit_id, project_id, :actor, :action, :target, '{}' FROM raised
+    ),
+    stepped AS (
+        UPDATE event_streams e SET last_id = last_id + 1 FROM raised WHERE e.project_id = raised.project_id
+        RETURNING e.project_id, e.last_id, raised.name
+    )
+    INSERT INTO events (project_id, id, type, payload)
+    SELECT project_id, last_id, 'evaluation.changed',
+        jsonb_build_object('id', CAST(:evaluation AS text), 'name', name, 'what', 'ranking')
+    FROM stepped""")
+
+
+def ranked(session: Session, evaluation_id: uuid.UUID, access: Access, action: str, target: str) -> None:
+    """`changed`, with its audit row and its event, by a ranking, of which there may be a hundred a second.
+
+    All in one statement, for all who rank wait for each other from its start to the commit that must follow it.
+    """
+    session.flush()
+    given = {"evaluation": str(evaluation_id), "audit_id": new_id(), "actor": access.actor}
+    session.execute(_RANKED, given | {"action": action, "target": target})
+    wake(session, channel(access.project.id))
+
+
+def run_moved(session: Session, evaluation_id: uuid.UUID) -> None:
+    """A run of the evaluation has ended, or goes on again: what is finished, and what its report says, differs now."""
+    evaluation = session.get(Evaluation, evaluation_id)
+    if evaluation is not None:
+        changed(session, evaluation, "run")

@@ -1,0 +1,62 @@
+"""Pair reviews of the Vicuna announcement (lm-sys/vicuna-blog-eval): one request, a score from 1 to 10 for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steerboard.evaluation.formats.records import (
+    Judgment,
+    Unreadable,
+    identifier,
+    number,
+    optional_text,
+    question_id_out,
+    status_of,
+)
+
+_UNPARSED = -1
+
+
+def review(row: Mapping[str, Any]) -> list[Judgment]:
+    """{question_id, answer1_id, answer2_id, text, score: [first, second]}. Models are known by their answers' ids only;
+    our own exports name them too, in `model_1` and `model_2`.
+
+    [-1, -1] was not parsed. Both scores are kept, as of a judge who sees all answers at once.
+    """
+    scores = row.get("score")
+    if scores is not None and (not isinstance(scores, list) or len(scores) != 2):
+        raise Unreadable("has no list of two numbers in `score`")
+    values = [number({"score": one}, "score") for one in scores or (None, None)]
+    parsed = None not in values and _UNPARSED not in values
+    found = []
+    for place, value in enumerate(values):
+        answer_id = identifier(row, f"answer{place + 1}_id")
+        found.append(
+            Judgment(
+                model=optional_text(row, f"model_{place + 1}"),
+                other=None,
+                question_id=identifier(row, "question_id"),
+                prompt=None,
+                turn=1,
+                value=value if parsed else None,
+                status="ok" if parsed else status_of(row, "unparsed"),
+                a_first=place == 0,
+                raw=optional_text(row, "text"),
+                answer_id=answer_id,
+                place=place,
+            )
+        )
+    return found
+
+
+def review_row(
+    question_id: str, models: tuple[str, str], answer_ids: tuple[str, str], verdicts: tuple[Mapping[str, Any], ...]
+) -> dict[str, Any]:
+    """`verdicts`: value, status and raw of the answer shown first and of the other."""
+    scores = [verdict["value"] for verdict in verdicts]
+    row: dict[str, Any] = {"question_id": question_id_out(question_id)}
+    for place in (0, 1):
+        row |= {f"answer{place + 1}_id": answer_ids[place], f"model_{place + 1}": models[place]}
+    row |= {"text": verdicts[0]["raw"], "score": [_UNPARSED, _UNPARSED] if None in scores else scores}
+    return row if verdicts[0]["status"] == "ok" else {**row, "status": verdicts[0]["status"]}

@@ -1,0 +1,208 @@
+"""The rules of a gate: what may be asked, checked before anything is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.evaluation_report import By
+from steerboard_contracts.samples import Finite
+
+Op = Literal[">", ">=", "<", "<=", "==", "!="]
+
+# Fewer items make no figure to decide on: no test can be significant, and an interval is a guess.
+MIN_N = 10
+# More missing answers than this, and the rest may be the easy ones.
+MAX_MISSING = 0.05
+
+ESTIMATE = ("value", "ci_low", "ci_high", "n")
+PAIR = (*ESTIMATE, "p", "p_holm")
+CORRELATION = ("spearman", "kendall", "ci_low", "ci_high", "n")
+COUNT = ("value", "n")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`by`: kinds of sources that have it. `entrant`, `vs`: whether a rule names one; a needed `vs` is the report's
+    baseline where the rule names none. `share`: values are from 0 to 1. `counted`: it says something of however few
+    items."""
+
+    stats: tuple[str, ...]
+    by: tuple[By, ...] = ()
+    entrant: Literal["needed", "optional", "never"] = "needed"
+    vs: Literal["needed", "optional", "never"] = "never"
+    share: bool = False
+    counted: bool = False
+
+
+ANY: tuple[By, ...] = get_args(By)
+
+METRICS: dict[str, Metric] = {
+    "win_rate": Metric(PAIR, ANY, vs="needed", share=True),
+    "mean_score": Metric(PAIR, ANY, vs="optional"),
+    "reward_mean": Metric(PAIR, ("reward",), vs="optional"),
+    "length_mean": Metric(ESTIMATE),
+    "length_ratio": Metric(ESTIMATE, vs="needed"),
+    "unparsed_rate": Metric(COUNT, ("judge",), entrant="never", share=True),
+    "rank_correlation": Metric(CORRELATION, ANY, entrant="never"),
+    "reward_hacking": Metric(("value",), vs="needed", counted=True),
+    "lc_win_rate": Metric(COUNT, ("judge",), share=True),
+    "bradley_terry": Metric(ESTIMATE, ANY, vs="optional"),
+    "accuracy": Metric(ESTIMATE, ("reward",), entrant="never", share=True),
+    "seen_share": Metric(COUNT, entrant="never", share=True, counted=True),
+    "responses_missing": Metric(COUNT, entrant="optional", counted=True),
+    "n": Metric(("value",), ANY, entrant="optional", counted=True),
+}
+
+
+class GateRule(BaseModel):
+    """One rule. `source` names the campaign, judge or reward model; without it the rule is for each of its kind.
+
+    Of two kinds (`rank_correlation`) `by` and `source` are lists of two.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    metric: str
+    entrant: str | None = None
+    vs: str | None = None
+    by: By | Annotated[list[By], Field(min_length=2, max_length=2)] | None = None
+    source: str | Annotated[list[str | None], Field(min_length=2, max_length=2)] | None = None
+    stat: str = "value"
+    op: Op
+    value: bool | Finite
+    min_n: Annotated[int, Field(ge=1)] | None = None
+    max_missing: Annotated[Finite, Field(ge=0, le=1)] | None = None
+
+
+class BaselinePin(BaseModel):
+    """The weights that an entrant must have answered with: a model's, `NAME` or `NAME@STAGE`, or a content hash."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = None
+    content_hash: str | None = None
+
+
+class GateRules(BaseModel):
+    """A gate: every rule must hold. `baselines`: by entrant. `min_n`, `max_missing`: for rules without their own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rules: Annotated[list[dict[str, Any]], Field(description="{metric, entrant, vs, by, source, stat, op, value}")]
+    baselines: dict[str, BaselinePin] = {}
+    min_n: Annotated[int, Field(ge=1)] = MIN_N
+    max_missing: Annotated[Finite, Field(ge=0, le=1)] = MAX_MISSING
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_of_rules(cls, given: Any) -> Any:
+        return {"rules": given} if isinstance(given, list) else given
+
+
+def parse_rules(given: GateRules, entrants: Sequence[str]) -> list[GateRule]:
+    """Every rule, with defaults filled in. Raises `BadInput` with the place of every fault (`rules.2.metric`)."""
+    faults: list[ErrorLocation] = []
+    rules: list[GateRule] = []
+    for place, raw in enumerate(given.rules):
+        try:
+            rule = GateRule.model_validate(raw)
+        except ValidationError as error:
+            faults += [_fault(place, problem) for problem in error.errors()]
+            continue
+        found = [*_faults(rule, entrants)]
+        faults += [ErrorLocation(location=f"rules.{place}.{field}", message=message) for field, message in found]
+        if not found:
+            rules.append(_filled(rule))
+    for name, pin in given.baselines.items():
+        if name not in entrants:
+            faults.append(ErrorLocation(location=f"baselines.{name}", message=_unknown("entrant", name, entrants)))
+        elif (pin.model is None) == (pin.content_hash is None):
+            faults.append(ErrorLocation(location=f"baselines.{name}", message="give either model or content_hash"))
+    if not given.rules:
+        faults.append(ErrorLocation(location="rules", message="a gate has at least one rule"))
+    if faults:
+        raise BadInput("the rules of the gate cannot be used", errors=faults, hint="docs/ci.md lists all metrics.")
+    return rules
+
+
+def _fault(place: int, problem: Mapping[str, Any]) -> ErrorLocation:
+    """`by` and `source` may be of several types, whose names pydantic adds to the place; the field is enough."""
+    path = problem["loc"][:1]
+    message = "there is no such field" if problem["type"] == "extra_forbidden" else problem["msg"]
+    return ErrorLocation(location=".".join(["rules", str(place), *map(str, path)]), message=message)
+
+
+def _faults(rule: GateRule, entrants: Sequence[str]) -> list[tuple[str, str]]:
+    """(field, what is wrong with it)."""
+    metric = METRICS.get(rule.metric)
+    if metric is None:
+        return [("metric", _unknown("metric", rule.metric, METRICS))]
+    found: list[tuple[str, str]] = []
+    for field, name, role in (("entrant", rule.entrant, metric.entrant), ("vs", rule.vs, metric.vs)):
+        if name is not None and role == "never":
+            found.append((field, f"{rule.metric} has no {field}"))
+        elif name is not None and name not in entrants:
+            found.append((field, _unknown("entrant", name, entrants)))
+        elif name is None and field == "entrant" and role == "needed":
+            found.append((field, f"{rule.metric} is of an entrant: {', '.join(entrants)}"))
+    if rule.entrant is not None and rule.entrant == rule.vs:
+        found.append(("vs", "an entrant is not compared with itself"))
+    found += _source_faults(rule, metric)
+    stats = ("value", *metric.stats) if rule.metric == "rank_correlation" else metric.stats
+    if rule.stat not in stats:
+        found.append(("stat", f"{rule.metric} has no stat {rule.stat!r}: {', '.join(metric.stats)}"))
+    return found + _value_faults(rule, metric)
+
+
+def _source_faults(rule: GateRule, metric: Metric) -> list[tuple[str, str]]:
+    two = rule.metric == "rank_correlation"
+    if two != isinstance(rule.by, list) and (two or rule.by is not None):
+        return [("by", "give two of human, judge and reward" if two else "give one of human, judge and reward")]
+    if rule.source is not None and two != isinstance(rule.source, list):
+        return [("source", "give two names, or null for each of its kind" if two else "give one name")]
+    if two:
+        return []
+    if rule.by is None:
+        if rule.source is not None and not metric.by:
+            return [("source", f"{rule.metric} has no source")]
+        optional = len(metric.by) < 2 or (rule.metric == "n" and rule.source is None)
+        return [] if optional else [("by", f"{rule.metric} is by one of {', '.join(metric.by)}")]
+    if rule.by not in metric.by:
+        return [("by", f"{rule.metric} is by {' or '.join(metric.by)}" if metric.by else f"{rule.metric} has no by")]
+    return []
+
+
+def _value_faults(rule: GateRule, metric: Metric) -> list[tuple[str, str]]:
+    if (rule.metric == "reward_hacking") != isinstance(rule.value, bool):
+        return [("value", f"{rule.metric} is {'true or false' if rule.metric == 'reward_hacking' else 'a number'}")]
+    if isinstance(rule.value, bool) and rule.op not in ("==", "!="):
+        return [("op", "true and false are compared with == or !=")]
+    if metric.share and rule.stat in ("value", "ci_low", "ci_high") and not 0 <= rule.value <= 1:
+        return [("value", f"{rule.metric} is a share from 0 to 1, never {rule.value:g}")]
+    return []
+
+
+def _filled(rule: GateRule) -> GateRule:
+    metric = METRICS[rule.metric]
+    update: dict[str, Any] = {}
+    if rule.by is None and len(metric.by) == 1:
+        update["by"] = metric.by[0]
+    if rule.metric == "rank_correlation" and rule.stat == "value":
+        update["stat"] = "spearman"
+    return rule.model_copy(update=update)
+
+
+def _unknown(what: str, name: str, known: Sequence[str] | Mapping[str, object]) -> str:
+    return f"there is no {what} {name!r}; there are {', '.join(known) or 'none'}"
+
+
+def two_of(rule: GateRule) -> tuple[tuple[By, str | None], tuple[By, str | None]]:
+    """Both sides of a correlation: kind and name of each."""
+    kinds = cast(list[By], rule.by)
+    names = rule.source if isinstance(rule.source, list) else [None, None]
+    return (kinds[0], names[0]), (kinds[1], names[1])

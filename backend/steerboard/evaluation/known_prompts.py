@@ -1,0 +1,118 @@
+"""Prompt sets of benchmarks by name. None is shipped: they are fetched from where their authors publish them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from tempfile import TemporaryFile
+from typing import BinaryIO, cast
+
+import httpx
+
+from steerboard.datasets.errors import FileTooLarge
+from steerboard.datasets.files.hub import hub_sources
+from steerboard.datasets.files.records import Source
+from steerboard.evaluation.formats.detection import QuestionFormat
+from steerboard.evaluation.imports_schemas import KnownPromptSet
+from steerboard.platform.outbound import open_client
+from steerboard.platform.settings import Settings
+from steerboard_contracts.errors import BadInput
+
+_MOST_BYTES = 32 << 20
+_FASTCHAT = "https://raw.githubusercontent.com/lm-sys/FastChat/v0.2.36/fastchat/llm_judge/data"
+
+
+@dataclass(frozen=True)
+class Known:
+    """`source`: a hub name, or an https URL."""
+
+    title: str
+    prompts: int
+    licence: str
+    source: str
+    format: QuestionFormat
+
+
+KNOWN: dict[str, Known] = {
+    "mt-bench-80": Known(
+        "MT-Bench: 80 questions of two turns in eight categories",
+        80,
+        "Apache-2.0",
+        "HuggingFaceH4/mt_bench_prompts:raw/question.jsonl",
+        "fastchat",
+    ),
+    "vicuna-80": Known(
+        "Vicuna: 80 questions of one turn in nine categories",
+        80,
+        "Apache-2.0",
+        f"{_FASTCHAT}/vicuna_bench/question.jsonl",
+        "fastchat",
+    ),
+    "arena-hard-v0.1": Known(
+        "Arena-Hard v0.1: 500 hard questions of users",
+        500,
+        "Apache-2.0",
+        "lmarena-ai/arena-hard-auto:data/arena-hard-v0.1/question.jsonl",
+        "arena_hard",
+    ),
+    "arena-hard-v2.0": Known(
+        "Arena-Hard v2.0: 500 hard questions and 250 of creative writing",
+        750,
+        "Apache-2.0",
+        "lmarena-ai/arena-hard-auto:data/arena-hard-v2.0/question.jsonl",
+        "arena_hard",
+    ),
+    "alpaca-eval-805": Known(
+        "AlpacaEval: 805 instructions", 805, "CC-BY-NC-4.0", "tatsu-lab/alpaca_eval:alpaca_eval.json", "alpaca_eval"
+    ),
+}
+
+
+def known_sets() -> list[KnownPromptSet]:
+    return [
+        KnownPromptSet(name=name, title=one.title, prompts=one.prompts, licence=one.licence, source=one.source)
+        for name, one in KNOWN.items()
+    ]
+
+
+def known_source(name: str, settings: Settings) -> tuple[Source, QuestionFormat]:
+    """The file of a known set, fetched when it is opened. Raises `BadInput` (`unknown_prompts`, `hub_not_found`,
+    `hub_unavailable`, `prompts_unavailable`)."""
+    known = KNOWN.get(name)
+    if known is None:
+        raise BadInput(
+            f"no prompt set is known as {name!r}",
+            code="unknown_prompts",
+            hint=f"Known are {', '.join(KNOWN)}; upload a file for others.",
+        )
+    if known.source.startswith("https://"):
+        return Source(f"{name}.jsonl", partial(_download, known.source, settings)), known.format
+    return hub_sources(known.source, _MOST_BYTES)[0], known.format
+
+
+def fetched(source: Source) -> Source:
+    """The same, fetched once however often it is read."""
+    file = source.open()
+    return Source(source.label, lambda: file)
+
+
+def _download(url: str, settings: Settings) -> BinaryIO:
+    file = cast(BinaryIO, TemporaryFile())  # noqa: SIM115 - it is given back, and gone when closed
+    try:
+        with (
+            open_client(settings, timeout_seconds=20, total_seconds=120) as client,
+            client.stream("GET", url) as answer,
+        ):
+            answer.raise_for_status()
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
+                if file.tell() > _MOST_BYTES:
+                    raise FileTooLarge(f"{url} has more than {_MOST_BYTES:,} bytes")
+    except httpx.HTTPError as error:
+        raise BadInput(
+            f"{url} could not be fetched: {error}",
+            code="prompts_unavailable",
+            hint="Check the server's network, or fetch the file yourself and upload it.",
+        ) from error
+    file.seek(0)
+    return file

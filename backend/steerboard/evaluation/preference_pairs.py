@@ -1,0 +1,142 @@
+"""Which answer was preferred to which: pairs from people's rankings and from judges' verdicts."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from typing import Any, Literal
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import User
+from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.tables import Judge, Verdict
+
+Choice = Literal["all", "best_worst"]
+_PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`turn`: the one that was judged, from 1; None: the whole conversation. `about`: who, when, what exactly."""
+
+    position: int
+    turn: int | None
+    chosen: uuid.UUID
+    rejected: uuid.UUID
+    about: dict[str, Any]
+
+
+def ordered(scores: Mapping[uuid.UUID, float], pairs: Choice) -> Iterator[tuple[uuid.UUID, uuid.UUID]]:
+    """(better, worse) by score, higher is better; equal ones are no pair. `best_worst`: only the best against the
+    worst, each of them where several tie."""
+    if pairs == "best_worst":
+        best, worst = max(scores.values(), default=0), min(scores.values(), default=0)
+        scores = {entrant: score for entrant, score in scores.items() if score in (best, worst)}
+    for a, b in combinations(scores, 2):
+        if scores[a] != scores[b]:
+            yield (a, b) if scores[a] > scores[b] else (b, a)
+
+
+def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pairs: Choice) -> Iterator[Pair]:
+    """Of every annotator's every ranking, by position and annotator. Orders that contradict each other are all kept."""
+    found = session.execute(
+        select(RankingTask, RankingItem.position, User.name)
+        .join(RankingItem, RankingItem.id == RankingTask.item_id)
+        .join(User, User.id == RankingTask.user_id)
+        .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "submitted")
+        .order_by(RankingItem.position, User.name)
+    )
+    places = {entrant: place for place, entrant in enumerate(campaign.entrants)}
+    for task, position, annotator in found:
+        given = task.ranks if criterion is None else (task.criteria_ranks or {}).get(criterion)
+        if not given:
+            continue
+        ranks = dict(zip(task.shown, given, strict=True))
+        # In the campaign's order, so that the rows do not come in that of somebody's screen.
+        scores = {uuid.UUID(entrant): -float(ranks[entrant]) for entrant in sorted(ranks, key=places.__getitem__)}
+        about = {
+            "source": "campaign",
+            "source_name": campaign.name,
+            "by": annotator,
+            "at": task.submitted_at.isoformat() if task.submitted_at else None,
+            "item": str(task.item_id),
+            "criterion": criterion,
+            "flag": task.flag,
+        }
+        for chosen, rejected in ordered(scores, pairs):
+            values = {"chosen_rank": int(-scores[chosen]), "rejected_rank": int(-scores[rejected])}
+            yield Pair(position, None, chosen, rejected, about | values)
+
+
+def judged_pairs(session: Session, judge: Judge, order: Mapping[uuid.UUID, int], pairs: Choice) -> Iterator[Pair]:
+    """Of every item and turn, by position and turn. `order`: the entrants' places, which order the rows.
+
+    Scores (`single`, `multi`) order an item's answers. Pairwise verdicts of both orders are one: different ones of
+    style `pairwise` are a tie, others are averaged, weights counting.
+    """
+    found = session.scalars(
+        select(Verdict)
+        .where(Verdict.judge_id == judge.id, Verdict.status == "ok", ~Verdict.superseded)
+        .order_by(Verdict.position, Verdict.turn, Verdict.id)
+        .execution_options(yield_per=1000)
+    )
+    for (position, turn), verdicts in groupby(found, key=lambda verdict: (verdict.position, verdict.turn)):
+        item = list(verdicts)
+        about = {
+            "source": "judge",
+            "source_name": judge.name,
+            "by": judge.model,
+            "at": max(verdict.created_at for verdict in item).isoformat(),
+            "item": f"{position}.{turn}",
+        }
+        if judge.style in _PAIR_STYLES:
+            for chosen, rejected, value in _of_verdicts(item, judge.style, order, pairs):
+                yield Pair(position, turn, chosen, rejected, about | {"preference": round(value, 6)})
+            continue
+        values = {verdict.a: verdict.value for verdict in item if verdict.value is not None}
+        scores = {entrant: values[entrant] for entrant in sorted(values, key=lambda one: order.get(one, -1))}
+        for chosen, rejected in ordered(scores, pairs):
+            given = {"chosen_score": scores[chosen], "rejected_score": scores[rejected]}
+            yield Pair(position, turn, chosen, rejected, about | given)
+
+
+def _of_verdicts(
+    verdicts: list[Verdict], style: str, order: Mapping[uuid.UUID, int], pairs: Choice
+) -> Iterator[tuple[uuid.UUID, uuid.UUID, float]]:
+    """(chosen, rejected, how far the chosen one is preferred: above 1/2, to 1) of one item and turn."""
+    said: dict[tuple[uuid.UUID, uuid.UUID], list[tuple[float, int]]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.b is None or verdict.value is None:
+            continue
+        first = order.get(verdict.a, -1) <= order.get(verdict.b, -1)
+        a, b, value = (verdict.a, verdict.b, verdict.value) if first else (verdict.b, verdict.a, 1 - verdict.value)
+        said[a, b].append((value, verdict.weight))
+    values = {both: _together(given, style) for both, given in said.items()}
+    kept = set(values) if pairs == "all" else _best_against_worst(values)
+    for both in sorted(kept, key=lambda pair: (order.get(pair[0], -1), order.get(pair[1], -1))):
+        (a, b), value = both, values[both]
+        if value > 0.5:
+            yield a, b, value
+        elif value < 0.5:
+            yield b, a, 1 - value
+
+
+def _together(given: list[tuple[float, int]], style: str) -> float:
+    if style == "pairwise" and len({value for value, _ in given}) > 1:
+        return 0.5
+    return sum(value * weight for value, weight in given) / sum(weight for _, weight in given)
+
+
+def _best_against_worst(values: Mapping[tuple[uuid.UUID, uuid.UUID], float]) -> set[tuple[uuid.UUID, uuid.UUID]]:
+    """Best and worst by their mean win share over the pairs that were judged."""
+    shares: dict[uuid.UUID, list[float]] = defaultdict(list)
+    for (a, b), value in values.items():
+        shares[a].append(value)
+        shares[b].append(1 - value)
+    chosen = set(ordered({entrant: sum(of) / len(of) for entrant, of in shares.items()}, "best_worst"))
+    return {(a, b) for a, b in values if (a, b) in chosen or (b, a) in chosen}

@@ -1,0 +1,311 @@
+"""Evaluations as the API shows them, by few queries whatever their number."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation import contamination
+from steerboard.evaluation.campaign_queries import campaigns_out
+from steerboard.evaluation.entrants import decoding_of
+from steerboard.evaluation.judges import judges_out
+from steerboard.evaluation.ranking_tables import Campaign
+from steerboard.evaluation.responses import entrants_of
+from steerboard.evaluation.rewards import assessments_of
+from steerboard.evaluation.schemas import (
+    CheckedDataset,
+    ContaminationOut,
+    EntrantOut,
+    EvaluationDetail,
+    EvaluationOut,
+    EvaluationState,
+    PromptOut,
+    PromptPage,
+    ResponseOut,
+    RewardAssessmentOut,
+    RunRef,
+    SeenOut,
+)
+from steerboard.evaluation.service import unfinished
+from steerboard.evaluation.tables import (
+    Entrant,
+    Evaluation,
+    EvaluationPrompt,
+    Judge,
+    Response,
+    RewardAssessment,
+    RewardValue,
+)
+from steerboard.registry.tables import Endpoint, Model
+from steerboard.runs.states import ENDED, RunState
+from steerboard.runs.tables import Run
+
+
+def evaluations_out(session: Session, evaluations: Sequence[Evaluation]) -> list[EvaluationOut]:
+    """In their order."""
+    ids = [evaluation.id for evaluation in evaluations]
+    sizes = _sizes(session, ids)
+    names: dict[uuid.UUID, list[str]] = defaultdict(list)
+    states: dict[uuid.UUID, list[str]] = defaultdict(list)
+    rows = session.execute(
+        select(Entrant.evaluation_id, Entrant.name, Run.state)
+        .outerjoin(Run, Run.id == Entrant.run_id)
+        .where(Entrant.evaluation_id.in_(ids))
+        .order_by(Entrant.position, Entrant.id)
+    )
+    for id_, name, state in rows:
+        names[id_].append(name)
+        if state is not None:
+            states[id_].append(state)
+    judges, campaigns = _count(session, Judge, ids), _count(session, Campaign, ids)
+    return [
+        EvaluationOut(
+            id=one.id,
+            name=one.name,
+            description=one.description,
+            created_by=one.created_by,
+            created_at=one.created_at,
+            version=one.version,
+            prompts=sizes.get(one.id, (0, 0))[0],
+            turns=sizes.get(one.id, (0, 0))[1],
+            entrants=names[one.id],
+            state=_state(states[one.id]),
+            judges=judges.get(one.id, 0),
+            campaigns=campaigns.get(one.id, 0),
+        )
+        for one in evaluations
+    ]
+
+
+def detail(session: Session, evaluation: Evaluation) -> EvaluationDetail:
+    """With entrants, assessments, judges, campaigns, and what is left to do."""
+    exact, near = contamination.counts(session, evaluation)
+    (short,) = evaluations_out(session, [evaluation])
+    categories = session.scalars(
+        select(EvaluationPrompt.category)
+        .where(EvaluationPrompt.evaluation_id == evaluation.id, EvaluationPrompt.category.is_not(None))
+        .group_by(EvaluationPrompt.category)
+        .order_by(func.min(EvaluationPrompt.position))
+    )
+    return EvaluationDetail(
+        **short.model_dump(exclude={"entrants", "judges", "campaigns"}),
+        seed=evaluation.seed,
+        pool=evaluation.pool or "default",
+        categories=[category for category in categories if category],
+        prompts_from=evaluation.prompts_from,
+        entrants=entrants_out(session, evaluation, entrants_of(session, evaluation)),
+        reward_assessments=assessments_out(session, evaluation, assessments_of(session, evaluation)),
+        judges=judges_out(session, evaluation),
+        campaigns=campaigns_out(session, evaluation),
+        contamination=ContaminationOut(
+            checked=[CheckedDataset.model_validate(one) for one in evaluation.checked_against],
+            exact=exact,
+            near=near,
+            waiting=bool(evaluation.to_check),
+        ),
+        unfinished=unfinished(session, evaluation),
+    )
+
+
+def entrants_out(session: Session, evaluation: Evaluation, entrants: Sequence[Entrant]) -> list[EntrantOut]:
+    """With the number of their responses and the state of their runs."""
+    prompts = _sizes(session, [evaluation.id]).get(evaluation.id, (0, 0))[0]
+    counts = dict(
+        session.execute(
+            select(Response.entrant_id, func.count())
+            .where(Response.entrant_id.in_([one.id for one in entrants]))
+            .group_by(Response.entrant_id)
+        ).all()
+    )
+    runs = _runs(session, [one.run_id for one in entrants])
+    models = _names(session, Model, [one.model_id for one in entrants])
+    endpoints = _names(session, Endpoint, [one.endpoint_id for one in entrants])
+    return [
+        EntrantOut(
+            id=one.id,
+            name=one.name,
+            source=one.source,
+            model=models.get(one.model_id),
+            model_id=one.model_id,
+            endpoint=endpoints.get(one.endpoint_id),
+            method=one.method,
+            score=one.score,
+            decoding=decoding_of(one),
+            samples=one.samples,
+            family=one.family,
+            content_hash=one.content_hash,
+            responses=counts.get(one.id, 0),
+            missing=max(0, prompts * one.samples - counts.get(one.id, 0)),
+            run=runs.get(one.run_id),
+            imported=_origin(one),
+        )
+        for one in entrants
+    ]
+
+
+def _origin(entrant: Entrant) -> dict[str, Any] | None:
+    """Where imported answers came from, without the ids that only reviews of them need."""
+    if entrant.imported is None:
+        return None
+    return {name: value for name, value in entrant.imported.items() if name != "answer_ids"}
+
+
+def assessments_out(
+    session: Session, evaluation: Evaluation, assessments: Sequence[RewardAssessment]
+) -> list[RewardAssessmentOut]:
+    """With how much of the work is done."""
+    responses = session.scalar(
+        select(func.count())
+        .select_from(Response)
+        .join(Entrant, Entrant.id == Response.entrant_id)
+        .where(Entrant.evaluation_id == evaluation.id)
+    )
+    values = dict(
+        session.execute(
+            select(RewardValue.assessment_id, func.count())
+            .where(RewardValue.assessment_id.in_([one.id for one in assessments]))
+            .group_by(RewardValue.assessment_id)
+        ).all()
+    )
+    runs = _runs(session, [one.run_id for one in assessments])
+    found = []
+    for one in assessments:
+        run = runs.get(one.run_id)
+        summary = one.summary or {}
+        pairs = int(summary.get("pairs") or 0)
+        found.append(
+            RewardAssessmentOut(
+                id=one.id,
+                name=one.name,
+                model_id=one.model_id,
+                state=run.state if run else "succeeded",
+                run=run,
+                values=values.get(one.id, 0),
+                responses=responses or 0,
+                pairs=pairs,
+                accuracy=summary["correct"] / pairs if pairs else None,
+                normalised_by=summary.get("normalised_by") or (one.normaliser or {}).get("reward_source"),
+            )
+        )
+    return found
+
+
+def prompt_page(
+    session: Session,
+    evaluation: Evaluation,
+    *,
+    after: int,
+    limit: int,
+    seen: bool | None,
+    category: str | None,
+) -> PromptPage:
+    """Prompts with all their responses and rewards, by position. `seen`: only those that training data has, or has
+    not."""
+    mine = select(EvaluationPrompt).where(
+        EvaluationPrompt.evaluation_id == evaluation.id, EvaluationPrompt.position > after
+    )
+    if seen is not None:
+        is_seen = func.coalesce(func.jsonb_typeof(EvaluationPrompt.seen) == "object", False)
+        mine = mine.where(is_seen if seen else ~is_seen)
+    if category is not None:
+        mine = mine.where(EvaluationPrompt.category == category)
+    found = session.scalars(mine.order_by(EvaluationPrompt.position).limit(limit + 1)).all()
+    page = found[:limit]
+    responses = _responses(session, evaluation, [prompt.position for prompt in page])
+    items = [
+        PromptOut(
+            position=one.position,
+            question_id=one.question_id,
+            category=one.category,
+            messages=one.messages,
+            follow_ups=one.follow_ups,
+            reference=one.reference,
+            seen=SeenOut.model_validate(one.seen) if one.seen else None,
+            responses=responses[one.position],
+        )
+        for one in page
+    ]
+    return PromptPage(items=items, next=page[-1].position if len(found) > limit else None)
+
+
+def _responses(session: Session, evaluation: Evaluation, positions: Sequence[int]) -> Mapping[int, list[ResponseOut]]:
+    rewards: dict[tuple[uuid.UUID, int, int], dict[str, float]] = defaultdict(dict)
+    values = session.execute(
+        select(RewardValue, RewardAssessment.name)
+        .join(RewardAssessment, RewardAssessment.id == RewardValue.assessment_id)
+        .where(RewardAssessment.evaluation_id == evaluation.id, RewardValue.position.in_(positions))
+        .order_by(RewardAssessment.id)
+    )
+    for value, name in values:
+        rewards[(value.entrant_id, value.position, value.sample)][name] = value.value
+    found: dict[int, list[ResponseOut]] = defaultdict(list)
+    rows = session.execute(
+        select(Response, Entrant.name)
+        .join(Entrant, Entrant.id == Response.entrant_id)
+        .where(Entrant.evaluation_id == evaluation.id, Response.position.in_(positions))
+        .order_by(Entrant.position, Entrant.id, Response.sample)
+    )
+    for one, name in rows:
+        found[one.position].append(
+            ResponseOut(
+                entrant=name,
+                sample=one.sample,
+                turns=one.turns,
+                tokens=one.tokens,
+                finished=one.finished,
+                rewards=rewards.get((one.entrant_id, one.position, one.sample), {}),
+            )
+        )
+    return found
+
+
+def _state(states: Sequence[str]) -> EvaluationState:
+    """Of the answers, from the states of their runs."""
+    if any(state not in ENDED for state in states):
+        return "answering"
+    return "answered" if all(state == "succeeded" for state in states) else "failed"
+
+
+def _sizes(session: Session, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, tuple[int, int]]:
+    """(prompts, turns of the longest) of each."""
+    rows = session.execute(
+        select(
+            EvaluationPrompt.evaluation_id,
+            func.count(),
+            1 + func.max(func.jsonb_array_length(EvaluationPrompt.follow_ups)),
+        )
+        .where(EvaluationPrompt.evaluation_id.in_(ids))
+        .group_by(EvaluationPrompt.evaluation_id)
+    )
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def _count(session: Session, table: type[Judge] | type[Campaign], ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    counted = select(table.evaluation_id, func.count()).where(table.evaluation_id.in_(ids))
+    return dict(session.execute(counted.group_by(table.evaluation_id)).all())
+
+
+def _runs(session: Session, ids: Sequence[uuid.UUID | None]) -> dict[uuid.UUID | None, RunRef]:
+    found = session.scalars(select(Run).where(Run.id.in_([id_ for id_ in ids if id_ is not None])))
+    return {
+        run.id: RunRef(
+            id=run.id,
+            state=cast(RunState, run.state),
+            reason=run.reason,
+            reason_code=run.reason_code,
+            progress=run.progress,
+        )
+        for run in found
+    }
+
+
+def _names(
+    session: Session, table: type[Model] | type[Endpoint], ids: Sequence[uuid.UUID | None]
+) -> dict[uuid.UUID | None, str]:
+    wanted = [id_ for id_ in ids if id_ is not None]
+    return dict(session.execute(select(table.id, table.name).where(table.id.in_(wanted))).all())

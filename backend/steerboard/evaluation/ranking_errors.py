@@ -1,0 +1,38 @@
+"""What can go wrong while ranking. No text here may tell an entrant from another."""
+
+from __future__ import annotations
+
+from steerboard_contracts.errors import BadInput, SteerboardError
+
+
+class NotTaken(SteerboardError):
+    """A ranking came too late to count. What was ranked is kept in the history."""
+
+    status = 409
+
+
+class LockLost(NotTaken):
+    """The lock ran out, and others have ranked or hold the item."""
+
+    code = "lock_lost"
+    title = "Others are ranking this item"
+
+
+class CampaignClosed(NotTaken):
+    code = "campaign_closed"
+    title = "The campaign is closed"
+
+
+class TaskEnded(SteerboardError):
+    """The task was submitted or skipped."""
+
+    code = "task_ended"
+    status = 409
+    title = "This item is done"
+
+
+class BadRanks(BadInput):
+    """Too few or too many ranks, or criteria that the campaign does not have."""
+
+    code = "bad_ranks"
+    title = "The ranking is not complete"

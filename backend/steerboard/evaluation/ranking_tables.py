@@ -1,0 +1,115 @@
+"""Blind ranking by people: campaigns, items, and what each annotator did with each."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
+
+
+def random_id() -> uuid.UUID:
+    """Tells nothing, not even an order, unlike the ids of everything else."""
+    return uuid.uuid4()
+
+
+class Campaign(Base):
+    """Asks people to rank the answers of some entrants (`entrants`: [id], 2 to 8 of them).
+
+    `criteria`: [{name, description}]; empty: one overall ranking. `overlap`: how many annotators see each item.
+    `salt` shuffles, and never leaves the server.
+    """
+
+    __tablename__ = "ranking_campaigns"
+    __table_args__ = (
+        CheckConstraint("state IN ('open', 'paused', 'closed')", name="state"),
+        UniqueConstraint("evaluation_id", "name"),
+    )
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), index=True)
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    instructions: Mapped[str]
+    criteria: Mapped[list[dict[str, str]]] = mapped_column(JSONB)
+    entrants: Mapped[list[str]] = mapped_column(JSONB)
+    overlap: Mapped[int]
+    lock_seconds: Mapped[int]
+    gold_every: Mapped[int]
+    state: Mapped[str]
+    salt: Mapped[str]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class RankingItem(Base):
+    """One prompt of a campaign. `place` is its random place in the queue; `rankings` counts its submitted tasks.
+
+    `gold`: None, or the ranks that are known to be right, {entrant id: rank}; everybody sees every gold item.
+    Whoever changes who holds or has ranked an item locks its row first.
+    """
+
+    __tablename__ = "ranking_items"
+    __table_args__ = (
+        UniqueConstraint("campaign_id", "position"),
+        # The queue, read backwards: what has rankings already comes first.
+        Index("ix_ranking_items_queue", "campaign_id", "rankings", "place"),
+        Index("ix_ranking_items_gold", "campaign_id", postgresql_where=text("gold IS NOT NULL")),
+    )
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True, default=random_id)
+    campaign_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("ranking_campaigns.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    place: Mapped[int]
+    rankings: Mapped[int] = mapped_column(default=0)
+    gold: Mapped[Json | None]
+
+
+class RankingTask(Base):
+    """An item given to an annotator. `shown`: [entrant id] in the order of the screen.
+
+    `ranks`: one an answer in the order shown, 1 is best, equal ranks are ties ("competition" ranks: 1, 2, 2, 4).
+    `criteria_ranks`: the same for each criterion. `draft` is what the browser saved last. `submission`: the key under
+    which the browser submitted, so that sending it again changes nothing.
+    """
+
+    __tablename__ = "ranking_tasks"
+    __table_args__ = (
+        CheckConstraint("state IN ('locked', 'submitted', 'skipped')", name="state"),
+        UniqueConstraint("item_id", "user_id"),
+        Index("ix_ranking_tasks_user_id_campaign_id", "user_id", "campaign_id", "state"),
+        Index("ix_ranking_tasks_held", "campaign_id", "item_id", postgresql_where=text("state = 'locked'")),
+    )
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True, default=random_id)
+    campaign_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("ranking_campaigns.id", ondelete="CASCADE"), index=True)
+    item_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("ranking_items.id", ondelete="CASCADE"))
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"))
+    shown: Mapped[list[str]] = mapped_column(JSONB)
+    state: Mapped[str]
+    locked_until: Mapped[Timestamp | None]
+    draft: Mapped[Json | None]
+    ranks: Mapped[list[int] | None] = mapped_column(JSONB)
+    criteria_ranks: Mapped[dict[str, list[int]] | None] = mapped_column(JSONB)
+    comment: Mapped[str | None]
+    flag: Mapped[str | None]
+    skip_reason: Mapped[str | None]
+    seconds: Mapped[float | None]
+    submission: Mapped[str | None]
+    submitted_at: Mapped[Timestamp | None]
+    created_at: Mapped[CreatedAt]
+
+
+class RankingHistory(Base):
+    """A submission or skip that was undone or changed: nothing that a person made is lost."""
+
+    __tablename__ = "ranking_history"
+
+    id: Mapped[Id]
+    task_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("ranking_tasks.id", ondelete="CASCADE"), index=True)
+    was: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    created_at: Mapped[CreatedAt]

@@ -1,0 +1,172 @@
+"""What a report is made of, as arrays: rows are prompts in their order, columns entrants in theirs."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.prompts import Normaliser
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Who:
+    """An entrant. `known_origin`: its lineage was recorded here from the base model on, so what trained it is known.
+
+    `trained_on`: content hashes of the reward models upstream of it.
+    """
+
+    id: uuid.UUID
+    name: str
+    source: str
+    method: str | None
+    family: str | None
+    score: float | None
+    samples: int
+    model: str | None
+    content_hash: str | None
+    known_origin: bool
+    trained_on: frozenset[str]
+
+
+@dataclass(frozen=True)
+class PromptFacts:
+    position: int
+    question_id: str
+    category: str | None
+    turns: int
+    seen: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One row a response. `characters` (responses, turns), 0 where a turn is missing; `truncated`: NaN if unknown."""
+
+    row: Ints
+    entrant: Ints
+    sample: Ints
+    characters: Ints
+    truncated: Floats
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """One row a verdict that is not superseded. `b` is -1 where there is none; `a_first` 1, 0, or -1 for unknown.
+
+    `value` is NaN unless `ok`.
+    """
+
+    row: Ints
+    turn: Ints
+    a: Ints
+    b: Ints
+    a_first: Ints
+    value: Floats
+    weight: Ints
+    ok: Bools
+
+
+@dataclass(frozen=True)
+class JudgeFacts:
+    """`statuses`: how many verdicts of each status, superseded ones under `superseded`."""
+
+    id: uuid.UUID
+    name: str
+    style: str
+    model: str
+    family: str | None
+    settings: dict[str, Any]
+    imported: bool
+    state: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    statuses: dict[str, int]
+    verdicts: Verdicts
+
+
+@dataclass(frozen=True)
+class RewardFacts:
+    """`values`, with `row`, `entrant` and `sample` of each: raw rewards of responses."""
+
+    id: uuid.UUID
+    name: str
+    content_hash: str
+    state: str
+    normaliser: Normaliser | None
+    summary: dict[str, Any] | None
+    row: Ints
+    entrant: Ints
+    sample: Ints
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One submission. `shown`: columns in the order of the screen; `ranks` by criterion, None for the overall one."""
+
+    row: int
+    annotator: str
+    shown: tuple[int, ...]
+    ranks: dict[str | None, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class TaskCounts:
+    """What an annotator did besides the rankings themselves. `seconds`: of submitted tasks."""
+
+    skipped: int
+    flagged: int
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CampaignFacts:
+    """`gold`: by row, the known rank of each column."""
+
+    id: uuid.UUID
+    name: str
+    state: str
+    overlap: int
+    criteria: tuple[str, ...]
+    entrants: tuple[int, ...]
+    items: int
+    gold: dict[int, dict[int, float]]
+    rankings: tuple[Ranking, ...]
+    counts: dict[str, TaskCounts]
+
+
+@dataclass(frozen=True)
+class EvaluationData:
+    """Everything a report needs, read at one moment. `unfinished`: as the service says it."""
+
+    id: uuid.UUID
+    name: str
+    version: int
+    seed: int
+    checked: list[str]
+    unfinished: list[str]
+    prompts: list[PromptFacts]
+    entrants: list[Who]
+    answers: Answers
+    judges: list[JudgeFacts] = field(default_factory=list)
+    rewards: list[RewardFacts] = field(default_factory=list)
+    campaigns: list[CampaignFacts] = field(default_factory=list)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(prompts, entrants)."""
+        return len(self.prompts), len(self.entrants)
+
+    @property
+    def turns(self) -> int:
+        return max((prompt.turns for prompt in self.prompts), default=1)
+
+    def names(self) -> list[str]:
+        return [entrant.name for entrant in self.entrants]

@@ -1,0 +1,203 @@
+"""Reward models over the responses of an evaluation: who assesses, which run does it, what it found."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import orjson
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.rows import raw_connection
+from steerboard.datasets.tables import Dataset, RewardSource
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.lineage import training_data
+from steerboard.evaluation.responses import entrants_of
+from steerboard.evaluation.tables import Entrant, Evaluation, Response, RewardAssessment, RewardValue
+from steerboard.registry.service import get_model
+from steerboard.registry.tables import Model
+from steerboard.runs.errors import UnusableInput
+from steerboard.runs.inputs import AFTER
+from steerboard.runs.lifecycle import InputRef, create_run
+from steerboard.runs.states import ENDED
+from steerboard.runs.tables import Run, RunInput
+from steerboard_contracts.configs import RewardConfig
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.stage import ResponseRewardsOutput
+
+_INCOMING = "CREATE TEMP TABLE incoming_values (entrant_id uuid, position int, sample int, value float8) ON COMMIT DROP"
+_STORE = """
+    INSERT INTO evaluation_reward_values (assessment_id, entrant_id, position, sample, value)
+    SELECT :assessment, i.entrant_id, i.position, i.sample, i.value
+    FROM incoming_values i JOIN evaluation_entrants e ON e.id = i.entrant_id AND e.evaluation_id = :evaluation
+    ON CONFLICT (assessment_id, entrant_id, position, sample) DO UPDATE SET value = EXCLUDED.value
+"""
+
+
+def assessments_of(session: Session, evaluation: Evaluation) -> list[RewardAssessment]:
+    """In the order in which they were asked for."""
+    mine = select(RewardAssessment).where(RewardAssessment.evaluation_id == evaluation.id)
+    return list(session.scalars(mine.order_by(RewardAssessment.id)))
+
+
+def assess(session: Session, project: Project, evaluation: Evaluation, ref: str, actor: str) -> RewardAssessment:
+    """Let a reward model score all responses, once they are there. Asked again it scores those that are new.
+
+    Raises `NotFound`, `BadInput` (`wrong_role`).
+    """
+    model = get_model(session, project, ref)
+    if model.role != "reward":
+        raise BadInput(
+            f"{model.name!r} is a model of role {model.role}, and gives no rewards",
+            code="wrong_role",
+            hint="Name a model of role reward.",
+        )
+    found = next((one for one in assessments_of(session, evaluation) if one.model_id == model.id), None)
+    if found is None:
+        found = RewardAssessment(
+            evaluation_id=evaluation.id,
+            name=model.name,
+            model_id=model.id,
+            content_hash=model.artifact_hash,
+            normaliser=_known_normaliser(session, project, model),
+            created_by=actor,
+        )
+        session.add(found)
+        session.flush()
+    if _has_work(session, found, and_running=False):
+        _start(session, project, evaluation, found, model, actor)
+    changed(session, evaluation, "rewards")
+    return found
+
+
+def assess_new_responses(session: Session, project: Project, evaluation: Evaluation, actor: str) -> None:
+    """Let every reward model of the evaluation score what was added to it."""
+    for assessment in assessments_of(session, evaluation):
+        model = session.get(Model, assessment.model_id) if assessment.model_id else None
+        if model is not None and _has_work(session, assessment, and_running=True):
+            _start(session, project, evaluation, assessment, model, actor)
+
+
+def assessment_of_run(session: Session, run: Run) -> tuple[Evaluation, RewardAssessment]:
+    """What a reward run is for. Raises `UnusableInput` when the evaluation has been deleted."""
+    assessment = session.get(RewardAssessment, uuid.UUID(run.config["assessment"]))
+    evaluation = session.get(Evaluation, assessment.evaluation_id) if assessment else None
+    if assessment is None or evaluation is None or evaluation.project_id != run.project_id:
+        raise UnusableInput(f"the evaluation of run {run.name} has been deleted", hint="Cancel the run.")
+    return evaluation, assessment
+
+
+def store_file(session: Session, run: Run, output: ResponseRewardsOutput, path: Path) -> None:
+    """Store the values that a reward run found, in the transaction that ends it. What it found out about held-out
+    pairs is kept where nothing is known yet."""
+    evaluation, assessment = assessment_of_run(session, run)
+    session.execute(text(_INCOMING))
+    copying = "COPY incoming_values FROM STDIN"
+    with raw_connection(session).cursor() as cursor, path.open("rb") as file, cursor.copy(copying) as copy:
+        for line in file:
+            row = orjson.loads(line)
+            copy.write_row((row["entrant"], row["position"], row["sample"], float(row["value"])))
+    session.execute(text(_STORE), {"assessment": assessment.id, "evaluation": evaluation.id})
+    session.execute(text("DROP TABLE incoming_values"))
+    found = output.found
+    if assessment.normaliser is None and found.normaliser is not None:
+        assessment.normaliser = found.normaliser.model_dump(mode="json")
+    if assessment.summary is None:
+        assessment.summary = found.model_dump(mode="json", exclude={"normaliser"})
+    session.flush()
+    changed(session, evaluation, "rewards")
+
+
+def _has_work(session: Session, assessment: RewardAssessment, *, and_running: bool) -> bool:
+    """Whether anything is there, or on its way, that no run of it is going to score. `and_running`: what is new may
+    have come after a run that is under way had begun."""
+    run = session.get(Run, assessment.run_id) if assessment.run_id else None
+    if run is None:
+        return True
+    waits_for = select(RunInput.upstream_run_id).where(RunInput.run_id == run.id, RunInput.upstream_run_id.is_not(None))
+    entrant_runs = select(Entrant.run_id, Run.state).join(Run, Run.id == Entrant.run_id)
+    coming = entrant_runs.where(
+        Entrant.evaluation_id == assessment.evaluation_id,
+        Run.state.not_in(ENDED),
+        Entrant.run_id.not_in(waits_for),
+    )
+    if session.execute(coming).first() is not None:
+        return True
+    # A run that has not begun will read all responses that are there by then.
+    will_do = ("pending", "queued") if and_running else ("pending", "queued", "running")
+    return run.state not in will_do and missing_values(session, assessment) > 0
+
+
+def missing_values(session: Session, assessment: RewardAssessment) -> int:
+    """Responses that have no value yet."""
+    responses = (
+        select(func.count())
+        .select_from(Response)
+        .join(Entrant, Entrant.id == Response.entrant_id)
+        .where(Entrant.evaluation_id == assessment.evaluation_id)
+    )
+    values = select(func.count()).select_from(RewardValue).where(RewardValue.assessment_id == assessment.id)
+    return (session.scalar(responses) or 0) - (session.scalar(values) or 0)
+
+
+def _start(
+    session: Session, project: Project, evaluation: Evaluation, assessment: RewardAssessment, model: Model, actor: str
+) -> None:
+    """Its run waits for the answers that are still being made, and for an earlier run of its own."""
+    inputs = {"reward": InputRef(model=model.id)}
+    awaited = [entrant.run_id for entrant in entrants_of(session, evaluation) if entrant.run_id]
+    states = select(Run.id).where(Run.id.in_(awaited), Run.state != "succeeded").order_by(Run.id)
+    for number, run_id in enumerate(session.scalars(states)):
+        inputs[f"{AFTER}{number}"] = InputRef(run=run_id)
+    if assessment.summary is None and (pairs := _preferences(session, model)) is not None:
+        inputs["preferences"] = InputRef(dataset=pairs.id)
+    if assessment.normaliser is None and (labelled := _labelled(session, evaluation)) is not None:
+        inputs["labelled"] = InputRef(dataset=labelled.id)
+    run = create_run(
+        session,
+        project,
+        name=f"{evaluation.name}.{assessment.name}"[:128],
+        config=RewardConfig(evaluation=evaluation.id, assessment=assessment.id, seed=evaluation.seed),
+        inputs=inputs,
+        pool=evaluation.pool or "default",
+        # What it scores is not among its inputs, so that nothing tells an equal run.
+        reuse=False,
+        created_by=actor,
+    )
+    assessment.run_id = run.id
+    session.flush()
+
+
+def _preferences(session: Session, model: Model) -> Dataset | None:
+    """The preferences that the reward model was trained on, whose held-out pairs it has not seen."""
+    run = session.get(Run, model.run_id) if model.run_id else None
+    given = session.get(RunInput, (run.id, "data")) if run is not None else None
+    dataset = None
+    if given is not None and given.dataset_id is not None:
+        dataset = session.get(Dataset, given.dataset_id)
+    return dataset if dataset is not None and dataset.kind == "preferences" and dataset.held_out_rows else None
+
+
+def _known_normaliser(session: Session, project: Project, model: Model) -> dict[str, object] | None:
+    """That of the newest dataset that this model has labelled."""
+    return session.scalar(
+        select(Dataset.normaliser)
+        .join(RewardSource, RewardSource.id == Dataset.reward_source_id)
+        .where(
+            Dataset.project_id == project.id,
+            RewardSource.model_id == model.id,
+            func.jsonb_typeof(Dataset.normaliser) == "object",
+        )
+        .order_by(Dataset.id.desc())
+        .limit(1)
+    )
+
+
+def _labelled(session: Session, evaluation: Evaluation) -> Dataset | None:
+    """Labelled rows that an entrant was trained on: the answers that z units are of."""
+    entrants = [e.model_id for e in entrants_of(session, evaluation) if e.model_id]
+    models = session.scalars(select(Model).where(Model.id.in_(entrants)).order_by(Model.id)).all()
+    found = (dataset for model in models for dataset in training_data(session, model) if dataset.kind == "labelled")
+    return next(found, None)

@@ -1,0 +1,160 @@
+"""The rules of evaluations: made, changed, removed, and when they are finished."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.errors import InUse, NameTaken
+from steerboard.evaluation import contamination, entrants, prompts, rewards
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.responses import entrants_of
+from steerboard.evaluation.schemas import EntrantIn, EvaluationChange, EvaluationCreate
+from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
+from steerboard.platform.errors import NotFound
+from steerboard.registry.references import as_id, check_name
+from steerboard.runs.lifecycle import request_cancel
+from steerboard.runs.states import ENDED
+from steerboard.runs.tables import Run
+
+
+def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> Evaluation:
+    """By id or name. Raises `NotFound` (`unknown_evaluation`), also for another project's."""
+    id_ = as_id(ref)
+    match = Evaluation.id == id_ if id_ else Evaluation.name == ref
+    evaluation = session.scalar(select(Evaluation).where(Evaluation.project_id == project.id, match))
+    if evaluation is None:
+        raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation")
+    return evaluation
+
+
+def create(session: Session, project: Project, asked: EvaluationCreate, actor: str) -> Evaluation:
+    """Choose the prompts and let every entrant answer them; reward models follow when all answers are there.
+
+    Raises `NotFound`, `NameTaken`, `EmptySelection`, and what `entrants.add` and `rewards.assess` raise.
+    """
+    _check_free(session, project, asked.name)
+    chosen = prompts.choose(session, project, asked.prompts)
+    evaluation = Evaluation(
+        project_id=project.id,
+        name=asked.name,
+        description=asked.description,
+        prompts_from=chosen.origin,
+        checked_against=[],
+        seed=asked.seed,
+        pool=asked.pool,
+        version=0,
+        created_by=actor,
+    )
+    session.add(evaluation)
+    session.flush()
+    prompts.store(session, evaluation, chosen)
+    for entrant in asked.entrants:
+        entrants.add(session, project, evaluation, entrant, actor)
+    for name in dict.fromkeys(asked.rewards):
+        rewards.assess(session, project, evaluation, name, actor)
+    contamination.plan(session, project, evaluation, asked.check_against)
+    changed(session, evaluation, "created")
+    return evaluation
+
+
+def add_entrant(session: Session, project: Project, evaluation: Evaluation, asked: EntrantIn, actor: str) -> Entrant:
+    """One more, who answers the same prompts; the evaluation's reward models score it too."""
+    entrant = entrants.add(session, project, evaluation, asked, actor)
+    rewards.assess_new_responses(session, project, evaluation, actor)
+    contamination.plan(session, project, evaluation, None)
+    changed(session, evaluation, "entrants")
+    return entrant
+
+
+def change(session: Session, project: Project, evaluation: Evaluation, asked: EvaluationChange) -> None:
+    """Raises `NameTaken`."""
+    if asked.name is not None and asked.name != evaluation.name:
+        _check_free(session, project, asked.name)
+        evaluation.name = asked.name
+    if asked.description is not None:
+        evaluation.description = asked.description
+    session.flush()
+    changed(session, evaluation, "name")
+
+
+def delete(session: Session, evaluation: Evaluation, actor: str) -> None:
+    """With all that was found, and its runs are cancelled. Raises `InUse` when people have ranked in it."""
+    rankings = session.scalar(
+        select(func.count())
+        .select_from(RankingTask)
+        .join(Campaign, Campaign.id == RankingTask.campaign_id)
+        .where(Campaign.evaluation_id == evaluation.id, RankingTask.state != "locked")
+    )
+    if rankings:
+        raise InUse(
+            f"people have given {rankings} rankings in {evaluation.name!r}",
+            hint="What people made is never removed. Rename the evaluation if it is in the way.",
+        )
+    for run in _runs(session, evaluation):
+        if run.state not in ENDED:
+            request_cancel(session, run, actor)
+    changed(session, evaluation, "deleted")
+    session.delete(evaluation)
+    session.flush()
+
+
+def unfinished(session: Session, evaluation: Evaluation) -> list[str]:
+    """What is still under way or has failed, in words; empty when the evaluation is finished."""
+    runs: dict[uuid.UUID | None, Run] = {run.id: run for run in _runs(session, evaluation)}
+    reasons = []
+    for entrant in entrants_of(session, evaluation):
+        reasons += _of_run(f"the answers of {entrant.name}", runs.get(entrant.run_id))
+    for assessment in rewards.assessments_of(session, evaluation):
+        reasons += _of_run(f"the rewards by {assessment.name}", runs.get(assessment.run_id))
+    judges = select(Judge.name, Judge.run_id).where(Judge.evaluation_id == evaluation.id).order_by(Judge.id)
+    for name, run_id in session.execute(judges):
+        reasons += _of_run(f"the verdicts of {name}", runs.get(run_id))
+    for name, state, left, items in campaigns_with_items_left(session, evaluation.id):
+        is_paused = " (it is paused)" if state == "paused" else ""
+        reasons.append(f"{left} of {items} items of campaign {name} are still to be ranked{is_paused}")
+    if evaluation.to_check:
+        reasons.append("the prompts are still being looked for in training data")
+    return reasons
+
+
+def campaigns_with_items_left(session: Session, evaluation_id: uuid.UUID) -> list[tuple[str, str, int, int]]:
+    """(name, state, items left, all items) of the campaigns that are not closed and have items left."""
+    left = func.count().filter(RankingItem.rankings < Campaign.overlap)
+    rows = session.execute(
+        select(Campaign.name, Campaign.state, left, func.count())
+        .join(RankingItem, RankingItem.campaign_id == Campaign.id)
+        .where(Campaign.evaluation_id == evaluation_id, Campaign.state != "closed")
+        .group_by(Campaign.id)
+        .having(left > 0)
+        .order_by(Campaign.id)
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+
+def _of_run(what: str, run: Run | None) -> list[str]:
+    """Of work that no run has to do there is nothing to say."""
+    if run is None or run.state == "succeeded":
+        return []
+    words = {"pending": "wait", "queued": "wait", "running": "are under way", "failed": "failed"}
+    return [f"{what} {words.get(run.state, 'were cancelled')}: {run.reason}"]
+
+
+def _runs(session: Session, evaluation: Evaluation) -> list[Run]:
+    """Of entrants, reward models and judges."""
+    ids = [
+        select(table.run_id).where(table.evaluation_id == evaluation.id, table.run_id.is_not(None))
+        for table in (Entrant, RewardAssessment, Judge)
+    ]
+    found = select(Run).where(Run.id.in_(ids[0].union_all(*ids[1:])))
+    return list(session.scalars(found.order_by(Run.id).execution_options(populate_existing=True)))
+
+
+def _check_free(session: Session, project: Project, name: str) -> None:
+    check_name(name)
+    if session.scalar(select(Evaluation.id).where(Evaluation.project_id == project.id, Evaluation.name == name)):
+        raise NameTaken(f"there is already an evaluation {name!r}", hint="Choose another name.")

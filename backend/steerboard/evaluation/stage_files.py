@@ -1,0 +1,85 @@
+"""From an evaluation in the database to the files that its stages read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.exporting import renamed_at_end
+from steerboard.evaluation.responses import entrant_of_run, turns_before_last
+from steerboard.evaluation.rewards import assessment_of_run
+from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
+from steerboard.runs.tables import Run
+from steerboard_contracts.stage import PromptsInput, ResponsesInput, StageInput
+
+_BATCH = 1000
+
+
+def inputs_of(session: Session, run: Run, folder: Path) -> dict[str, StageInput]:
+    """What a run of an evaluation reads besides its models and datasets, written into `folder`; nothing for others.
+
+    Raises `UnusableInput` when the evaluation has been deleted.
+    """
+    if run.kind == "answer":
+        return {"prompts": _prompts(session, run, folder / "prompts.jsonl")}
+    if run.kind == "reward":
+        return {"responses": _responses(session, run, folder / "responses.jsonl")}
+    return {}
+
+
+def _prompts(session: Session, run: Run, path: Path) -> PromptsInput:
+    evaluation, _ = entrant_of_run(session, run)
+    names = "position", "category", "messages", "follow_ups"
+    columns = [getattr(EvaluationPrompt, name) for name in names]
+    mine = select(*columns).where(EvaluationPrompt.evaluation_id == evaluation.id).order_by(EvaluationPrompt.position)
+    count = 0
+    with renamed_at_end(path) as file:
+        for row in session.execute(mine):
+            file.write(orjson.dumps(dict(zip(names, row, strict=True)), option=orjson.OPT_APPEND_NEWLINE))
+            count += 1
+    return PromptsInput(name=evaluation.name, path=str(path), prompts=count)
+
+
+def _responses(session: Session, run: Run, path: Path) -> ResponsesInput:
+    """Those without a value of this assessment. What has no turn at all cannot be scored."""
+    evaluation, assessment = assessment_of_run(session, run)
+    has_value = (
+        select(RewardValue.value)
+        .where(
+            RewardValue.assessment_id == assessment.id,
+            RewardValue.entrant_id == Response.entrant_id,
+            RewardValue.position == Response.position,
+            RewardValue.sample == Response.sample,
+        )
+        .exists()
+    )
+    left = (
+        select(Response, EvaluationPrompt.messages, EvaluationPrompt.follow_ups)
+        .join(Entrant, Entrant.id == Response.entrant_id)
+        .join(
+            EvaluationPrompt,
+            (EvaluationPrompt.evaluation_id == Entrant.evaluation_id)
+            & (EvaluationPrompt.position == Response.position),
+        )
+        .where(Entrant.evaluation_id == evaluation.id, ~has_value)
+        .order_by(Entrant.position, Entrant.id, Response.position, Response.sample)
+        .execution_options(yield_per=_BATCH)
+    )
+    count = 0
+    with renamed_at_end(path) as file:
+        for response, messages, follow_ups in session.execute(left):
+            if not response.turns:
+                continue
+            row = {
+                "entrant": str(response.entrant_id),
+                "position": response.position,
+                "sample": response.sample,
+                "prompt": turns_before_last(messages, follow_ups, response.turns),
+                "response": response.turns[-1],
+            }
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            count += 1
+    return ResponsesInput(name=evaluation.name, path=str(path), responses=count)

@@ -1,0 +1,274 @@
+"""Evaluations: prompts, entrants, their responses, and what reward models and judges say of them.
+
+What people say is in ranking_tables.py. An evaluation's responses are made once; every assessment reads the same ones.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Identity,
+    Index,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
+
+VERDICT_STATUSES = ("ok", "unparsed", "refused", "error")
+JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard")
+
+
+class PromptSet(Base):
+    """Prompts of a benchmark under a name: MT-Bench, Vicuna, AlpacaEval, Arena-Hard, or one's own file.
+
+    `prompts`: [{question_id, category, messages, follow_ups, reference}], as in `EvaluationPrompt`.
+    """
+
+    __tablename__ = "prompt_sets"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    format: Mapped[str]
+    prompts: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class Evaluation(Base):
+    """`prompts_from` says where the prompts came from; `checked_against` the training datasets that they were looked
+    for in, [{id, name, rows}]. `to_check`: ids of those where they have still to be looked for, None when that is done.
+    """
+
+    __tablename__ = "evaluations"
+    __table_args__ = (UniqueConstraint("project_id", "name"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    name: Mapped[str]
+    description: Mapped[str]
+    prompts_from: Mapped[Json]
+    checked_against: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    to_check: Mapped[list[str] | None] = mapped_column(JSONB(none_as_null=True))
+    pool: Mapped[str | None]
+    seed: Mapped[int] = mapped_column(BigInteger)
+    # Rises with every change of what the report is made of, so that a report is computed once for each version.
+    version: Mapped[int] = mapped_column(BigInteger)
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class EvaluationPrompt(Base):
+    """One prompt. `messages` end with the first user turn that is answered, `follow_ups` are later user turns.
+
+    `reference`: one text a turn. `seen`: None, or where it occurs in training data: {match: exact|near, dataset, row,
+    overlap}.
+    """
+
+    __tablename__ = "evaluation_prompts"
+
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    question_id: Mapped[str]
+    category: Mapped[str | None]
+    messages: Mapped[list[dict[str, str]]] = mapped_column(JSONB)
+    follow_ups: Mapped[list[str]] = mapped_column(JSONB)
+    reference: Mapped[list[str] | None] = mapped_column(JSONB)
+    seen: Mapped[Json | None]
+
+
+class Entrant(Base):
+    """Who answers: a model with its decoding and score, an endpoint, or imported answers (`source`).
+
+    `family` is compared with a judge's for self-preference. `content_hash` pins the weights that answered.
+    """
+
+    __tablename__ = "evaluation_entrants"
+    __table_args__ = (
+        CheckConstraint("source IN ('model', 'endpoint', 'import')", name="source"),
+        UniqueConstraint("evaluation_id", "name"),
+    )
+
+    id: Mapped[Id]
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), index=True)
+    position: Mapped[int]
+    name: Mapped[str]
+    source: Mapped[str]
+    model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"), index=True)
+    endpoint_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("endpoints.id", ondelete="SET NULL"), index=True)
+    method: Mapped[str | None]
+    family: Mapped[str | None]
+    content_hash: Mapped[str | None]
+    score: Mapped[float | None]
+    decoding: Mapped[Json]
+    samples: Mapped[int]
+    run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    imported: Mapped[Json | None]
+    created_at: Mapped[CreatedAt]
+
+
+class Response(Base):
+    """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown."""
+
+    __tablename__ = "evaluation_responses"
+
+    entrant_id: Mapped[uuid.UUID] = mapped_column(
+        ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    sample: Mapped[int] = mapped_column(primary_key=True)
+    turns: Mapped[list[str]] = mapped_column(JSONB)
+    tokens: Mapped[list[int] | None] = mapped_column(JSONB)
+    finished: Mapped[list[bool] | None] = mapped_column(JSONB)
+
+
+class RewardAssessment(Base):
+    """One reward model over all responses of an evaluation.
+
+    `summary`: held-out pairs and calibration, see `RewardReport`; None until its run has ended.
+    """
+
+    __tablename__ = "evaluation_reward_assessments"
+    __table_args__ = (UniqueConstraint("evaluation_id", "name"),)
+
+    id: Mapped[Id]
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"), index=True)
+    content_hash: Mapped[str]
+    run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    normaliser: Mapped[Json | None]
+    summary: Mapped[Json | None]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class RewardValue(Base):
+    """The raw reward of one response: of its last turn, with everything before as the prompt."""
+
+    __tablename__ = "evaluation_reward_values"
+
+    assessment_id: Mapped[uuid.UUID] = mapped_column(
+        ForeignKey("evaluation_reward_assessments.id", ondelete="CASCADE"), primary_key=True
+    )
+    entrant_id: Mapped[uuid.UUID] = mapped_column(
+        ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    sample: Mapped[int] = mapped_column(primary_key=True)
+    value: Mapped[float]
+
+
+class Judge(Base):
+    """One LLM judge with its style and settings, asked by us (`endpoint_id`, `run_id`) or imported (`imported`).
+
+    `settings`: `JudgeSettings` of judges_schemas.py. `imported`: {file, format, rows, ...} where it was judged
+    elsewhere. `failures`: how many requests failed so far, by code; those that were tried again are counted too.
+    """
+
+    __tablename__ = "evaluation_judges"
+    __table_args__ = (
+        CheckConstraint(f"style IN ({', '.join(repr(style) for style in JUDGE_STYLES)})", name="style"),
+        UniqueConstraint("evaluation_id", "name"),
+    )
+
+    id: Mapped[Id]
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    style: Mapped[str]
+    model: Mapped[str]
+    family: Mapped[str | None]
+    endpoint_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("endpoints.id", ondelete="SET NULL"), index=True)
+    settings: Mapped[Json]
+    run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    imported: Mapped[Json | None]
+    failures: Mapped[Json | None]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class Verdict(Base):
+    """What a judge said of one item.
+
+    `a` is the entrant in question; `b` the other one of a pairwise style, None for `single` and `multi` (there one row
+    an entrant). `a_first`: whether a's answer was shown first, None where there is no order or it is not known.
+    In `multi` it tells of all answers which one was shown first. `turn` counts from 1. `value` by style: `single`,
+    `multi`: the score (1 to 10, stored ones as they are); `alpaca_eval`: p, the probability in [0, 1] that `a` is
+    better (preference - 1, turned round where a was output_1); `pairwise`: 1, 0.5, 0 for a better, tie, b better;
+    `arena_hard`: the same, with `weight` 3 for a clear one. `value` is None unless `status` is ok. `superseded`: a
+    newer row of the same item counts instead.
+    """
+
+    __tablename__ = "evaluation_verdicts"
+    __table_args__ = (
+        CheckConstraint(f"status IN ({', '.join(repr(status) for status in VERDICT_STATUSES)})", name="status"),
+        Index("ix_evaluation_verdicts_judge_id_position", "judge_id", "position"),
+        Index(
+            "uq_evaluation_verdicts_item",
+            "judge_id",
+            "position",
+            "turn",
+            "a",
+            text("coalesce(b, '00000000-0000-0000-0000-000000000000'::uuid)"),
+            text("coalesce(a_first, true)"),
+            unique=True,
+            postgresql_where=text("NOT superseded"),
+        ),
+    )
+
+    id: Mapped[BigInt] = mapped_column(Identity(), primary_key=True)
+    judge_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluation_judges.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    turn: Mapped[int]
+    a: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), index=True)
+    b: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), index=True)
+    a_first: Mapped[bool | None]
+    value: Mapped[float | None]
+    weight: Mapped[int]
+    status: Mapped[str]
+    raw: Mapped[str | None]
+    detail: Mapped[str | None]
+    answer_key: Mapped[str | None]
+    superseded: Mapped[bool]
+    created_at: Mapped[CreatedAt]
+
+
+class JudgeAnswer(Base):
+    """What an endpoint answered to a request, by the content of both; paid for once in a project.
+
+    `key`: SHA-256 of base URL, model, messages and sampling parameters. `judge_id`: who paid.
+    """
+
+    __tablename__ = "judge_answers"
+
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[str]
+    finish_reason: Mapped[str | None]
+    logprobs: Mapped[Json | None]
+    prompt_tokens: Mapped[int | None]
+    completion_tokens: Mapped[int | None]
+    judge_id: Mapped[uuid.UUID | None] = mapped_column(
+        ForeignKey("evaluation_judges.id", ondelete="SET NULL"), index=True
+    )
+    created_at: Mapped[CreatedAt]
+
+
+class EvaluationReportRow(Base):
+    """The report of one version of an evaluation."""
+
+    __tablename__ = "evaluation_reports"
+
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True)
+    version: Mapped[int] = mapped_column(BigInteger)
+    document: Mapped[Json]
+    created_at: Mapped[CreatedAt]

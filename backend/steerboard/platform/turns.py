@@ -1,0 +1,36 @@
+"""How many requests use the database at once.
+
+A request keeps one connection over several steps, each of them in a thread. Without a bound, threads that wait for a
+connection could take every thread, and those that hold the connections would never come to an end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar, TypeVarTuple
+
+from fastapi import FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+# Fewer than a pool's connections: some requests take a second one for a moment, and so do the server's own threads.
+AT_ONCE = 14
+
+
+def make_turns() -> asyncio.Semaphore:
+    return asyncio.Semaphore(AT_ONCE)
+
+
+async def take_turn(request: Request) -> AsyncIterator[None]:
+    """Dependency: wait, without a thread, until one may use the database."""
+    async with request.app.state.turns:
+        yield
+
+
+async def in_turn(app: FastAPI, read: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+    """A call in a thread that uses the database, for what goes on after a request was answered."""
+    async with app.state.turns:
+        return await run_in_threadpool(read, *arguments)

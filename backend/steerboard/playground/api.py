@@ -1,0 +1,135 @@
+"""The playground over HTTP: comparisons and control curves. Reading needs `read`, generating `run`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import StreamingResponse
+from sqlalchemy import select
+
+from steerboard.platform.access import Credentials
+from steerboard.platform.stream import may_read
+from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
+from steerboard.playground import curves, service, stream
+from steerboard.playground.schemas import ComparisonIn, ComparisonOut, CurveIn, CurveOut
+from steerboard.playground.tables import Comparison, Curve
+
+router = APIRouter(prefix="/playground", tags=["playground"])
+
+Reader = Annotated[Access, Depends(AccessTo("read"))]
+Runner = Annotated[Access, Depends(AccessTo("run"))]
+Limit = Annotated[int, Query(ge=1, le=200)]
+
+
+def _lease(request: Request) -> float:
+    return float(request.app.state.settings.lease_seconds)
+
+
+Lease = Annotated[float, Depends(_lease)]
+
+
+@router.post("/comparisons", status_code=201, responses=problems(404, 422))
+def start_comparison(body: ComparisonIn, session: Db, access: Runner, lease: Lease) -> ComparisonOut:
+    """Ask several columns the same; follow the answers at `/stream`. An answer that an earlier comparison holds
+    already is copied at once."""
+    made = service.create_comparison(session, access.project, body, access.actor)
+    out = service.comparisons_out(session, [made], lease)[0]
+    detail = {"columns": [column.name for column in out.columns], "reward": made.reward_model_name}
+    audit(session, access, "playground.compare", f"comparison {made.id}", detail)
+    return out
+
+
+@router.get("/comparisons", responses=problems(404, 422))
+def list_comparisons(
+    session: Db, access: Reader, lease: Lease, cursor: str | None = None, limit: Limit = 20
+) -> Page[ComparisonOut]:
+    """Newest first, with their answers."""
+    return paginate(
+        session,
+        select(Comparison).where(Comparison.project_id == access.project.id),
+        Comparison.id,
+        lambda one: service.comparisons_out(session, [one], lease)[0],
+        cursor=cursor,
+        limit=limit,
+        convert_all=lambda page: service.comparisons_out(session, page, lease),
+    )
+
+
+@router.get("/comparisons/{comparison}", responses=problems(404))
+def get_comparison(comparison: str, session: Db, access: Reader, lease: Lease) -> ComparisonOut:
+    """As it is now."""
+    found = service.get_comparison(session, access.project, comparison)
+    return service.comparisons_out(session, [found], lease)[0]
+
+
+@router.post("/comparisons/{comparison}/cancel", responses=problems(404, 409))
+def cancel_comparison(comparison: str, session: Db, access: Runner, lease: Lease) -> ComparisonOut:
+    """End all open answers at once; what they have written so far stays."""
+    found = service.get_comparison(session, access.project, comparison)
+    service.cancel(session, found)
+    audit(session, access, "playground.cancel", f"comparison {found.id}")
+    return service.comparisons_out(session, [found], lease)[0]
+
+
+@router.get("/comparisons/{comparison}/stream", response_class=StreamingResponse, responses=problems(404))
+def stream_comparison(
+    request: Request, comparison: str, session: Db, access: Reader, credentials: Credentials
+) -> StreamingResponse:
+    """Server-sent events. `answer`: an answer without its text, `at` (an offset in UTF-16 code units) and the `text`
+    that follows what was known up to there. A reader that connects gets everything so far; `end` when all have
+    ended. The stream ends after ten minutes; connect again then."""
+    found = service.get_comparison(session, access.project, comparison)
+    project_id = access.project.id
+    body = stream.follow(request.app, found.id, lambda: may_read(request, credentials, project_id))
+    return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+@router.post("/curves", status_code=201, responses=problems(404, 422))
+def start_curve(body: CurveIn, session: Db, access: Runner, lease: Lease) -> CurveOut:
+    """Measure which rewards a policy achieves at the scores asked of it. Comparisons go first."""
+    made = curves.create_curve(session, access.project, body, access.actor)
+    detail = {"model": made.model_name, "reward": made.reward_model_name, "data": made.dataset_name}
+    audit(session, access, "playground.curve", f"curve {made.id}", detail)
+    return curves.curves_out(session, [made], lease)[0]
+
+
+@router.get("/curves", responses=problems(404, 422))
+def list_curves(
+    session: Db,
+    access: Reader,
+    lease: Lease,
+    model: Annotated[str | None, Query(description="Id or name.")] = None,
+    cursor: str | None = None,
+    limit: Limit = 20,
+) -> Page[CurveOut]:
+    """Newest first."""
+    query = select(Curve).where(Curve.project_id == access.project.id)
+    if model is not None:
+        query = query.where(Curve.model_id == curves.model_filter(session, access.project, model))
+    return paginate(
+        session,
+        query,
+        Curve.id,
+        lambda one: curves.curves_out(session, [one], lease)[0],
+        cursor=cursor,
+        limit=limit,
+        convert_all=lambda page: curves.curves_out(session, page, lease),
+    )
+
+
+@router.get("/curves/{curve}", responses=problems(404))
+def get_curve(curve: str, session: Db, access: Reader, lease: Lease) -> CurveOut:
+    """As it is now; `playground.curve` events of the project say when it has grown."""
+    return curves.curves_out(session, [curves.get_curve(session, access.project, curve)], lease)[0]
+
+
+@router.post("/curves/{curve}/cancel", responses=problems(404, 409))
+def cancel_curve(curve: str, session: Db, access: Runner, lease: Lease) -> CurveOut:
+    """The points so far stay."""
+    found = curves.get_curve(session, access.project, curve)
+    curves.cancel(session, found)
+    audit(session, access, "playground.cancel", f"curve {found.id}")
+    session.flush()
+    session.refresh(found)
+    return curves.curves_out(session, [found], lease)[0]

@@ -1,0 +1,108 @@
+"""What a column of a comparison asks for: who answers, with which score, and by what an equal answer is known."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.playground.errors import NoScores, WrongRole
+from steerboard.playground.schemas import ColumnIn
+from steerboard.registry.endpoints import get_endpoint
+from steerboard.registry.service import get_model
+from steerboard.registry.tables import Endpoint, Model
+from steerboard.runs.kinds import POLICIES
+from steerboard_contracts.prompts import ScoreFormat
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that can be answered. `score_text` is what the prompt will hold. `source` identifies who answers,
+    down to the weights."""
+
+    name: str
+    score: float | None
+    score_text: str | None
+    source: str
+    model_id: uuid.UUID | None = None
+    endpoint_id: uuid.UUID | None = None
+
+
+def resolve(session: Session, project: Project, asked: ColumnIn, place: int) -> Column:
+    """Raises `NotFound`, `WrongRole`, `NoScores`, naming the column."""
+    asks = f"columns[{place}] asks for score"
+    if asked.endpoint is not None:
+        endpoint = get_endpoint(session, project, asked.endpoint)
+        served = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
+        score, text = written(served, asked.score, asks)
+        return Column(endpoint.name, score, text, endpoint_source(endpoint), endpoint_id=endpoint.id)
+    assert asked.model is not None
+    model = policy(session, project, asked.model)
+    score, text = written(model, asked.score, asks)
+    return Column(model.name, score, text, f"model:{model.id}", model_id=model.id)
+
+
+def endpoint_source(endpoint: Endpoint) -> str:
+    """Who answers at an endpoint, as it is configured now."""
+    return f"endpoint:{endpoint.id} {endpoint.base_url} {endpoint.model} {endpoint.policy_model_id}"
+
+
+def policy(session: Session, project: Project, ref: str) -> Model:
+    """A model that writes answers. Raises `NotFound`, `WrongRole`."""
+    model = get_model(session, project, ref)
+    if model.role not in POLICIES:
+        raise WrongRole(
+            f"{model.name} is a {model.role} model and writes no answers", hint="Choose a base, sft or policy model."
+        )
+    return model
+
+
+def reward_model(session: Session, project: Project, ref: str) -> Model:
+    """A model that scores answers. Raises `NotFound`, `WrongRole`."""
+    model = get_model(session, project, ref)
+    if model.role != "reward":
+        raise WrongRole(f"{model.name} is a {model.role} model and scores nothing", hint="Choose a reward model.")
+    return model
+
+
+def score_format(model: Model) -> ScoreFormat | None:
+    given = model.info.get("score_format")
+    return ScoreFormat.model_validate(given) if given else None
+
+
+def written(model: Model | None, score: float | None, asks: str) -> tuple[float | None, str | None]:
+    """(score, its text) for a policy; its own default without a score, and two nulls where it knows none.
+
+    Raises `NoScores`; `asks` begins its message.
+    """
+    form = score_format(model) if model is not None else None
+    if form is not None:
+        assert model is not None
+        wanted = score if score is not None else model.info.get("default_score")
+        return (None, None) if wanted is None else (float(wanted), form.text(float(wanted)))
+    if score is None:
+        return None, None
+    who = f"{model.name}, which was not trained with scores" if model else "an endpoint without a policy that knows any"
+    raise NoScores(
+        f"{asks} {score:g} of {who}",
+        hint="Only decision_transformer policies take scores; leave the score out for others.",
+    )
+
+
+def reuse_key(
+    project_id: uuid.UUID,
+    source: str,
+    score_text: str | None,
+    decoding: dict[str, Any],
+    seed: int,
+    prompt: list[dict[str, str]],
+    reward: object,
+) -> str:
+    """SHA-256 of all that decides an answer and its reward."""
+    parts = [str(project_id), source, score_text, decoding, seed, prompt, str(reward)]
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()

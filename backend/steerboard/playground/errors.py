@@ -1,0 +1,34 @@
+"""What the playground refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steerboard.platform.errors import Conflict
+from steerboard_contracts.errors import BadInput, SteerboardError
+
+
+class NoScores(BadInput):
+    """A score was asked of a model that was not trained with reward prompts."""
+
+    code = "no_score_format"
+    title = "This model does not understand scores"
+
+
+class WrongRole(BadInput):
+    """A model cannot do what it was named for: write answers, or score them."""
+
+    code = "wrong_role"
+    title = "This model cannot do that"
+
+
+class AlreadyEnded(Conflict):
+    """There is nothing left to cancel."""
+
+    code = "already_ended"
+    title = "It has ended already"
+
+
+def problem_document(error: SteerboardError) -> dict[str, Any]:
+    """An error as an answer or a curve keeps it."""
+    return {"code": error.code, "title": error.title, "detail": error.detail, "hint": error.hint}

@@ -1,0 +1,186 @@
+"""Comparisons: asking for them, reading them, cancelling them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import cast
+
+from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.platform.errors import NotFound
+from steerboard.platform.events import wake
+from steerboard.playground import columns
+from steerboard.playground.claims import CHANNEL, channel_of
+from steerboard.playground.errors import AlreadyEnded
+from steerboard.playground.schemas import (
+    AnswerOut,
+    AnswerProblem,
+    AnswerState,
+    ComparisonIn,
+    ComparisonOut,
+    Named,
+    PlaygroundDecoding,
+)
+from steerboard.playground.tables import Comparison, PlaygroundAnswer
+from steerboard.playground.waiting import Waiting
+from steerboard.registry.references import as_id
+from steerboard_contracts.samples import Message
+
+
+def create_comparison(session: Session, project: Project, asked: ComparisonIn, actor: str) -> Comparison:
+    """Queue one answer for each column; equal answers that have succeeded before are copied at once.
+
+    Raises `NotFound`, `WrongRole`, `NoScores`.
+    """
+    reward = columns.reward_model(session, project, asked.reward) if asked.reward else None
+    comparison = Comparison(
+        project_id=project.id,
+        prompt=[message.model_dump() for message in asked.prompt],
+        seed=asked.seed,
+        reward_model_id=reward.id if reward else None,
+        reward_model_name=reward.name if reward else None,
+        created_by=actor,
+        attempt=0,
+    )
+    answers = []
+    for place, column in enumerate(asked.columns):
+        found = columns.resolve(session, project, column, place)
+        decoding = column.decoding.model_dump()
+        answers.append(
+            PlaygroundAnswer(
+                place=place,
+                model_id=found.model_id,
+                endpoint_id=found.endpoint_id,
+                name=found.name,
+                score=found.score,
+                score_text=found.score_text,
+                decoding=decoding,
+                seed=asked.seed,
+                reuse_key=columns.reuse_key(
+                    project.id,
+                    found.source,
+                    found.score_text,
+                    decoding,
+                    asked.seed,
+                    comparison.prompt,
+                    comparison.reward_model_id,
+                ),
+                state="queued",
+                text="",
+                tokens=0,
+                finished=False,
+                reused=False,
+            )
+        )
+    session.add(comparison)
+    session.flush()
+    for answer in answers:
+        answer.comparison_id = comparison.id
+        _copy_equal(session, answer)
+    session.add_all(answers)
+    if all(answer.state == "succeeded" for answer in answers):
+        comparison.ended_at = func.clock_timestamp()
+    else:
+        wake(session, CHANNEL)
+    session.flush()
+    session.refresh(comparison)
+    return comparison
+
+
+def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
+    equal = session.scalar(
+        select(PlaygroundAnswer)
+        .where(PlaygroundAnswer.reuse_key == answer.reuse_key, PlaygroundAnswer.state == "succeeded")
+        .order_by(PlaygroundAnswer.comparison_id.desc())
+        .limit(1)
+    )
+    if equal is None:
+        return
+    for name in ("state", "text", "tokens", "finished", "reward", "reward_z", "first_token_seconds", "seconds"):
+        setattr(answer, name, getattr(equal, name))
+    answer.started_at, answer.ended_at = equal.started_at, equal.ended_at
+    answer.reused = True
+
+
+def get_comparison(session: Session, project: Project, ref: str) -> Comparison:
+    """By id. Raises `NotFound`, also for another project's."""
+    found = session.get(Comparison, id_) if (id_ := as_id(ref)) else None
+    if found is None or found.project_id != project.id:
+        raise NotFound(f"there is no comparison {ref!r}", hint="List them at playground/comparisons.")
+    return found
+
+
+def comparisons_out(session: Session, comparisons: Sequence[Comparison], lease_seconds: float) -> list[ComparisonOut]:
+    """With their answers, in two queries however many there are."""
+    ids = [comparison.id for comparison in comparisons]
+    answers: dict[uuid.UUID, list[PlaygroundAnswer]] = defaultdict(list)
+    rows = select(PlaygroundAnswer).where(PlaygroundAnswer.comparison_id.in_(ids)).order_by(PlaygroundAnswer.place)
+    for answer in session.scalars(rows):
+        answers[answer.comparison_id].append(answer)
+    waiting = Waiting(session, lease_seconds, comparisons)
+    return [_out(comparison, answers[comparison.id], waiting) for comparison in comparisons]
+
+
+def _out(comparison: Comparison, answers: Sequence[PlaygroundAnswer], waiting: Waiting) -> ComparisonOut:
+    return ComparisonOut(
+        id=comparison.id,
+        prompt=[Message.model_construct(**message) for message in comparison.prompt],  # type: ignore[arg-type]
+        seed=comparison.seed,
+        reward_model=_named(comparison.reward_model_id, comparison.reward_model_name or ""),
+        created_by=comparison.created_by,
+        created_at=comparison.created_at,
+        ended_at=comparison.ended_at,
+        columns=[_answer_out(comparison, answer, waiting) for answer in answers],
+    )
+
+
+def _answer_out(comparison: Comparison, answer: PlaygroundAnswer, waiting: Waiting) -> AnswerOut:
+    is_open = answer.ended_at is None
+    return AnswerOut(
+        place=answer.place,
+        model=_named(answer.model_id, answer.name),
+        endpoint=_named(answer.endpoint_id, answer.name),
+        name=answer.name,
+        score=answer.score,
+        score_text=answer.score_text,
+        decoding=PlaygroundDecoding.model_validate(answer.decoding),
+        state=cast(AnswerState, answer.state),
+        waits_for=waiting.of(comparison, answer.waits_for) if is_open else None,
+        text=answer.text,
+        tokens=answer.tokens,
+        finished=answer.finished,
+        reward=answer.reward,
+        reward_z=answer.reward_z,
+        first_token_seconds=answer.first_token_seconds,
+        seconds=answer.seconds,
+        reused=answer.reused,
+        error=AnswerProblem.model_validate(answer.error) if answer.error else None,
+    )
+
+
+def _named(id_: uuid.UUID | None, name: str) -> Named | None:
+    return Named(id=id_, name=name) if id_ else None
+
+
+def cancel(session: Session, comparison: Comparison) -> None:
+    """End what is open, keeping the text so far; its worker notices within a moment. Raises `AlreadyEnded`."""
+    now: ColumnElement[object] = func.clock_timestamp()
+    ended = session.execute(
+        update(Comparison)
+        .where(Comparison.id == comparison.id, Comparison.ended_at.is_(None))
+        .values(ended_at=now, lease_owner=None, lease_expires_at=None)
+        .returning(Comparison.id)
+    ).first()
+    if ended is None:
+        raise AlreadyEnded("all answers of this comparison have ended")
+    session.execute(
+        update(PlaygroundAnswer)
+        .where(PlaygroundAnswer.comparison_id == comparison.id, PlaygroundAnswer.ended_at.is_(None))
+        .values(state="cancelled", waits_for=None, ended_at=now)
+    )
+    wake(session, channel_of(comparison.id))
+    session.expire_all()

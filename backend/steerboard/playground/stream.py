@@ -1,0 +1,87 @@
+"""The live stream of one comparison: server-sent events, from the beginning for every new reader.
+
+Like the project's events it reads Postgres, is woken by Redis or polls, and holds no connection while it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import orjson
+from fastapi import FastAPI
+
+from steerboard.platform import stream
+from steerboard.platform.turns import in_turn
+from steerboard.platform.wakeups import listen, pause
+from steerboard.playground import service
+from steerboard.playground.claims import channel_of
+from steerboard.playground.schemas import AnswerChange, AnswerOut
+from steerboard.playground.tables import Comparison
+
+END = b"event: end\ndata: {}\n\n"
+
+
+@dataclass
+class Told:
+    """What a reader knows of the answers, by place."""
+
+    answers: dict[int, AnswerOut] = field(default_factory=dict)
+
+    def news(self, answer: AnswerOut) -> AnswerChange | None:
+        """What has changed since; None when nothing has. An answer that was started over begins at offset 0 again."""
+        known = self.answers.get(answer.place)
+        if known == answer:
+            return None
+        self.answers[answer.place] = answer
+        before = known.text if known is not None and answer.text.startswith(known.text) else ""
+        said = answer.model_dump(exclude={"text"})
+        return AnswerChange(**said, at=_utf16_units(before), text=answer.text[len(before) :])
+
+
+def _utf16_units(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
+async def follow(app: FastAPI, comparison_id: uuid.UUID, may_read: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """`answer` events until all answers have ended, then `end`. Ends without it after `stream.LIFE_SECONDS`, or soon
+    after the right to read does."""
+    wake = asyncio.Event()
+    listener = asyncio.create_task(listen(app.state.settings.redis_url, channel_of(comparison_id), wake))
+    told = Told()
+    ends = time.monotonic() + stream.LIFE_SECONDS
+    said = checked = time.monotonic()
+    yield b"retry: 1000\n\n"
+    try:
+        while time.monotonic() < ends and not app.state.stopping.is_set():
+            if time.monotonic() - checked >= stream.CHECK_SECONDS:
+                if not await in_turn(app, may_read):
+                    return
+                checked = time.monotonic()
+            wake.clear()
+            answers, ended = await in_turn(app, _read, app, comparison_id)
+            for change in filter(None, map(told.news, answers)):
+                said = time.monotonic()
+                yield b"event: answer\ndata: %s\n\n" % orjson.dumps(change.model_dump(mode="json"))
+            if ended:
+                yield END
+                return
+            if time.monotonic() - said >= stream.HEARTBEAT_SECONDS:
+                said = time.monotonic()
+                yield b": still here\n\n"
+            await pause(app, wake, listener)
+    finally:
+        listener.cancel()
+        with suppress(asyncio.CancelledError):
+            await listener
+
+
+def _read(app: FastAPI, comparison_id: uuid.UUID) -> tuple[list[AnswerOut], bool]:
+    with app.state.sessions() as session:
+        comparison = session.get_one(Comparison, comparison_id)
+        lease_seconds = app.state.settings.lease_seconds
+        return service.comparisons_out(session, [comparison], lease_seconds)[0].columns, comparison.ended_at is not None

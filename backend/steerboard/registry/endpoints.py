@@ -1,0 +1,140 @@
+"""Endpoints: OpenAI-compatible servers that are asked for answers. Their keys are sealed and never shown."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.errors import InUse, NameTaken
+from steerboard.platform.errors import NotFound
+from steerboard.platform.outbound import BadUrl, check_url, open_client
+from steerboard.platform.secrets import Secrets
+from steerboard.platform.settings import Settings
+from steerboard.registry import chat
+from steerboard.registry.endpoint_schemas import EndpointChange, EndpointCheck, EndpointCreate, EndpointProblem
+from steerboard.registry.references import as_id, check_name
+from steerboard.registry.service import get_model
+from steerboard.registry.tables import Endpoint, Model
+from steerboard_contracts.errors import BadInput, SteerboardError
+
+_CHECK_SECONDS = 10.0
+
+
+def endpoints_of(session: Session, project: Project) -> list[Endpoint]:
+    """By name."""
+    return list(session.scalars(select(Endpoint).where(Endpoint.project_id == project.id).order_by(Endpoint.name)))
+
+
+def get_endpoint(session: Session, project: Project, ref: str) -> Endpoint:
+    """By id or name. Raises `NotFound`, also for another project's."""
+    id_ = as_id(ref)
+    match = Endpoint.id == id_ if id_ else Endpoint.name == ref
+    endpoint = session.scalar(select(Endpoint).where(Endpoint.project_id == project.id, match))
+    if endpoint is None:
+        raise NotFound(f"there is no endpoint {ref!r}", code="unknown_endpoint")
+    return endpoint
+
+
+def create(session: Session, secrets: Secrets, project: Project, given: EndpointCreate) -> Endpoint:
+    """Raises `BadInput` (`invalid_name`), `BadUrl`, `NameTaken`, `NotFound` for the policy model."""
+    _check_free(session, project, given.name)
+    policy = get_model(session, project, given.policy_model) if given.policy_model else None
+    endpoint = Endpoint(
+        project_id=project.id,
+        name=given.name,
+        base_url=_base_url(given.base_url),
+        model=given.model,
+        api_key_sealed=secrets.seal(given.api_key.get_secret_value()) if given.api_key else None,
+        policy_model_id=policy.id if policy else None,
+    )
+    session.add(endpoint)
+    session.flush()
+    session.refresh(endpoint)
+    return endpoint
+
+
+def change(session: Session, secrets: Secrets, project: Project, endpoint: Endpoint, given: EndpointChange) -> None:
+    """Only what was given. Raises like `create`, and `BadInput` (`api_key_needed`) for a new server without its key:
+    a stored key goes to nobody that whoever entered it did not name.
+    """
+    fields: dict[str, Any] = {name: getattr(given, name) for name in given.model_fields_set}
+    if given.name is not None and given.name != endpoint.name:
+        _check_free(session, project, given.name)
+        endpoint.name = given.name
+    if given.base_url is not None:
+        base_url = _base_url(given.base_url)
+        if endpoint.api_key_sealed and "api_key" not in fields and _origin(base_url) != _origin(endpoint.base_url):
+            raise BadInput(
+                "the new base URL is another server, and the stored key is not sent there",
+                code="api_key_needed",
+                hint="Give `api_key` too, or null for a server that needs none.",
+            )
+        endpoint.base_url = base_url
+    if given.model is not None:
+        endpoint.model = given.model
+    if "api_key" in fields:
+        endpoint.api_key_sealed = secrets.seal(given.api_key.get_secret_value()) if given.api_key else None
+    if "policy_model" in fields:
+        endpoint.policy_model_id = get_model(session, project, given.policy_model).id if given.policy_model else None
+    session.flush()
+
+
+def delete(session: Session, endpoint: Endpoint) -> None:
+    """Raises `InUse` when something refers to it."""
+    try:
+        with session.begin_nested():
+            session.delete(endpoint)
+            session.flush()
+    except IntegrityError:
+        raise InUse(f"something still refers to endpoint {endpoint.name!r}", hint="Delete that first.") from None
+
+
+def key_of(secrets: Secrets, endpoint: Endpoint) -> str | None:
+    """For `chat.stream_chat`. Raises `SecretUnreadable`."""
+    return secrets.open(endpoint.api_key_sealed) if endpoint.api_key_sealed else None
+
+
+def check(settings: Settings, secrets: Secrets, endpoint: Endpoint) -> EndpointCheck:
+    """Ask the endpoint for its models, now. Every failure is a part of the answer. Touches no database."""
+    began = time.monotonic()
+    models: list[str] = []
+    problem: EndpointProblem | None = None
+    try:
+        key = key_of(secrets, endpoint)
+        with open_client(settings, timeout_seconds=_CHECK_SECONDS, total_seconds=_CHECK_SECONDS) as client:
+            models = chat.list_models(client, endpoint, key)
+        if endpoint.model not in models:
+            problem = EndpointProblem(
+                code="model_not_served",
+                detail=f"the endpoint answers, but does not list a model {endpoint.model!r}",
+                hint="Change the endpoint's model to one of those that it lists.",
+            )
+    except SteerboardError as error:
+        problem = EndpointProblem(code=error.code, detail=error.detail, hint=error.hint)
+    return EndpointCheck(ok=problem is None, models=models, seconds=time.monotonic() - began, problem=problem)
+
+
+def _check_free(session: Session, project: Project, name: str) -> None:
+    """An entrant is named by one word, so a name means a model or an endpoint and never both."""
+    check_name(name)
+    for table, what in ((Endpoint, "an endpoint"), (Model, "a model")):
+        if session.scalar(select(table.id).where(table.project_id == project.id, table.name == name)):
+            raise NameTaken(f"there is already {what} {name!r}", hint="Choose another name.")
+
+
+def _base_url(given: str) -> str:
+    url = check_url(given)
+    if "?" in url:
+        raise BadUrl("a base URL has no query", hint="Leave out `?` and what follows.")
+    return url.rstrip("/")
+
+
+def _origin(url: str) -> tuple[str, str, int | None]:
+    parsed = httpx.URL(url)
+    return parsed.scheme, parsed.host, parsed.port

@@ -1,0 +1,123 @@
+"""Which models a project uses: one policy and one reward model in `production`, and the candidates for it."""
+
+from __future__ import annotations
+
+from sqlalchemy import Select, select, text
+from sqlalchemy.orm import Session, aliased
+
+from steerboard.accounts.tables import Project
+from steerboard.platform.errors import NotFound
+from steerboard.platform.events import emit
+from steerboard.registry.schemas import ModelStage, NamedRef, PromotionOut
+from steerboard.registry.tables import Model, ModelPromotion
+
+# Each place holds one production model.
+_PLACES = (("base", "sft", "policy"), ("reward", "preference"))
+PRODUCTION = {"@production": _PLACES[0], "@production-reward": _PLACES[1]}
+"""What stands for a model wherever one is named, and the roles that it may have."""
+
+
+class NothingInProduction(NotFound):
+    """`@production` or `@production-reward` was asked for, and no model was promoted."""
+
+    code = "nothing_in_production"
+
+
+def in_production(session: Session, project: Project, ref: str) -> Model:
+    """The model that a key of `PRODUCTION` names now. Raises `NothingInProduction`."""
+    found = session.scalar(_production(project, PRODUCTION[ref]))
+    if found is None:
+        raise NothingInProduction(
+            f"no model is in production as {ref}", hint="steerboard models promote NAME --stage production"
+        )
+    return found
+
+
+def promote(
+    session: Session, project: Project, model: Model, stage: ModelStage | None, note: str, actor: str
+) -> ModelPromotion:
+    """Move `model` to `stage`; the model that was in production in its place leaves it. Raises `NotFound`."""
+    # Two that promote at once take turns: each sees whom the other one put there.
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended('promotions of ' || :project, 0))"),
+        {"project": str(project.id)},
+    )
+    model = locked(session, model)
+    former = None
+    if stage == "production":
+        place = next(roles for roles in _PLACES if model.role in roles)
+        others = _production(project, place).where(Model.id != model.id)
+        former = session.scalar(others.with_for_update(key_share=True).execution_options(populate_existing=True))
+    if former is not None:
+        _enter(session, former, None, f"replaced by {model.name}", actor, replaced_by=model)
+        session.flush()  # the index allows one at a time
+    entry = _enter(session, model, stage, note, actor)
+    session.flush()
+    session.refresh(entry)
+    replaced = {"id": str(former.id), "name": former.name} if former else None
+    payload = {"id": str(model.id), "name": model.name, "role": model.role, "stage": stage, "replaced": replaced}
+    emit(session, project.id, "model.promoted", payload)
+    return entry
+
+
+def history(session: Session, model: Model) -> list[PromotionOut]:
+    """Newest first."""
+    successor = aliased(Model)
+    rows = session.execute(
+        select(ModelPromotion, successor)
+        .outerjoin(successor, successor.id == ModelPromotion.replaced_by_id)
+        .where(ModelPromotion.model_id == model.id)
+        .order_by(ModelPromotion.id.desc())
+    )
+    return [promotion_out(entry, replaced_by) for entry, replaced_by in rows]
+
+
+def promotion_out(entry: ModelPromotion, replaced_by: Model | None) -> PromotionOut:
+    return PromotionOut.model_validate(
+        {
+            "id": entry.id,
+            "stage": entry.stage,
+            "note": entry.note,
+            "actor": entry.actor,
+            "created_at": entry.created_at,
+            "replaced_by": NamedRef(id=replaced_by.id, name=replaced_by.name) if replaced_by else None,
+        }
+    )
+
+
+def locked(session: Session, model: Model) -> Model:
+    """The model as it is now; until the transaction ends nobody promotes or deletes it. Raises `NotFound`."""
+    found = session.scalar(
+        select(Model)
+        .where(Model.id == model.id)
+        .with_for_update(key_share=True)
+        .execution_options(populate_existing=True)
+    )
+    if found is None:
+        raise NotFound(f"model {model.name!r} was deleted a moment ago", code="unknown_model")
+    return found
+
+
+def _production(project: Project, roles: tuple[str, ...]) -> Select[Model]:
+    return select(Model).where(Model.project_id == project.id, Model.stage == "production", Model.role.in_(roles))
+
+
+def _enter(
+    session: Session,
+    model: Model,
+    stage: ModelStage | None,
+    note: str,
+    actor: str,
+    replaced_by: Model | None = None,
+) -> ModelPromotion:
+    model.stage = stage
+    entry = ModelPromotion(
+        project_id=model.project_id,
+        model_id=model.id,
+        stage=stage,
+        note=note,
+        actor=actor,
+        replaced_by_id=replaced_by.id if replaced_by else None,
+    )
+    session.add(entry)
+    return entry

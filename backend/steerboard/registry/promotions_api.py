@@ -1,0 +1,33 @@
+"""Promotions of models over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from steerboard.platform.access import Access, AccessTo, Db, audit
+from steerboard.platform.errors import problems
+from steerboard.registry import promotions, service
+from steerboard.registry.schemas import PromotionCreate, PromotionOut
+
+router = APIRouter()
+
+
+@router.post("/{model}/promotions", status_code=201, responses=problems(404))
+def promote_model(
+    model: str, body: PromotionCreate, session: Db, access: Annotated[Access, Depends(AccessTo("write"))]
+) -> PromotionOut:
+    """Move a model to a stage, or out of it. Whichever was in production in its place leaves it with the same call."""
+    found = service.get_model(session, access.project, model)
+    entry = promotions.promote(session, access.project, found, body.stage, body.note, access.actor)
+    audit(session, access, "model.promote", found.name, {"stage": body.stage, "note": body.note})
+    return promotions.promotion_out(entry, None)
+
+
+@router.get("/{model}/promotions", responses=problems(404))
+def list_promotions(
+    model: str, session: Db, access: Annotated[Access, Depends(AccessTo("read"))]
+) -> list[PromotionOut]:
+    """The history of a model's stage, newest first."""
+    return promotions.history(session, service.get_model(session, access.project, model))

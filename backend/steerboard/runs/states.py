@@ -1,0 +1,23 @@
+"""The states of runs and pipelines, apart from what changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled"]
+PipelineState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
+
+ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled"})
+
+
+def state_of(counts: Mapping[str, int]) -> PipelineState:
+    """Of a pipeline, from the number of its runs in each state: running while any is under way, then the worst of
+    their ends."""
+    active = sum(counts.get(state, 0) for state in ("pending", "queued", "running"))
+    if active:
+        begun = counts.get("running", 0) + sum(counts.get(state, 0) for state in ENDED)
+        return "running" if begun else "queued"
+    if counts.get("failed"):
+        return "failed"
+    return "cancelled" if counts.get("cancelled") else "succeeded"

@@ -1,0 +1,250 @@
+"""Sending what is due, by the scheme of Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).
+
+Any number of API processes may run senders: each delivery is claimed with a lease in one short transaction, sent in
+none, and its outcome noted in another. A process that is killed in between leaves a lease that expires, and the
+delivery is sent again with the same id; so it arrives at least once.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import hashlib
+import hmac
+import logging
+import random
+import secrets as randomness
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import orjson
+from sqlalchemy import delete, exists, func, or_, select
+from sqlalchemy.orm import Session, aliased, sessionmaker
+
+from steerboard.accounts.tables import AuditEntry
+from steerboard.platform.database import transaction
+from steerboard.platform.outbound import open_client, read_start
+from steerboard.platform.secrets import Secrets
+from steerboard.platform.settings import Settings
+from steerboard.webhooks.outbox import TRIES
+from steerboard.webhooks.tables import Webhook, WebhookDelivery
+from steerboard_contracts.errors import SteerboardError
+
+log = logging.getLogger(__name__)
+
+SECRET_PREFIX = "whsec_"
+TIMEOUT_SECONDS = 10.0
+LEASE = dt.timedelta(seconds=60)
+KEPT = dt.timedelta(days=30)
+_GONE = 410
+# 10 s, 40 s, ... up to six hours: ten tries in about 22 hours.
+_FIRST_WAIT, _FACTOR, _LONGEST_WAIT = 10.0, 4.0, 6 * 3600.0
+_JITTER = 0.2
+_POLL_SECONDS = 2.0
+_SENDERS = 4
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A claimed delivery: all that sending needs, so that no transaction is open meanwhile."""
+
+    id: uuid.UUID
+    attempt: int
+    url: str
+    secret_sealed: str
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`error` is None for a success; `status` is None when there was no answer."""
+
+    status: int | None
+    error: str | None
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(randomness.token_bytes(24)).decode()
+
+
+def signed_headers(secret: str, id_: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """`v1,` and the HMAC-SHA256 of `id.timestamp.body`, under the bytes that the secret encodes."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    signature = hmac.new(key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return {
+        "webhook-id": id_,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": "v1," + base64.b64encode(signature).decode(),
+    }
+
+
+def claim_next(session: Session) -> Parcel | None:
+    """The delivery that is due longest, leased to the caller. A webhook with one on its way waits (but for two senders
+    that look at the same moment), so a slow receiver holds up only itself.
+    """
+    other = aliased(WebhookDelivery)
+    now = func.clock_timestamp()
+    found = session.execute(
+        select(WebhookDelivery, Webhook)
+        .join(Webhook, Webhook.id == WebhookDelivery.webhook_id)
+        .where(
+            WebhookDelivery.state == "pending",
+            WebhookDelivery.next_attempt_at <= now,
+            or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_expires_at < now),
+            Webhook.active,
+            ~exists().where(other.webhook_id == Webhook.id, other.state == "pending", other.lease_expires_at > now),
+        )
+        .order_by(WebhookDelivery.next_attempt_at)
+        .limit(1)
+        .with_for_update(of=WebhookDelivery, skip_locked=True)
+    ).one_or_none()
+    return lease(session, *found) if found else None
+
+
+def lease(session: Session, delivery: WebhookDelivery, webhook: Webhook) -> Parcel:
+    """Take a delivery, whose row the caller has locked or just made, for one attempt."""
+    delivery.attempts += 1
+    # Not below zero: a try whose sender was killed is made again.
+    delivery.tries_left = max(delivery.tries_left - 1, 0)
+    delivery.lease_expires_at = func.clock_timestamp() + LEASE
+    session.flush()
+    return Parcel(delivery.id, delivery.attempts, webhook.url, webhook.secret_sealed, delivery.payload)
+
+
+def send(settings: Settings, secrets: Secrets, parcel: Parcel) -> Outcome:
+    """One POST. Every failure is an outcome. Touches no database."""
+    body = orjson.dumps(parcel.payload)
+    try:
+        headers = signed_headers(secrets.open(parcel.secret_sealed), str(parcel.id), int(time.time()), body)
+        headers["Content-Type"] = "application/json"
+        with open_client(settings, timeout_seconds=TIMEOUT_SECONDS, total_seconds=TIMEOUT_SECONDS) as client:
+            with client.stream("POST", parcel.url, content=body, headers=headers) as response:
+                if response.is_success:
+                    return Outcome(response.status_code, None)
+                said = _words(response)
+                return Outcome(response.status_code, f"answered {response.status_code}" + (f": {said}" if said else ""))
+    except SteerboardError as error:
+        return Outcome(None, f"{error.code}: {error.detail}")
+    except httpx.TimeoutException:
+        return Outcome(None, f"no answer within {TIMEOUT_SECONDS:.0f} s")
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Outcome(None, str(error) or type(error).__name__)
+
+
+def _words(response: httpx.Response) -> str:
+    """The start of what the receiver says about its refusal. That it breaks off while saying it changes nothing."""
+    try:
+        body, _ = read_start(response, 4 * _SHOWN)
+    except httpx.HTTPError:
+        return ""
+    return " ".join(body.decode(errors="replace").replace("\x00", "").split())[:_SHOWN]
+
+
+def note(session: Session, parcel: Parcel, outcome: Outcome) -> None:
+    """Write the outcome down, unless another attempt was made meanwhile, or the webhook is gone."""
+    delivery = session.scalar(
+        select(WebhookDelivery)
+        .where(
+            WebhookDelivery.id == parcel.id,
+            WebhookDelivery.attempts == parcel.attempt,
+            WebhookDelivery.state == "pending",
+        )
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    if delivery is None:
+        return
+    delivery.lease_expires_at = None
+    delivery.last_status, delivery.last_error = outcome.status, outcome.error
+    if outcome.error is None:
+        delivery.state, delivery.next_attempt_at = "delivered", None
+        delivery.delivered_at = func.clock_timestamp()
+    elif outcome.status == _GONE or delivery.tries_left == 0:
+        delivery.state, delivery.next_attempt_at = "failed", None
+    else:
+        wait = wait_seconds(TRIES - delivery.tries_left)
+        delivery.next_attempt_at = func.clock_timestamp() + dt.timedelta(seconds=wait)
+    if outcome.status == _GONE:
+        _deactivate(session, delivery.webhook_id)
+    session.flush()
+    session.refresh(delivery)
+
+
+def _deactivate(session: Session, webhook_id: uuid.UUID) -> None:
+    webhook = session.get_one(Webhook, webhook_id)
+    if webhook.active:
+        webhook.active = False
+        target = f"webhook {webhook.name} {webhook.id}"
+        detail = {"why": "the receiver answered 410 Gone"}
+        session.add(
+            AuditEntry(
+                project_id=webhook.project_id,
+                actor="steerboard",
+                action="webhook.deactivate",
+                target=target,
+                detail=detail,
+            )
+        )
+
+
+def wait_seconds(tries: int) -> float:
+    """How long after that many failed tries. Jittered, so that a receiver that comes back is not overrun."""
+    wait = min(_FIRST_WAIT * _FACTOR ** (tries - 1), _LONGEST_WAIT)
+    return wait * random.uniform(1 - _JITTER, 1 + _JITTER)
+
+
+def deliver_next(sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> bool:
+    """Send one delivery that is due. Returns whether there was one."""
+    with transaction(sessions) as session:
+        parcel = claim_next(session)
+    if parcel is None:
+        return False
+    outcome = send(settings, secrets, parcel)
+    if outcome.error is not None:
+        log.warning("webhook delivery %s, attempt %d: %s", parcel.id, parcel.attempt, outcome.error)
+    with transaction(sessions) as session:
+        note(session, parcel, outcome)
+    return True
+
+
+def forget_old(session: Session) -> None:
+    """Deliveries that ended a month ago."""
+    old = WebhookDelivery.created_at < func.clock_timestamp() - KEPT
+    session.execute(delete(WebhookDelivery).where(WebhookDelivery.state != "pending", old))
+
+
+class Senders:
+    """Threads that send what is due, beside the API."""
+
+    def __init__(self, sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> None:
+        self._stopping = threading.Event()
+        self._given = (sessions, settings, secrets)
+        self._threads = [
+            threading.Thread(target=self._work, name=f"webhooks-{number}", daemon=True) for number in range(_SENDERS)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, wait_seconds: float = 3.0) -> None:
+        """What is on its way longer than that is sent again after its lease."""
+        self._stopping.set()
+        until = time.monotonic() + wait_seconds
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+
+    def _work(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                found = deliver_next(*self._given)
+            except Exception:
+                log.exception("sending webhooks failed; it is tried again")
+                found = False
+            if not found:
+                self._stopping.wait(_POLL_SECONDS)

@@ -1,0 +1,132 @@
+"""Do annotators, or sources such as people, a judge and a reward model, say the same of the same items?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steerboard_contracts.evaluation_report import Estimate
+from steerboard_statistics.bootstrap import (
+    MIN_ITEMS,
+    RESAMPLES,
+    Floats,
+    Resamples,
+    bounds,
+    divide,
+    estimate,
+)
+from steerboard_statistics.comparison import pair_differences
+from steerboard_statistics.correlation import kendall_rows, rank_correlation, spearman_rows
+from steerboard_statistics.krippendorff import alpha_interval, krippendorff_alpha
+from steerboard_statistics.ranks import without_noise
+
+__all__ = [
+    "SourceAgreement",
+    "alpha_interval",
+    "cohen_kappa",
+    "item_agreement",
+    "krippendorff_alpha",
+    "pair_signs",
+    "rank_correlation",
+    "source_agreement",
+]
+
+
+class SourceAgreement(NamedTuple):
+    """`spearman`, `kendall` (tau-b): over entrants' mean scores; `item`: over the entrant pairs of items."""
+
+    spearman: Estimate
+    kendall: Estimate
+    item: Estimate
+    entrants: int
+    items: int
+
+
+def cohen_kappa(a: ArrayLike, b: ArrayLike) -> float | None:
+    """Cohen's kappa of two annotators' labels a, b (n,): numbers, a NaN drops its pair.
+
+    kappa = (po - pe) / (1 - pe). None without labels, and when both gave one and the same label only.
+    """
+    pairs = np.column_stack([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)])
+    pairs = pairs[np.isfinite(pairs).all(axis=1)]
+    if not len(pairs):
+        return None
+    labels, codes = np.unique(pairs, return_inverse=True)
+    codes = codes.reshape(pairs.shape)
+    shares = [np.bincount(codes[:, side], minlength=len(labels)) / len(pairs) for side in (0, 1)]
+    if len(labels) == 1:
+        return None
+    observed, expected = float((codes[:, 0] == codes[:, 1]).mean()), float(shares[0] @ shares[1])
+    return (observed - expected) / (1 - expected)
+
+
+def pair_signs(scores: ArrayLike) -> Floats:
+    """Which of every two entrants is better: scores (items, entrants) -> (items, pairs) of 1, 0 (tie), -1 or NaN.
+
+    Pairs in the order of itertools.combinations over the entrants.
+    """
+    return np.sign(pair_differences(without_noise(scores)))
+
+
+def item_agreement(a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """Share of entrant pairs of items on which two sources say the same; a tie of one of them only counts 1/2.
+
+    a, b: signs (items, pairs) as from `pair_signs`, rows being the same items; NaN where a source says nothing. `n`
+    counts items that both speak of; the interval is over items.
+    """
+    agreed, number = _agreed(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
+    spoken = number > 0
+    table = np.column_stack([agreed, number])[spoken]
+    value = table[:, 0].sum() / table[:, 1].sum() if len(table) else None
+    if len(table) < MIN_ITEMS:
+        return estimate(value, None, None, len(table))
+    drawn = Resamples(len(table), resamples, seed).sums(table)
+    low, high = bounds(divide(drawn[:, :1], drawn[:, 1:]), len(table))
+    return estimate(value, low[0], high[0], len(table))
+
+
+def source_agreement(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    a_signs: ArrayLike | None = None,
+    b_signs: ArrayLike | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> SourceAgreement:
+    """Two sources on the same items: a, b scores (items, entrants) of each, NaN for what it did not see.
+
+    Means are over the items and entrants that both scored; intervals by drawing items. A source of pair verdicts gives
+    its win shares as scores and its own signs (items, pairs). Correlations need two entrants, and three to say much.
+    """
+    x, y = without_noise(a), without_noise(b)
+    signs = [pair_signs(side) if own is None else own for side, own in ((x, a_signs), (y, b_signs))]
+    item = item_agreement(*signs, seed=seed, resamples=resamples)
+    shared = np.isfinite(x) & np.isfinite(y)
+    rows, columns = shared.any(axis=1), shared.any(axis=0)
+    x, y = np.where(shared, x, np.nan)[rows][:, columns], np.where(shared, y, np.nan)[rows][:, columns]
+    items, entrants = x.shape
+    if not x.size:
+        nothing = Estimate(value=None, n=0)
+        return SourceAgreement(nothing, nothing, item, 0, 0)
+    values = rank_correlation(np.nanmean(x, axis=0), np.nanmean(y, axis=0))
+    ends: list[tuple[float | None, float | None]] = [(None, None), (None, None)]
+    if items >= MIN_ITEMS:
+        drawn = Resamples(items, resamples, seed)
+        means = np.hstack([without_noise(drawn.means(x)), without_noise(drawn.means(y))])
+        means = means[np.isfinite(means).all(axis=1)]
+        left, right = means[:, :entrants], means[:, entrants:]
+        for place, rows_of in enumerate((spearman_rows, kendall_rows)):
+            low, high = bounds(rows_of(left, right)[:, None], items)
+            ends[place] = (low[0], high[0])
+    rho, tau = (estimate(value, low, high, items) for value, (low, high) in zip(values, ends, strict=True))
+    return SourceAgreement(rho, tau, item, entrants, items)
+
+
+def _agreed(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Points of agreement and pairs that both speak of, by item: (items, pairs) -> (items,) each."""
+    both = np.isfinite(a) & np.isfinite(b)
+    same, half = a == b, (a == 0) != (b == 0)
+    return np.where(both, same + 0.5 * half, 0.0).sum(axis=1), both.sum(axis=1).astype(np.float64)

@@ -1,0 +1,186 @@
+"""Many annotators who rank at once, as one JSON document: `make bench-ranking`.
+
+Starts `steerboard up` with servers of its own (those of STEERBOARD_DATABASE_URL and STEERBOARD_REDIS_URL where they are
+set), makes an evaluation and a campaign, and lets annotators, each signed in by a link and on a connection of its own,
+submit a ranking each second and get the next items with the answer (`--apart`: by another call). Some submissions are
+sent twice, as after a lost answer. Times are milliseconds from the moment at which a request was due, so a server that
+falls behind cannot hide it. Afterwards the database is read: no ranking may be `lost`, `doubled`, `altered`, or of an
+item `beyond` the overlap. The bar on two cores: `submit` p95 200 ms; `missed` names what fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import psutil
+from ranking_annotators import Asked, Done, rank
+from web_measure import percentile, say
+from web_platform import Bench, platform
+
+BAR_P95_MS = 200.0
+ENTRANTS, OVERLAP = 5, 2
+_ANSWER = "The answer has some length, as answers of models have. " * 20
+
+
+def main() -> None:
+    given = _arguments()
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=given.folder) as home:
+        print(json.dumps(run(Path(home), given), indent=2))
+
+
+def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
+    load = [round(one, 2) for one in os.getloadavg()]
+    with platform(home) as bench:
+        # A tenth more than are ranked, so that the queue never runs dry.
+        prompts = int(given.annotators * given.seconds / OVERLAP * 1.1) + 3 * given.annotators
+        campaign = _fill(bench, prompts)
+        cookies = _sign_in(bench, campaign, given.annotators)
+        say(f"{given.annotators} annotators, {prompts} prompts, {given.seconds} s")
+        server = psutil.Process(bench.pid)
+        before = server.cpu_times()
+        done = _load(Asked(bench.url, campaign, cookies, given.seconds, given.apart))
+        after = server.cpu_times()
+        asked = len(done.submitted) + len(done.next_ms) + done.sent_twice + given.annotators
+        document = {
+            "cores": len(os.sched_getaffinity(0)),
+            "load_before": load,
+            "annotators": given.annotators,
+            "seconds": given.seconds,
+            "submit": _figures([one.milliseconds for one in done.submitted]),
+            "apart": given.apart,
+            "next": _figures(done.next_ms),
+            # The API's own, without the database's.
+            "cpu_ms_per_request": round((after.user + after.system - before.user - before.system) * 1000 / asked, 2),
+            "submitted": len(done.submitted),
+            "per_second": round(len(done.submitted) / given.seconds, 1),
+            "sent_twice": done.sent_twice,
+            "reconnected": done.reconnected,
+            "failed": done.failed,
+            **_verify(bench, campaign, done),
+        }
+    p95 = document["submit"]["p95"]
+    missed = ["submit"] if p95 is None or p95 > BAR_P95_MS else []
+    document["missed"] = missed + [name for name in ("lost", "doubled", "altered", "beyond") if document[name]]
+    document["missed"] += ["failed"] if done.failed else []
+    return document
+
+
+def _figures(times: list[float]) -> dict[str, float | None]:
+    shares = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "max": 1.0}
+    return {name: percentile(times, share) for name, share in shares.items()}
+
+
+def _load(asked: Asked) -> Done:
+    """In a process of its own, so that its work is not the server's."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_rank, args=(theirs, asked), daemon=True)
+    process.start()
+    theirs.close()  # so that an end without an answer is seen
+    done: Done = ours.recv()
+    process.join()
+    return done
+
+
+def _rank(pipe: Any, asked: Asked) -> None:
+    pipe.send(asyncio.run(rank(asked)))
+
+
+def _fill(bench: Bench, prompts: int) -> str:
+    """An evaluation whose entrants have answered everything; returns the id of its campaign."""
+    evaluation = uuid.uuid4()
+    entrants = [uuid.uuid4() for _ in range(ENTRANTS)]
+    with bench.connect() as connection:
+        connection.execute(
+            """INSERT INTO evaluations (id, project_id, name, description, prompts_from, checked_against, seed, version,
+                                        created_by)
+               SELECT %s, id, 'bench', '', '{}', '[]', 0, 1, 'bench' FROM projects""",
+            (evaluation,),
+        )
+        with connection.cursor() as cursor:
+            columns = "(evaluation_id, position, question_id, messages, follow_ups)"
+            with cursor.copy(f"COPY evaluation_prompts {columns} FROM STDIN".encode()) as copy:
+                for position in range(prompts):
+                    messages = orjson.dumps([{"role": "user", "content": f"What is {position} good for?"}]).decode()
+                    copy.write_row((evaluation, position, f"q{position}", messages, "[]"))
+            columns = "(id, evaluation_id, position, name, source, decoding, samples)"
+            with cursor.copy(f"COPY evaluation_entrants {columns} FROM STDIN".encode()) as copy:
+                for place, entrant in enumerate(entrants):
+                    copy.write_row((entrant, evaluation, place, f"entrant-{place}", "import", "{}", 1))
+            columns = "(entrant_id, position, sample, turns)"
+            with cursor.copy(f"COPY evaluation_responses {columns} FROM STDIN".encode()) as copy:
+                for place, entrant in enumerate(entrants):
+                    for position in range(prompts):
+                        turns = orjson.dumps([f"{place} of {position}. {_ANSWER}"]).decode()
+                        copy.write_row((entrant, position, 0, turns))
+    with bench.connect(autocommit=True) as connection:
+        connection.execute("VACUUM (ANALYZE)")
+    with bench.client() as client:
+        body = {"name": "bench", "overlap": OVERLAP, "gold_every": 10}
+        campaign = client.post("evaluations/bench/campaigns", json=body).raise_for_status().json()
+        ranks = {f"entrant-{place}": place + 1 for place in range(ENTRANTS)}
+        for position in range(3):
+            path = f"evaluations/bench/campaigns/bench/gold/{position}"
+            client.put(path, json={"ranks": ranks}).raise_for_status()
+    return str(campaign["id"])
+
+
+def _sign_in(bench: Bench, campaign: str, annotators: int) -> list[tuple[str, str]]:
+    """(cookie header, CSRF token) of each, by the links that the campaign's owner makes."""
+    found = []
+    with bench.client() as owner:
+        for _ in range(annotators):
+            link = owner.post(f"evaluations/bench/campaigns/{campaign}/annotators", json={}).raise_for_status().json()
+            with httpx.Client(base_url=bench.url) as browser:
+                browser.get(link["link"])
+                csrf = browser.get("/api/v1/session").raise_for_status().json()["csrf_token"]
+                found.append(("; ".join(f"{name}={value}" for name, value in browser.cookies.items()), csrf))
+    return found
+
+
+def _verify(bench: Bench, campaign: str, done: Done) -> dict[str, int]:
+    """What the database has beside what the annotators were told that it has."""
+    with bench.connect() as connection:
+        stored = {
+            str(id_): ranks
+            for id_, ranks in connection.execute(
+                "SELECT id, ranks FROM ranking_tasks WHERE campaign_id = %s AND state = 'submitted'", (campaign,)
+            )
+        }
+        rankings = connection.execute(
+            """SELECT coalesce(sum(rankings), 0), count(*) FILTER (WHERE gold IS NULL AND rankings > %s)
+               FROM ranking_items WHERE campaign_id = %s""",
+            (OVERLAP, campaign),
+        ).fetchone()
+    assert rankings is not None
+    told = {one.task: one.ranks for one in done.submitted}
+    return {
+        "stored": len(stored),
+        "lost": len(told.keys() - stored.keys()),
+        "doubled": len(done.submitted) - len(told) + abs(int(rankings[0]) - len(stored)),
+        "altered": sum(stored.get(task, ranks) != ranks for task, ranks in told.items()),
+        "beyond": int(rankings[1]),
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--annotators", type=int, default=100)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--apart", action="store_true", help="ask for the next items in calls of their own")
+    parser.add_argument("--folder", type=Path, help="where the temporary folder is made")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

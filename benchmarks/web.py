@@ -1,0 +1,101 @@
+"""How quickly the dashboard's API answers when there is much in it, as one JSON document: `make bench-web`.
+
+Starts `steerboard up` with servers of its own (those of STEERBOARD_DATABASE_URL and STEERBOARD_REDIS_URL where they are
+set), fills it with runs, metric points and labelled samples, and measures over HTTP what the pages ask: `lists` and
+`charts`, each request many times in random order over one connection; then an MLflow server on the same Postgres with
+as many runs and points; the live `stream` under many readers; and what the first load weighs in a real browser. Times
+are milliseconds. The bar for every list and chart on two cores: p50 100 ms, p95 300 ms; `missed` names those above.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from web_browser import bundle
+from web_fill import Amounts, fill, sizes
+from web_measure import Ask, group, measure, say, tell
+from web_mlflow import measure_mlflow
+from web_platform import Bench, platform
+from web_requests import chart_asks, list_asks
+from web_stream import measure_stream
+
+
+def main() -> None:
+    given = _arguments()
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=given.folder) as home:
+        print(json.dumps(run(Path(home), given), indent=2))
+
+
+def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
+    amounts = Amounts(given.runs, given.samples, given.points)
+    document: dict[str, Any] = {"machine": _machine()}
+    with platform(home) as bench:
+        say(f"filling {bench.url}")
+        seconds: dict[str, Any] = {"fill": fill(bench, amounts)}
+        document["sizes"] = sizes(bench)
+        document |= bundle(bench)
+        say(f"first load: {document['bundle_kb']} kB of scripts")
+        steps: dict[str, Callable[[], dict[str, Any]]] = {
+            "lists": lambda: _group(bench, "lists", list_asks(bench), given.requests),
+            "charts": lambda: _group(bench, "charts", chart_asks(bench), given.requests),
+            "mlflow": lambda: measure_mlflow(bench, given.requests),
+            "stream": lambda: measure_stream(bench, given.readers),
+        }
+        if given.no_mlflow:
+            del steps["mlflow"]
+            document |= {"mlflow": None, "mlflow_missing": "left out by --no-mlflow"}
+        for name, step in steps.items():
+            say(name)
+            began = time.monotonic()
+            try:
+                document[name] = step()
+            except Exception as error:  # the others are still worth their minutes
+                traceback.print_exc()
+                document |= {name: None, f"{name}_missing": str(error)[-500:]}
+            seconds[name] = round(time.monotonic() - began, 1)
+        document["seconds"] = seconds
+    return document
+
+
+def _group(bench: Bench, name: str, asks: list[Ask], times: int) -> dict[str, Any]:
+    with bench.client() as client:
+        document = group(measure(asks, times, lambda ask, rng: ask.send(client, rng)))
+    tell(name, document)
+    return document
+
+
+def _machine() -> dict[str, Any]:
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        "unknown",
+    )
+    load = [round(one, 2) for one in os.getloadavg()]
+    return {"cores": len(os.sched_getaffinity(0)), "cpu": model, "load_before": load}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--points", type=int, default=2_000_000, help="metric points")
+    parser.add_argument("--requests", type=int, default=30, help="how often each request is measured")
+    parser.add_argument("--readers", type=int, default=200, help="of the live stream; a quarter of them never reads")
+    parser.add_argument("--no-mlflow", action="store_true")
+    parser.add_argument("--folder", type=Path, help="where the temporary folder is made; a full run needs about 8 GB")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Take the pictures of docs/tour.md from a running demo: `make tour`, beside a `make demo` that has finished.
+
+Chromium drives the real pages of the newest finished `demo` pipeline; nothing is changed but one comparison and one
+control curve in the playground.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect, sync_playwright
+
+from steerboard.cli.client import Client
+
+FOLDER = Path(__file__).parent
+WIDE = {"width": 1360, "height": 860}
+PHONE = {"width": 390, "height": 780}
+
+
+def main() -> None:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        sys.exit("no Chromium on this machine")
+    client = Client()
+    finished = [one for one in client.get("pipelines")["items"] if one["state"] == "succeeded"]
+    if not finished:
+        sys.exit("no pipeline has finished: run `make demo` first")
+    name = finished[0]["name"]
+    runs = {run["name"]: run["id"] for run in client.get(f"pipelines/{name}")["runs"]}
+    link = client.url + client.post("/api/v1/sign-in-links")["path"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        context = browser.new_context(  # waits are functions, which the pages' policy forbids
+            base_url=f"{client.url}/p/default/", viewport=WIDE, bypass_csp=True
+        )
+        page = context.new_page()
+        page.goto(link)
+        take = _taker(page)
+        take("home", "")
+        take("launch", "launch?recipe=demo")
+        take("pipeline", f"pipelines/{name}")
+        take("run", f"runs/{runs['dt']}")
+        take("filter", f"launch/mle_filter?data={name}.labelled", lambda: _scroll(page, "What the filter keeps"))
+        take("compare", f"compare?runs={runs['mle']}&runs={runs['rwr']}&runs={runs['dt']}")
+        take("dataset", f"datasets/{name}.labelled?row=0")
+        take("statistics", f"datasets/{name}.labelled?view=statistics")
+        take("model", f"models/{name}.dt")
+        take("playground", f"playground?model={name}.dt", lambda: _compare(page))
+        take("curve", "", lambda: _curve(page, name))
+        page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme="dark")
+        take("phone", f"pipelines/{name}")
+        browser.close()
+
+
+def _taker(page: Page) -> Callable[..., None]:
+    def take(name: str, path: str, prepare: Callable[[], None] | None = None) -> None:
+        page.goto(path)
+        page.get_by_role("heading", level=1).wait_for()
+        if prepare:
+            prepare()
+        page.wait_for_function("!document.querySelector('[aria-busy=true]')")
+        page.wait_for_timeout(700)  # charts and the fading of what was hovered
+        page.screenshot(path=FOLDER / f"{name}.png")
+        print(f"docs/tour/{name}.png")
+
+    return take
+
+
+def _scroll(page: Page, heading: str) -> None:
+    page.get_by_role("heading", name=heading).first.scroll_into_view_if_needed()
+
+
+def _compare(page: Page) -> None:
+    page.get_by_label("Prompt", exact=True).fill("Tell me about the dog.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("[data-reward]")).to_have_count(3, timeout=120_000)
+
+
+def _curve(page: Page, pipeline: str) -> None:
+    page.goto(f"playground?model={pipeline}.dt")
+    card = page.get_by_role("region", name="Requested against achieved")
+    table = card.get_by_role("table", name="Points of the curve")
+    card.get_by_role("button", name="Measure").click()
+    stop = card.get_by_role("button", name="Stop")
+    stop.wait_for()
+    stop.wait_for(state="hidden", timeout=300_000)
+    expect(table.get_by_role("row")).to_have_count(6)
+    card.scroll_into_view_if_needed()
+
+
+if __name__ == "__main__":
+    main()

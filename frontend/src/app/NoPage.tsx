@@ -1,0 +1,21 @@
+import { Anchor, Box } from "@mantine/core";
+import { useParams } from "@tanstack/react-router";
+import { Empty } from "../shared/Feedback";
+import { Page } from "../shared/Page";
+
+/** An address that leads nowhere, inside the frame of a project or outside of any. */
+export function NoPage() {
+  const { project } = useParams({ strict: false });
+  return (
+    <Box component="section" p={project ? 0 : "xl"}>
+      <Page title="No such page">
+        <Empty title="This address leads nowhere">
+          It may have been mistyped, or be of a newer Steerboard.{" "}
+          <Anchor href="/" underline="always">
+            Go to your project
+          </Anchor>
+        </Empty>
+      </Page>
+    </Box>
+  );
+}

@@ -1,0 +1,194 @@
+import { Group, NumberInput, Text } from "@mantine/core";
+import { useElementSize, useMergedRef } from "@mantine/hooks";
+import { getRouteApi } from "@tanstack/react-router";
+import { useRef, useState } from "react";
+import type { Schemas } from "../../api/client";
+import type { Sample, SampleFilters } from "../../api/data";
+import { Empty, Failure, Loading } from "../../shared/Feedback";
+import { count, signed } from "../../shared/format";
+import { Link } from "../../shared/links";
+import { scrollTo, windowOf } from "../../shared/virtualRows";
+import { Filters } from "./Filters";
+import { SampleDrawer } from "./SampleDrawer";
+import { useRows } from "./useRows";
+
+const route = getRouteApi("/p/$project/datasets/$dataset");
+const ROW = 40;
+type Dataset = Schemas["DatasetOut"];
+
+/** All rows of a dataset, a million of them too: only what stands in the window is fetched and drawn. */
+export function SampleTable({ project, dataset }: { project: string; dataset: Dataset }) {
+  const search = route.useSearch();
+  const filters: SampleFilters = {
+    split: search.split,
+    q: search.q,
+    source: search.source,
+    reward_min: search.min,
+    reward_max: search.max,
+  };
+  const { ref: sized, height: viewport } = useElementSize();
+  const scroller = useRef<HTMLDivElement>(null);
+  const body = useMergedRef(sized, scroller);
+  const [scrollTop, setScrollTop] = useState(0);
+  const [total, setTotal] = useState(dataset.rows);
+  const seen = windowOf(total, ROW, scrollTop, viewport || 600);
+  const rows = useRows(project, dataset, filters, seen.first, seen.end);
+  if (rows.total !== total) setTotal(rows.total);
+
+  // What was scrolled to belongs to the rows of another filter.
+  const asked = JSON.stringify(filters);
+  const [shown, setShown] = useState(asked);
+  if (asked !== shown) {
+    setShown(asked);
+    setScrollTop(0);
+  }
+  const rewarded = dataset.kind === "labelled";
+  const columns = columnsOf(dataset.kind);
+  const template = `76px ${columns.map(() => "minmax(160px, 1fr)").join(" ")} ${rewarded ? "minmax(90px, 150px) 84px" : ""}`;
+  const places = Array.from({ length: Math.max(0, seen.end - seen.first) }, (_, at) => seen.first + at);
+  return (
+    <section aria-label="Samples">
+      <Filters dataset={dataset} />
+      <Group justify="space-between" my="xs">
+        <Text size="sm" c="dimmed" aria-live="polite">
+          {rows.count ? `${rows.count.exact ? "" : "more than "}${count(rows.count.rows)} rows` : "counting…"}
+        </Text>
+        {rows.numbered && rows.total > 200 && (
+          <NumberInput
+            aria-label="Go to row"
+            placeholder="Go to row"
+            size="xs"
+            w={120}
+            min={0}
+            max={rows.total - 1}
+            allowDecimal={false}
+            thousandSeparator=","
+            onKeyDown={(event) => {
+              if (event.key !== "Enter") return;
+              const row = Number(event.currentTarget.value.replaceAll(",", ""));
+              scroller.current?.scrollTo({ top: scrollTo(row, rows.total, ROW, viewport) });
+            }}
+          />
+        )}
+      </Group>
+      {rows.error && <Failure error={rows.error} retry={rows.retry} />}
+      {rows.loading ? (
+        <Loading />
+      ) : rows.total === 0 ? (
+        <Empty title="No row fits">Take a filter away, or search for fewer words.</Empty>
+      ) : (
+        <div role="table" aria-label="Rows" aria-rowcount={rows.total} className="rows">
+          <div role="rowgroup">
+            <div role="row" className="rows-head" style={{ gridTemplateColumns: template }}>
+              {["Row", ...columns, ...(rewarded ? ["Source", "Reward"] : [])].map((name) => (
+                <div role="columnheader" key={name}>
+                  {name}
+                </div>
+              ))}
+            </div>
+          </div>
+          <div
+            ref={body}
+            role="rowgroup"
+            className="rows-body"
+            // Scrolled by keys as well.
+            tabIndex={0}
+            aria-label="Rows, to scroll"
+            onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
+            key={asked}
+          >
+            <div style={{ height: seen.height, position: "relative" }} role="presentation">
+              <div style={{ position: "absolute", top: seen.top, left: 0, right: 0 }} role="presentation">
+                {places.map((place) => (
+                  <RowLine
+                    key={place}
+                    sample={rows.at(place)}
+                    place={place}
+                    numbered={rows.numbered}
+                    template={template}
+                    rewarded={rewarded}
+                    open={search.row !== undefined && rows.at(place)?.row === search.row}
+                  />
+                ))}
+              </div>
+            </div>
+          </div>
+        </div>
+      )}
+      {search.row !== undefined && (
+        <SampleDrawer project={project} dataset={dataset} row={search.row} places={places.map(rows.at)} />
+      )}
+    </section>
+  );
+}
+
+function columnsOf(kind: string): string[] {
+  if (kind === "preferences") return ["Prompt", "Chosen", "Rejected"];
+  if (kind === "prompts") return ["Prompt"];
+  return ["Prompt", "Response"];
+}
+
+interface LineProperties {
+  sample: Sample | undefined;
+  place: number;
+  numbered: boolean;
+  template: string;
+  rewarded: boolean;
+  open: boolean;
+}
+
+function RowLine({ sample, place, numbered, template, rewarded, open }: LineProperties) {
+  const { project, dataset } = route.useParams();
+  const fields = (sample?.sample ?? {}) as Record<string, unknown>;
+  const prompt = (fields.prompt as { role: string; content: string }[] | undefined) ?? [];
+  const texts = [
+    prompt.at(-1)?.content,
+    ...["response", "chosen", "rejected"]
+      .filter((name) => name in fields)
+      .map((name) => fields[name] as string),
+  ];
+  return (
+    <div
+      role="row"
+      aria-rowindex={place + 1}
+      className="rows-line"
+      data-open={open || undefined}
+      style={{ gridTemplateColumns: template, height: ROW }}
+    >
+      <div role="cell">
+        {sample ? (
+          <Link
+            to="/p/$project/datasets/$dataset"
+            params={{ project, dataset }}
+            search={(old: object) => ({ ...old, row: sample.row })}
+            resetScroll={false}
+            size="sm"
+            className="rows-link"
+            aria-label={`Row ${sample.row}`}
+          >
+            {count(sample.row)}
+          </Link>
+        ) : (
+          <Text size="sm" c="dimmed">
+            {numbered ? count(place) : "…"}
+          </Text>
+        )}
+      </div>
+      {texts.map((text, at) => (
+        <div role="cell" key={at} className="rows-text">
+          {text?.slice(0, 300)}
+        </div>
+      ))}
+      {rewarded && (
+        <>
+          <div role="cell" className="rows-text">
+            {(fields.source as string | undefined) ?? ""}
+          </div>
+          <div role="cell" style={{ textAlign: "right" }}>
+            {signed(sample?.reward)}
+          </div>
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,137 @@
+import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconDots } from "@tabler/icons-react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, data } from "../../api/client";
+import type { Evaluation } from "../../api/evaluations";
+import { useMay } from "../../api/session";
+import { Failure } from "../../shared/Feedback";
+
+/** Rename it, or remove it. */
+export function EvaluationMenu({ project, evaluation }: { project: string; evaluation: Evaluation }) {
+  const mayWrite = useMay(project, "write");
+  const [renaming, rename] = useDisclosure();
+  const [removing, remove] = useDisclosure();
+  if (!mayWrite) return null;
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="default" size="lg" aria-label="More of this evaluation">
+            <IconDots size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={rename.open}>Rename or describe it</Menu.Item>
+          <Menu.Item color="red" onClick={remove.open}>
+            Remove it
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Modal opened={renaming} onClose={rename.close} title={`Rename ${evaluation.name}`}>
+        <Rename project={project} evaluation={evaluation} onDone={rename.close} />
+      </Modal>
+      <Modal opened={removing} onClose={remove.close} title={`Remove ${evaluation.name}?`}>
+        <Remove project={project} evaluation={evaluation} onKeep={remove.close} />
+      </Modal>
+    </>
+  );
+}
+
+interface Properties {
+  project: string;
+  evaluation: Evaluation;
+}
+
+function Rename({ project, evaluation, onDone }: Properties & { onDone: () => void }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [name, setName] = useState(evaluation.name);
+  const [description, setDescription] = useState(evaluation.description);
+  const change = useMutation({
+    mutationFn: () =>
+      data(
+        api.PATCH("/api/v1/projects/{project}/evaluations/{evaluation}", {
+          params: { path: { project, evaluation: evaluation.id } },
+          body: { name: name.trim(), description },
+        }),
+      ),
+    onSuccess: async (changed) => {
+      await navigate({
+        to: "/p/$project/evaluations/$evaluation",
+        params: { project, evaluation: changed.name },
+        search: (known) => known,
+        replace: true,
+      });
+      await client.invalidateQueries({ queryKey: [project, "evaluation"] });
+      onDone();
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        change.mutate();
+      }}
+    >
+      <Stack>
+        <TextInput
+          label="Name"
+          required
+          data-autofocus
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <Textarea
+          label="What it is to find out"
+          autosize
+          minRows={2}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        {change.error && <Failure error={change.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={change.isPending}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Remove({ project, evaluation, onKeep }: Properties & { onKeep: () => void }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const remove = useMutation({
+    mutationFn: () =>
+      data(
+        api.DELETE("/api/v1/projects/{project}/evaluations/{evaluation}", {
+          params: { path: { project, evaluation: evaluation.id } },
+        }),
+      ),
+    onSuccess: async () => {
+      await navigate({ to: "/p/$project/evaluations", params: { project } });
+      await client.invalidateQueries({ queryKey: [project, "evaluations"] });
+    },
+  });
+  return (
+    <Stack>
+      <Text size="sm">
+        Its answers, verdicts and rewards go with it, and its runs end. What judges were paid for stays known.
+        An evaluation in which people have ranked cannot be removed.
+      </Text>
+      {remove.error && <Failure error={remove.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onKeep}>
+          Keep it
+        </Button>
+        <Button color="red" loading={remove.isPending} onClick={() => remove.mutate()}>
+          Remove it
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

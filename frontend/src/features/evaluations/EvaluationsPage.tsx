@@ -1,0 +1,111 @@
+import { Badge, Button, Center, Text } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { evaluationsQuery, type EvaluationSummary } from "../../api/evaluations";
+import { useMay } from "../../api/session";
+import { DataTable, type Column } from "../../shared/DataTable";
+import { Empty, Loaded } from "../../shared/Feedback";
+import { count } from "../../shared/format";
+import { Link, LinkButton } from "../../shared/links";
+import { Page } from "../../shared/Page";
+import { When } from "../../shared/When";
+import { EvaluationState } from "./EvaluationState";
+
+const route = getRouteApi("/p/$project/evaluations");
+const SHOWN_ENTRANTS = 4;
+
+export function EvaluationsPage() {
+  const { project } = route.useParams();
+  const query = useInfiniteQuery(evaluationsQuery(project));
+  const mayRun = useMay(project, "run");
+  const begin = mayRun && (
+    <LinkButton component="a" to="/p/$project/evaluations/new" params={{ project }} search={{}}>
+      New evaluation
+    </LinkButton>
+  );
+  const items = query.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Page title="Evaluations" actions={!!items.length && begin}>
+      <Loaded query={query}>
+        {() =>
+          items.length ? (
+            <>
+              <DataTable
+                label="Evaluations, the newest first"
+                rows={items}
+                columns={columnsOf(project)}
+                keyOf={(one) => one.id}
+                below={(one) => (
+                  <>
+                    {named(one.entrants)}; <When at={one.created_at} />
+                  </>
+                )}
+              />
+              {query.hasNextPage && (
+                <Center>
+                  <Button
+                    variant="default"
+                    loading={query.isFetchingNextPage}
+                    onClick={() => void query.fetchNextPage()}
+                  >
+                    Show more
+                  </Button>
+                </Center>
+              )}
+            </>
+          ) : (
+            <Empty title="No evaluations yet" action={begin}>
+              An evaluation lets several entrants (models, each with its decoding and its requested score)
+              answer the same prompts. People rank the answers blind, judges and reward models assess them,
+              and one report says who is better, and whether that is more than chance.
+              {!mayRun && <div>Your role only reads; starting one takes the role engineer or owner.</div>}
+            </Empty>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function columnsOf(project: string): Column<EvaluationSummary>[] {
+  return [
+    {
+      title: "Evaluation",
+      cell: (one) => (
+        <Link
+          to="/p/$project/evaluations/$evaluation"
+          params={{ project, evaluation: one.name }}
+          search={{}}
+          fw={550}
+          size="sm"
+          style={{ overflowWrap: "anywhere" }}
+        >
+          {one.name}
+        </Link>
+      ),
+    },
+    { title: "State", cell: (one) => <EvaluationState state={one.state} /> },
+    { title: "Prompts", right: true, cell: (one) => count(one.prompts) },
+    {
+      title: "Entrants",
+      wide: true,
+      cell: (one) =>
+        one.entrants.length ? (
+          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+            {named(one.entrants)}
+          </Text>
+        ) : (
+          <Badge color="gray">none yet</Badge>
+        ),
+    },
+    { title: "Judges", right: true, wide: true, cell: (one) => count(one.judges) },
+    { title: "Campaigns", right: true, wide: true, cell: (one) => count(one.campaigns) },
+    { title: "Created", wide: true, cell: (one) => <When at={one.created_at} /> },
+  ];
+}
+
+function named(entrants: string[]): string {
+  const more = entrants.length - SHOWN_ENTRANTS;
+  const names = entrants.slice(0, SHOWN_ENTRANTS).join(", ");
+  return more > 0 ? `${names} and ${count(more)} more` : names || "no entrants";
+}

@@ -1,0 +1,91 @@
+import { Table, Text } from "@mantine/core";
+import { signed } from "../../../shared/format";
+import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./figures";
+
+interface Column {
+  title: string;
+  about: string;
+  of: (row: Report["methods"][number]) => Estimate | undefined;
+  format: (value: number) => string;
+}
+
+/** Table 2 of the paper: every entrant by every source that speaks of it. */
+export function MethodsView({ report }: { report: Report }) {
+  const columns: Column[] = [];
+  const sources = (field: "human" | "judge" | "reward") => [
+    ...new Set(report.methods.flatMap((row) => Object.keys(row[field]))),
+  ];
+  const kinds = [
+    ["human", "human_win_rate", "rank score, people"],
+    ["judge", "judge_win_rate", "score, judge"],
+    ["reward", "reward_win_rate", "reward"],
+  ] as const;
+  for (const [mean, rate, about] of kinds) {
+    for (const source of sources(mean)) {
+      columns.push({ title: source, about, of: (row) => row[mean][source], format: plain(2) });
+      if (report.methods.some((row) => row[rate][source])) {
+        columns.push({
+          title: source,
+          about: `win rate against ${report.baseline ?? "the baseline"}`,
+          of: (row) => row[rate][source],
+          format: asPercent,
+        });
+      }
+    }
+  }
+  return (
+    <Table.ScrollContainer
+      minWidth={360 + 130 * columns.length}
+      scrollAreaProps={{
+        viewportProps: { tabIndex: 0, role: "group", "aria-label": "Entrants by every source" },
+      }}
+    >
+      <Table aria-label="Entrants by every source" stickyHeader={false}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Entrant</Table.Th>
+            <Table.Th ta="right">Score asked</Table.Th>
+            {columns.map((column) => (
+              <Table.Th key={`${column.title} ${column.about}`} ta="right">
+                {column.title}
+                <Text size="xs" c="dimmed" fw={400}>
+                  {column.about}
+                </Text>
+              </Table.Th>
+            ))}
+            <Table.Th ta="right">
+              Length
+              <Text size="xs" c="dimmed" fw={400}>
+                characters
+              </Text>
+            </Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {report.methods.map((row) => (
+            <Table.Tr key={row.entrant}>
+              <Table.Td>
+                {row.entrant}
+                {row.method && (
+                  <Text size="xs" c="dimmed">
+                    {row.method}
+                    {row.entrant === report.baseline ? ", baseline" : ""}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td ta="right">{row.score === null ? "–" : signed(row.score, 1)}</Table.Td>
+              {columns.map((column) => (
+                <Table.Td key={`${column.title} ${column.about}`} ta="right">
+                  <Figure of={column.of(row)} format={column.format} />
+                </Table.Td>
+              ))}
+              <Table.Td ta="right">
+                <Figure of={row.length} format={whole} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}

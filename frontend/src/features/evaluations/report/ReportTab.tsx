@@ -1,0 +1,192 @@
+import { Alert, Anchor, Button, Group, Select, Stack, Text, Title } from "@mantine/core";
+import { IconJson } from "@tabler/icons-react";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useState, type ReactNode } from "react";
+import { api, data } from "../../../api/client";
+import { Empty, Loaded } from "../../../shared/Feedback";
+import { count, seconds } from "../../../shared/format";
+import { Agreement, Contamination, Hacking } from "./Cautions";
+import type { Report } from "./figures";
+import { HumanSection } from "./HumanSection";
+import { JudgeSection } from "./JudgeSection";
+import { MethodsView } from "./MethodsView";
+import { RankShares } from "./RankShares";
+import { RewardSection } from "./RewardSection";
+import { Warnings } from "./Section";
+
+const reportQuery = (project: string, evaluation: string, baseline: string | null) =>
+  queryOptions({
+    queryKey: [project, "evaluation", evaluation, "report", baseline],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/report", {
+          params: { path: { project, evaluation }, query: baseline ? { baseline } : {} },
+        }),
+      ),
+    placeholderData: (known) => known,
+  });
+
+/** Everything that is known of an evaluation, the cautions first. */
+export function ReportTab({ project, evaluation }: { project: string; evaluation: string }) {
+  const [baseline, setBaseline] = useState<string | null>(null);
+  const query = useQuery(reportQuery(project, evaluation, baseline));
+  return (
+    <Loaded query={query}>
+      {(report) => (
+        <ReportView
+          report={report}
+          project={project}
+          evaluation={evaluation}
+          baseline={baseline}
+          onBaseline={setBaseline}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+interface Properties {
+  report: Report;
+  project: string;
+  evaluation: string;
+  baseline: string | null;
+  onBaseline: (name: string | null) => void;
+}
+
+function ReportView({ report, project, evaluation, baseline, onBaseline }: Properties) {
+  const spoken = report.human.length + report.judges.length + report.rewards.length;
+  const address = `/api/v1/projects/${encodeURIComponent(project)}/evaluations/${encodeURIComponent(evaluation)}/report`;
+  return (
+    <Stack gap="xl">
+      <Group justify="space-between" align="flex-end">
+        <Text size="sm" c="dimmed">
+          {count(report.prompts)} prompts{report.turns > 1 ? ` of up to ${count(report.turns)} turns` : ""};
+          version {count(report.version)}, computed in {seconds(report.seconds)}.
+        </Text>
+        <Group gap="xs">
+          {report.entrants.length > 1 && (
+            <Select
+              size="xs"
+              aria-label="Baseline"
+              leftSection={<Text size="xs">vs</Text>}
+              data={report.entrants.map((one) => one.name)}
+              value={baseline ?? report.baseline}
+              allowDeselect={false}
+              onChange={onBaseline}
+            />
+          )}
+          <Button
+            component="a"
+            href={address}
+            target="_blank"
+            size="xs"
+            variant="default"
+            leftSection={<IconJson size={16} />}
+          >
+            JSON
+          </Button>
+        </Group>
+      </Group>
+      {!report.finished && (
+        <Alert color="blue" variant="light" title="Not finished: the figures are of what is there">
+          {report.unfinished.map((what) => (
+            <Text key={what} size="sm">
+              {what}
+            </Text>
+          ))}
+        </Alert>
+      )}
+      <Warnings warnings={report.warnings} />
+      {!spoken && (
+        <Empty title="Nobody has judged yet">
+          Ask people, a judge or a reward model; what they say is compared here.
+        </Empty>
+      )}
+      {spoken > 0 && (
+        <Part title="Entrants by every source">
+          <MethodsView report={report} />
+        </Part>
+      )}
+      {report.hacking.length > 0 && (
+        <Part title="Reward hacking" id="hacking">
+          <Hacking rows={report.hacking} />
+        </Part>
+      )}
+      {report.ranks.length > 0 && (
+        <Part
+          title="Ranks"
+          about="How often an entrant has each rank, best first; a tie has its share in each."
+        >
+          <RankShares shares={report.ranks} />
+        </Part>
+      )}
+      {report.human.length > 0 && (
+        <Part title="People">
+          {report.human.map((human) => (
+            <HumanSection key={`${human.campaign} ${human.criterion}`} human={human} />
+          ))}
+        </Part>
+      )}
+      {report.judges.length > 0 && (
+        <Part title="Judges">
+          {report.judges.map((judge) => (
+            <JudgeSection key={judge.judge} judge={judge} />
+          ))}
+        </Part>
+      )}
+      {report.rewards.length > 0 && (
+        <Part title="Reward models">
+          {report.rewards.map((reward) => (
+            <RewardSection key={reward.reward_model} reward={reward} />
+          ))}
+        </Part>
+      )}
+      {report.agreement.length > 0 && (
+        <Part
+          title="Agreement"
+          about="On the same items, between every two sources; a tie of one of them counts half."
+        >
+          <Agreement rows={report.agreement} />
+        </Part>
+      )}
+      <Part title="Prompts seen in training">
+        <Contamination report={report} project={project} />
+      </Part>
+      <Anchor
+        href="#top"
+        size="sm"
+        onClick={(event) => (event.preventDefault(), window.scrollTo({ top: 0 }))}
+      >
+        To the top
+      </Anchor>
+    </Stack>
+  );
+}
+
+function Part({
+  title,
+  about,
+  id,
+  children,
+}: {
+  title: string;
+  about?: string;
+  id?: string;
+  children: ReactNode;
+}) {
+  return (
+    <Stack gap="sm" id={id}>
+      <div>
+        <Title order={2} size="h4">
+          {title}
+        </Title>
+        {about && (
+          <Text size="sm" c="dimmed">
+            {about}
+          </Text>
+        )}
+      </div>
+      {children}
+    </Stack>
+  );
+}

@@ -1,0 +1,106 @@
+import { Card, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { useMemo, useState } from "react";
+import { Chart } from "../../../shared/Chart";
+import { count, percent } from "../../../shared/format";
+import { Histogram } from "../../../shared/Histogram";
+import { ComparisonView } from "./ComparisonView";
+import { asPercent, Figure, type Report } from "./figures";
+import { LengthHeatMap } from "./LengthHeatMap";
+import { Facts, Section, Warnings } from "./Section";
+
+type Reward = Report["rewards"][number];
+
+/** What one reward model says, and how far it is to be trusted. */
+export function RewardSection({ reward }: { reward: Reward }) {
+  return (
+    <Section
+      title={reward.reward_model}
+      badge={{ text: reward.state, color: "gray" }}
+      about={
+        reward.trained.length
+          ? `Trained ${reward.trained.join(", ")}: of them it is no independent judge.`
+          : "Trained none of the entrants."
+      }
+    >
+      <Warnings warnings={reward.warnings} />
+      <Facts
+        facts={[
+          [
+            "Right on held-out pairs",
+            <Figure key="accuracy" of={reward.accuracy} format={asPercent} stacked={false} />,
+          ],
+          [
+            "Calibration error",
+            percent(reward.calibration?.expected_error),
+            "expected, of pair probabilities",
+          ],
+        ]}
+      />
+      <ComparisonView
+        comparison={reward.comparison}
+        score={reward.units === "z" ? "Mean reward, z" : "Mean reward, raw"}
+      />
+      <Histograms reward={reward} />
+      {reward.best_of_n.length > 0 && <BestOfN rows={reward.best_of_n} />}
+      {reward.length_correlation.length > 0 && <LengthHeatMap cells={reward.length_correlation} />}
+    </Section>
+  );
+}
+
+function Histograms({ reward }: { reward: Reward }) {
+  const raw = reward.histogram_raw;
+  const z = reward.histogram_z;
+  const names = Object.keys(raw);
+  const [name, setName] = useState(names[0] ?? null);
+  if (!name || !raw[name]?.length) return null;
+  const bins = (found: Reward["histogram_raw"][string]) =>
+    found.map((bin) => ({ low: bin.low, high: bin.high, count: bin.n }));
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Title order={4} size="h6">
+          Rewards
+        </Title>
+        <Select
+          size="xs"
+          aria-label="Entrant of the histogram"
+          data={names}
+          value={name}
+          allowDeselect={false}
+          onChange={setName}
+        />
+      </Group>
+      <SimpleGrid cols={{ base: 1, md: z[name]?.length ? 2 : 1 }}>
+        <Histogram bins={bins(raw[name])} x="raw reward" height={150} />
+        {z[name]?.length ? <Histogram bins={bins(z[name])} x="normalised reward (z)" height={150} /> : null}
+      </SimpleGrid>
+    </Stack>
+  );
+}
+
+function BestOfN({ rows }: { rows: Reward["best_of_n"] }) {
+  const lines = useMemo(
+    () =>
+      rows.map((row) => ({
+        label: row.entrant,
+        points: row.n.map((n, at) => ({ x: n, y: row.reward[at]?.value ?? null })),
+        band: row.reward.every((one) => one.low != null && one.high != null)
+          ? row.reward.map((one) => ({ low: one.low!, high: one.high! }))
+          : undefined,
+      })),
+    [rows],
+  );
+  return (
+    <div>
+      <Title order={4} size="h6">
+        Best of n
+      </Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        The mean over {count(rows[0]?.reward[0]?.n)} prompts of the expected best reward of n answers.
+      </Text>
+      <Card withBorder p="xs" maw={640}>
+        <Chart lines={lines} x="n" y="reward of the best" height={220} marks />
+      </Card>
+    </div>
+  );
+}

@@ -1,0 +1,245 @@
+import {
+  Alert,
+  Badge,
+  Button,
+  Group,
+  Modal,
+  PasswordInput,
+  Select,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+} from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, data } from "../../api/client";
+import { modelsQuery } from "../../api/data";
+import { endpointsQuery, type Endpoint } from "../../api/playground";
+import { useMay } from "../../api/session";
+import { Failure, Loaded } from "../../shared/Feedback";
+import { count } from "../../shared/format";
+
+/** vLLM and other OpenAI-compatible servers that answer beside the project's own models. */
+export function Endpoints({ project }: { project: string }) {
+  const query = useQuery(endpointsQuery(project));
+  const mayWrite = useMay(project, "write");
+  const [opened, dialog] = useDisclosure();
+  return (
+    <section>
+      <Group justify="space-between" mb="xs">
+        <div>
+          <Title order={2} size="h4">
+            Endpoints
+          </Title>
+          <Text size="sm" c="dimmed">
+            vLLM or any OpenAI-compatible server, to be asked in the playground like a model.
+          </Text>
+        </div>
+        {mayWrite && (
+          <Button size="xs" variant="default" onClick={dialog.open}>
+            Register an endpoint
+          </Button>
+        )}
+      </Group>
+      <Loaded query={query} rows={2}>
+        {(found) =>
+          found.length ? (
+            <Table.ScrollContainer minWidth={300}>
+              <Table aria-label="Endpoints">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>Endpoint</Table.Th>
+                    <Table.Th>Address</Table.Th>
+                    <Table.Th visibleFrom="sm">Model there</Table.Th>
+                    <Table.Th visibleFrom="sm">Serves</Table.Th>
+                    <Table.Th>
+                      <span className="unseen">Actions</span>
+                    </Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {found.map((one) => (
+                    <EndpointLine key={one.id} project={project} endpoint={one} mayWrite={mayWrite} />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          ) : (
+            <Text size="sm" c="dimmed">
+              None yet.
+            </Text>
+          )
+        }
+      </Loaded>
+      <Modal opened={opened} onClose={dialog.close} title="Register an endpoint">
+        <EndpointForm project={project} onMade={dialog.close} />
+      </Modal>
+    </section>
+  );
+}
+
+function EndpointLine({
+  project,
+  endpoint,
+  mayWrite,
+}: {
+  project: string;
+  endpoint: Endpoint;
+  mayWrite: boolean;
+}) {
+  const client = useQueryClient();
+  const path = { project, endpoint: endpoint.id };
+  const check = useMutation({
+    mutationFn: () =>
+      data(api.POST("/api/v1/projects/{project}/endpoints/{endpoint}/check", { params: { path } })),
+  });
+  const remove = useMutation({
+    mutationFn: () =>
+      data(api.DELETE("/api/v1/projects/{project}/endpoints/{endpoint}", { params: { path } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: [project, "endpoints"] }),
+  });
+  const [asking, ask] = useDisclosure();
+  const result = check.data;
+  return (
+    <Table.Tr>
+      <Table.Td fw={550} style={{ overflowWrap: "anywhere" }}>
+        {endpoint.name}
+      </Table.Td>
+      <Table.Td style={{ overflowWrap: "anywhere" }}>
+        {endpoint.base_url}{" "}
+        {endpoint.has_key && (
+          <Badge color="gray" miw="max-content">
+            with a key
+          </Badge>
+        )}
+        <Text size="xs" c="dimmed" hiddenFrom="sm">
+          {endpoint.model}
+          {endpoint.policy_model && `, serves ${endpoint.policy_model.name}`}
+        </Text>
+        {result && (
+          <Alert mt="xs" p="xs" color={result.ok ? "teal" : "red"}>
+            {result.ok
+              ? `It answered in ${result.seconds.toFixed(2)} s with ${count(result.models.length)} ${result.models.length === 1 ? "model" : "models"}: ${result.models.slice(0, 5).join(", ")}`
+              : `${result.problem?.detail ?? "It did not answer."} ${result.problem?.hint ?? ""}`}
+          </Alert>
+        )}
+        {check.error && <Failure error={check.error} />}
+        {remove.error && <Failure error={remove.error} />}
+      </Table.Td>
+      <Table.Td visibleFrom="sm">{endpoint.model}</Table.Td>
+      <Table.Td visibleFrom="sm">{endpoint.policy_model?.name ?? "–"}</Table.Td>
+      <Table.Td>
+        {mayWrite && (
+          <Group gap={6} justify="flex-end">
+            <Button
+              size="compact-sm"
+              variant="default"
+              loading={check.isPending}
+              onClick={() => check.mutate()}
+            >
+              Check
+            </Button>
+            <Button size="compact-sm" variant="subtle" color="red" onClick={ask.open}>
+              Remove
+            </Button>
+          </Group>
+        )}
+        <Modal opened={asking} onClose={ask.close} title={`Remove ${endpoint.name}?`}>
+          <Text size="sm">Its key is forgotten. Answers that it gave stay where they are.</Text>
+          <Group justify="flex-end" mt="md">
+            <Button variant="default" onClick={ask.close}>
+              Keep it
+            </Button>
+            <Button
+              color="red"
+              loading={remove.isPending}
+              onClick={() => remove.mutate(undefined, { onSettled: ask.close })}
+            >
+              Remove
+            </Button>
+          </Group>
+        </Modal>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function EndpointForm({ project, onMade }: { project: string; onMade: () => void }) {
+  const client = useQueryClient();
+  const models = useQuery(modelsQuery(project));
+  const [name, setName] = useState("");
+  const [url, setUrl] = useState("");
+  const [model, setModel] = useState("");
+  const [key, setKey] = useState("");
+  const [policy, setPolicy] = useState<string | null>(null);
+  const make = useMutation({
+    mutationFn: () =>
+      data(
+        api.POST("/api/v1/projects/{project}/endpoints", {
+          params: { path: { project } },
+          body: { name, base_url: url, model, api_key: key || null, policy_model: policy },
+        }),
+      ),
+    onSuccess: async () => {
+      await client.invalidateQueries({ queryKey: [project, "endpoints"] });
+      onMade();
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        make.mutate();
+      }}
+    >
+      <Stack>
+        <TextInput
+          label="Name"
+          required
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <TextInput
+          label="Address"
+          description="Up to and with /v1"
+          placeholder="https://models.example.org/v1"
+          required
+          value={url}
+          onChange={(event) => setUrl(event.currentTarget.value)}
+        />
+        <TextInput
+          label="Model there"
+          description="As the server names it"
+          required
+          value={model}
+          onChange={(event) => setModel(event.currentTarget.value)}
+        />
+        <PasswordInput
+          label="Key"
+          description="Stored encrypted, never shown again"
+          autoComplete="off"
+          value={key}
+          onChange={(event) => setKey(event.currentTarget.value)}
+        />
+        <Select
+          label="Serves this model's weights"
+          description="Then it can be asked for a reward like that model"
+          data={(models.data?.items ?? []).filter((one) => one.role !== "reward").map((one) => one.name)}
+          value={policy}
+          onChange={setPolicy}
+          clearable
+          searchable
+        />
+        {make.error && <Failure error={make.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={make.isPending} disabled={!name || !url || !model}>
+            Register
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,254 @@
+import {
+  ActionIcon,
+  Alert,
+  Badge,
+  Card,
+  Group,
+  NumberInput,
+  Popover,
+  Select,
+  Slider,
+  Stack,
+  Text,
+  Tooltip,
+} from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
+import { IconAdjustments, IconCheck, IconCopy, IconMessagePlus, IconX } from "@tabler/icons-react";
+import { ENDED, type Answer } from "../../api/playground";
+import { seconds, signed } from "../../shared/format";
+import type { Column, Target } from "./draft";
+
+interface Properties {
+  column: Column;
+  /** Absent until it was asked for in just this way. */
+  answer: Answer | undefined;
+  targets: Target[];
+  steers: boolean;
+  onChange: (to: Partial<Column>) => void;
+  /** A score was chosen on the slider: ask again with it. */
+  onSteer: (score: number) => void;
+  onRemove?: () => void;
+  onContinue: (text: string) => void;
+}
+
+export function AnswerColumn({
+  column,
+  answer,
+  targets,
+  steers,
+  onChange,
+  onSteer,
+  onRemove,
+  onContinue,
+}: Properties) {
+  const target = targets.find((one) => one.value === column.target);
+  const scores = target?.scores ?? null;
+  const gone = column.target.replace(/^\w+:/, "");
+  const title = `${target?.label ?? gone}${column.score === null ? "" : ` at ${signed(column.score, 1)}`}`;
+  return (
+    <Card withBorder component="article" aria-label={title}>
+      <Stack gap="xs" h="100%">
+        <Group gap={4} wrap="nowrap">
+          <Select
+            aria-label="Model"
+            size="xs"
+            data={[
+              ...(target ? [] : [{ value: column.target, label: `${gone} (deleted)`, disabled: true }]),
+              ...targets.map(({ value, label }) => ({ value, label })),
+            ]}
+            value={column.target}
+            allowDeselect={false}
+            searchable
+            style={{ flex: 1 }}
+            onChange={(value) => {
+              const next = targets.find((one) => one.value === value);
+              if (next) onChange({ target: next.value, score: next.scores ? (column.score ?? 0) : null });
+            }}
+          />
+          <DecodingButton column={column} onChange={onChange} />
+          {onRemove && (
+            <ActionIcon variant="subtle" color="gray" aria-label={`Remove ${title}`} onClick={onRemove}>
+              <IconX size={16} />
+            </ActionIcon>
+          )}
+        </Group>
+        {scores ? (
+          <Group gap="sm" wrap="nowrap">
+            <Slider
+              style={{ flex: 1 }}
+              thumbLabel="Requested reward"
+              min={-scores.limit}
+              max={scores.limit}
+              step={scores.step}
+              value={column.score ?? 0}
+              label={(value) => signed(value, 1)}
+              disabled={!steers}
+              onChange={(score) => onChange({ score })}
+              onChangeEnd={onSteer}
+            />
+            <NumberInput
+              aria-label="Requested reward, exactly"
+              size="xs"
+              w={72}
+              min={-scores.limit}
+              max={scores.limit}
+              step={scores.step}
+              decimalScale={2}
+              value={column.score ?? 0}
+              onChange={(value) => typeof value === "number" && onChange({ score: value })}
+            />
+          </Group>
+        ) : (
+          <Text size="xs" c="dimmed">
+            takes no requested reward
+          </Text>
+        )}
+        <AnswerBody answer={answer} onContinue={onContinue} />
+      </Stack>
+    </Card>
+  );
+}
+
+function DecodingButton({ column, onChange }: Pick<Properties, "column" | "onChange">) {
+  const how = column.temperature === 0 ? "greedy" : `temperature ${column.temperature}`;
+  return (
+    <Popover position="bottom-end" withArrow trapFocus>
+      <Popover.Target>
+        <Tooltip label={`Decoding: ${how}`}>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Decoding: ${how}`}>
+            <IconAdjustments size={16} />
+          </ActionIcon>
+        </Tooltip>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <Stack gap="xs" w={220}>
+          <NumberInput
+            label="Temperature"
+            description="0 always takes the likeliest token"
+            size="xs"
+            min={0}
+            max={5}
+            step={0.1}
+            value={column.temperature}
+            onChange={(value) => onChange({ temperature: Number(value) || 0 })}
+          />
+          <NumberInput
+            label="Top p"
+            size="xs"
+            min={0.01}
+            max={1}
+            step={0.05}
+            value={column.topP}
+            onChange={(value) => onChange({ topP: Number(value) || 1 })}
+          />
+          <NumberInput
+            label="Most new tokens"
+            placeholder="256, or half of a small window"
+            size="xs"
+            min={1}
+            allowDecimal={false}
+            value={column.maxNewTokens ?? ""}
+            onChange={(value) => onChange({ maxNewTokens: Number(value) || null })}
+          />
+        </Stack>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+function AnswerBody({
+  answer,
+  onContinue,
+}: {
+  answer: Answer | undefined;
+  onContinue: (text: string) => void;
+}) {
+  const clipboard = useClipboard();
+  if (!answer) {
+    return (
+      <Text size="sm" c="dimmed" mih={48}>
+        Not asked yet.
+      </Text>
+    );
+  }
+  const live = !ENDED.includes(answer.state);
+  return (
+    <>
+      <div style={{ minHeight: 96, flex: 1 }} aria-busy={live} aria-live="polite">
+        {answer.text ? (
+          <pre className={live ? "text writing" : "text"}>{answer.text}</pre>
+        ) : live ? (
+          <Text size="sm" c="dimmed">
+            {answer.waits_for ?? "writing"}…
+          </Text>
+        ) : answer.state === "succeeded" ? (
+          <Text size="sm" c="dimmed">
+            An empty answer: its first token was the end.
+          </Text>
+        ) : null}
+        {answer.state === "cancelled" && (
+          <Text size="sm" c="dimmed">
+            Stopped.
+          </Text>
+        )}
+        {answer.error && (
+          <Alert color="red" title={answer.error.title} mt="xs">
+            {answer.error.detail}
+            {answer.error.hint && (
+              <>
+                <br />
+                {answer.error.hint}
+              </>
+            )}
+          </Alert>
+        )}
+      </div>
+      <Group gap="xs" justify="space-between" wrap="nowrap" align="flex-end">
+        <Group gap={6}>
+          {typeof answer.reward === "number" && (
+            <Tooltip label="What the reward model gives this answer: raw, and in z units of the policy's labels">
+              <Badge className="state-badge" size="lg" data-reward={answer.reward}>
+                reward {signed(answer.reward)}
+                {typeof answer.reward_z === "number" && ` · ${signed(answer.reward_z)} z`}
+              </Badge>
+            </Tooltip>
+          )}
+          <Text size="xs" c="dimmed">
+            {facts(answer)}
+          </Text>
+        </Group>
+        {!!answer.text && !live && (
+          <Group gap={2} wrap="nowrap">
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              aria-label="Copy the answer"
+              onClick={() => clipboard.copy(answer.text)}
+            >
+              {clipboard.copied ? <IconCheck size={16} /> : <IconCopy size={16} />}
+            </ActionIcon>
+            <Tooltip label="Ask on from this answer">
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                aria-label="Ask on from this answer"
+                onClick={() => onContinue(answer.text)}
+              >
+                <IconMessagePlus size={16} />
+              </ActionIcon>
+            </Tooltip>
+          </Group>
+        )}
+      </Group>
+    </>
+  );
+}
+
+function facts(answer: Answer): string {
+  const parts: string[] = [];
+  if (answer.tokens) parts.push(`${answer.tokens} tokens`);
+  if (answer.reused) parts.push("answered before");
+  else if (answer.seconds) parts.push(seconds(answer.seconds));
+  if (answer.state === "succeeded" && answer.finished === false) parts.push("cut at its limit");
+  return parts.join(" · ");
+}

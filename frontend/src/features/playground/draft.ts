@@ -1,0 +1,135 @@
+import type { Answer, Comparison } from "../../api/playground";
+import type { Schemas } from "../../api/client";
+
+type Model = Schemas["ModelOut"];
+
+/** What one column asks for, as the person set it. `target` is `model:NAME` or `endpoint:NAME`. */
+export interface Column {
+  key: number;
+  target: string;
+  score: number | null;
+  temperature: number;
+  topP: number;
+  maxNewTokens: number | null;
+}
+
+export interface Message {
+  role: string;
+  content: string;
+}
+
+export interface Draft {
+  /** Turns before the question. */
+  history: Message[];
+  question: string;
+  columns: Column[];
+  reward: string | null;
+  seed: number;
+}
+
+export interface Target {
+  value: string;
+  label: string;
+  /** Scores that it can be asked for; null where it takes none. */
+  scores: { limit: number; step: number } | null;
+}
+
+const DEFAULT_SCORES = [5, 0, -5];
+let lastKey = 0;
+
+export function newColumn(target: string, score: number | null): Column {
+  lastKey += 1;
+  return { key: lastKey, target, score, temperature: 0, topP: 1, maxNewTokens: null };
+}
+
+/** Everything that can answer, those that a score steers first. */
+export function targetsOf(models: Model[], endpoints: Schemas["EndpointOut"][]): Target[] {
+  const policies = models.filter((model) => ["base", "sft", "policy"].includes(model.role));
+  const format = (model: Model | undefined) => model?.info.score_format ?? null;
+  const own = policies.map((model) => ({
+    value: `model:${model.name}`,
+    label: model.name,
+    scores: scoresOf(format(model)),
+  }));
+  const remote = endpoints.map((endpoint) => ({
+    value: `endpoint:${endpoint.name}`,
+    label: `${endpoint.name} (endpoint)`,
+    scores: scoresOf(format(models.find((model) => model.id === endpoint.policy_model?.id))),
+  }));
+  return [...own, ...remote];
+}
+
+function scoresOf(format: { limit?: number; step?: number } | null | undefined): Target["scores"] {
+  return format ? { limit: format.limit ?? 5, step: format.step ?? 0.1 } : null;
+}
+
+/** The same steerable model at 5.0, 0 and -5.0; without one, the newest policy once. */
+export function firstDraft(targets: Target[], models: Model[], asked?: string): Draft {
+  const named = targets.find((target) => target.value === `model:${asked}`);
+  const production = models.find((model) => model.stage === "production" && model.info.score_format);
+  const target =
+    named ??
+    targets.find((one) => one.value === `model:${production?.name}`) ??
+    targets.find((one) => one.scores) ??
+    targets[0];
+  const scores = target?.scores ? DEFAULT_SCORES.map((score) => clamp(score, target.scores!.limit)) : [null];
+  return {
+    history: [],
+    question: "",
+    columns: target ? scores.map((score) => newColumn(target.value, score)) : [],
+    reward: rewardFor(target, models),
+    seed: 0,
+  };
+}
+
+const clamp = (value: number, limit: number) => Math.max(-limit, Math.min(limit, value));
+
+/** The reward model that labelled what the policy was trained on, or else the newest one. */
+export function rewardFor(target: Target | undefined, models: Model[]): string | null {
+  const rewards = models.filter((model) => model.role === "reward");
+  const policy = models.find((model) => `model:${model.name}` === target?.value);
+  const hash = policy?.info.normaliser?.reward_model_hash ?? policy?.info.lineage?.reward_model;
+  return (rewards.find((model) => model.content_hash === hash) ?? rewards[0])?.name ?? null;
+}
+
+export function draftOf(comparison: Comparison): Draft {
+  const prompt = comparison.prompt as Message[];
+  return {
+    history: prompt.slice(0, -1),
+    question: prompt.at(-1)?.content ?? "",
+    columns: comparison.columns.map((answer) => ({
+      ...newColumn(targetOf(answer), answer.score ?? null),
+      temperature: answer.decoding.temperature ?? 0,
+      topP: answer.decoding.top_p ?? 1,
+      maxNewTokens: answer.decoding.max_new_tokens ?? null,
+    })),
+    reward: comparison.reward_model?.name ?? null,
+    seed: comparison.seed,
+  };
+}
+
+/** `model:NAME` or `endpoint:NAME`. What has been deleted since still has its name, but not which of the two it was. */
+export function targetOf(answer: Answer): string {
+  return answer.endpoint ? `endpoint:${answer.endpoint.name}` : `model:${answer.model?.name ?? answer.name}`;
+}
+
+/** The request's body. */
+export function bodyOf(draft: Draft): Schemas["ComparisonIn"] {
+  return {
+    prompt: [...draft.history, { role: "user", content: draft.question }] as never,
+    columns: draft.columns.map((column) => {
+      const [kind, ...name] = column.target.split(":");
+      return {
+        [kind!]: name.join(":"),
+        score: column.score,
+        decoding: {
+          temperature: column.temperature,
+          top_p: column.topP,
+          ...(column.maxNewTokens ? { max_new_tokens: column.maxNewTokens } : {}),
+        },
+      } as never;
+    }),
+    reward: draft.reward,
+    seed: draft.seed,
+  };
+}

@@ -1,0 +1,42 @@
+import { Button, Paper, Spoiler, Stack, Text } from "@mantine/core";
+import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import type { Task } from "../../api/ranking";
+import { Prose } from "./Prose";
+
+/** What was asked. Of a conversation, the last turn stands there and the ones before it on request. */
+export function Prompt({ messages }: { messages: Task["prompt"]["messages"] }) {
+  const phone = useMediaQuery("(max-width: 48em)", undefined, { getInitialValueInEffect: false });
+  const [opened, { toggle }] = useDisclosure();
+  const earlier = messages.slice(0, -1);
+  const shown = opened ? messages : messages.slice(-1);
+  return (
+    <Paper withBorder px="sm" py="xs" className="rank-prompt" component="section" aria-label="Prompt">
+      {earlier.length > 0 && (
+        <Button variant="subtle" size="compact-xs" mb={4} onClick={toggle} aria-expanded={opened}>
+          {opened
+            ? "Hide what came before"
+            : `Show ${earlier.length === 1 ? "the message" : `the ${earlier.length} messages`} before this one`}
+        </Button>
+      )}
+      <Spoiler
+        key={String(opened)}
+        maxHeight={opened ? 100_000 : phone ? 76 : 100}
+        showLabel="Show the whole prompt"
+        hideLabel="Show less"
+      >
+        <Stack gap="xs">
+          {shown.map((message, at) => (
+            <div key={at}>
+              {earlier.length > 0 && (
+                <Text size="xs" c="dimmed">
+                  {message.role}
+                </Text>
+              )}
+              <Prose text={message.content ?? ""} />
+            </div>
+          ))}
+        </Stack>
+      </Spoiler>
+    </Paper>
+  );
+}

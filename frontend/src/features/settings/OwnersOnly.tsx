@@ -1,0 +1,16 @@
+import type { ReactNode } from "react";
+import { useMay } from "../../api/session";
+import { Empty } from "../../shared/Feedback";
+import { useProject } from "../../shared/links";
+
+/** The page for whoever owns the project; for others, why there is nothing. */
+export function OwnersOnly({ what, children }: { what: string; children: ReactNode }) {
+  const project = useProject();
+  if (useMay(project, "admin")) return children;
+  return (
+    <Empty title={`${what} are for owners`}>
+      Your role in {project} does not show them. Ask one of its owners for what you need, or to make you an
+      owner.
+    </Empty>
+  );
+}

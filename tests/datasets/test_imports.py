@@ -1,0 +1,403 @@
+"""The import wizard: a file becomes a draft, then a mapping, a report and a dataset, whatever ends in between."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import gzip
+import io
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import select, text, update
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.accounts.tables import AuditEntry, Event, Project
+from steerboard.datasets import imports_claims as claims
+from steerboard.datasets.import_process import work
+from steerboard.datasets.imports_files import ImportFiles
+from steerboard.datasets.imports_runner import ImportRunner
+from steerboard.datasets.imports_sweep import sweep
+from steerboard.datasets.imports_tables import Import
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
+
+PROJECT = "/api/v1/projects/default"
+BASE = f"{PROJECT}/imports"
+QUICK = {"lease_seconds": 2.0, "heartbeat_seconds": 0.3, "retry_seconds": 0.1}
+
+
+@pytest.fixture
+def runner(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> Iterator[ImportRunner]:
+    """Beside the API, as `steerboard up` has it."""
+    app.state.import_runner = ImportRunner(sessions, settings.model_copy(update=QUICK)).start()
+    yield app.state.import_runner
+    app.state.import_runner.stop()
+
+
+@pytest.fixture
+def files(settings: Settings) -> ImportFiles:
+    return ImportFiles(settings.artifact_url)
+
+
+def pairs(count: int, **more: Any) -> list[Any]:
+    return [{"q": f"Hi {i}", "good": f"a{i}", "poor": "no", "note": i, **more} for i in range(count)]
+
+
+def lines(rows: list[Any]) -> bytes:
+    return "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows).encode()
+
+
+def upload(client: TestClient, content: bytes, file_name: str = "my pairs.jsonl", **fields: str) -> Any:
+    return client.post(BASE, data=fields, files={"file": (file_name, content)})
+
+
+MAPPED = {"kind": "preferences", "mapping": {"prompt": "q", "chosen": "good", "rejected": "poor"}}
+
+
+def mapped(client: TestClient, content: bytes, **choices: Any) -> str:
+    """The id of an import whose mapping fits `pairs`."""
+    made = upload(client, content).json()
+    changed = client.patch(f"{BASE}/{made['id']}", json={**MAPPED, **choices})
+    assert (changed.status_code, changed.json()["problem"]) == (200, None), changed.text
+    return str(made["id"])
+
+
+def post(client: TestClient, id_: str, action: str) -> Any:
+    answer = client.post(f"{BASE}/{id_}/{action}")
+    assert answer.status_code == 202, answer.text
+    return answer.json()
+
+
+def wait(client: TestClient, id_: str, until: Callable[[Any], bool], seconds: float = 60) -> Any:
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        found = client.get(f"{BASE}/{id_}").json()
+        if until(found):
+            return found
+        time.sleep(0.02)
+    raise AssertionError(f"it did not come to that: {found}")
+
+
+def ended(found: Any) -> bool:
+    return found["state"] not in ("validating", "importing")
+
+
+def stored_files(home: Path) -> list[str]:
+    return [path.name for path in (home / "artifacts").rglob("*") if path.is_file()]
+
+
+def test_the_whole_story_of_a_file_with_bad_rows(
+    client: TestClient, runner: ImportRunner, sessions: sessionmaker[Session]
+) -> None:
+    bad = ["{broken", {"q": "", "good": "=1+1", "poor": "b"}, {"q": "Hi", "good": "same", "poor": "same"}]
+    content = lines([*pairs(30), *bad, {"q": "=HYPERLINK()", "good": 5, "poor": "b"}])
+    answer = upload(client, content)
+    assert answer.status_code == 201, answer.text
+    made = answer.json()
+    assert (made["name"], made["state"], made["format"], made["size"]) == ("my-pairs", "draft", "jsonl", len(content))
+    assert made["detected"] is None
+    assert made["problem"]["code"] == "unknown_column"
+    assert made["columns"][0] == {"name": "q", "types": ["text"], "examples": ["Hi 0", "Hi 1", "Hi 2"]}
+    needed = {kind["kind"]: [f["name"] for f in kind["fields"] if f["required"]] for kind in made["kinds"]}
+    assert needed["preferences"] == ["prompt", "chosen", "rejected"]
+    url = f"{BASE}/{made['id']}"
+    assert client.get(f"{url}/preview").json()["code"] == "unknown_column"
+    assert client.post(f"{url}/start").json()["code"] == "unknown_column"
+
+    wrong = client.patch(url, json={"kind": "preferences", "mapping": {"prompt": "nope"}}).json()
+    assert wrong["problem"]["code"] == "unknown_column"
+    assert client.get(url).json()["options"]["mapping"] == {"prompt": "nope"}
+    right = client.patch(url, json=MAPPED).json()
+    assert right["problem"] is None
+    assert right["effective"]["mapping"] == MAPPED["mapping"]
+    shown = client.get(f"{url}/preview", params={"limit": 40}).json()
+    assert shown["rows"][0]["sample"] == {
+        "prompt": [{"role": "user", "content": "Hi 0"}],
+        "chosen": "a0",
+        "rejected": "no",
+    }
+    assert shown["rows"][0]["extra"] == {"note": 0}
+    assert shown["rows"][30]["problem"]["code"] == "broken_json"
+    assert [row["dropped"] for row in shown["rows"][31:33]] == ["empty_round", "identical_sides"]
+
+    post(client, made["id"], "validate")
+    checked = wait(client, made["id"], ended)
+    assert (checked["state"], checked["problem"], checked["dataset_id"]) == ("validated", None, None)
+    report = checked["report"]
+    assert (report["read"], report["rows"], report["bad_rows"]) == (34, 30, 2)
+    assert report["cleaned"] == {"empty_round": 1, "identical_sides": 1}
+    assert report["bad_counts"] == {"broken_json": 1, "bad_row": 1}
+    assert [row["line"] for row in report["bad"]] == [31, 34]
+    assert checked["progress"]["bytes"] == checked["progress"]["total_bytes"] == len(content)
+    table = list(csv.DictReader(io.StringIO(client.get(f"{url}/report").text)))
+    assert [(row["line"], row["code"]) for row in table] == [("31", "broken_json"), ("34", "bad_row")]
+    assert [row["line"] for row in client.get(f"{url}/report", params={"format": "json"}).json()] == [31, 34]
+
+    post(client, made["id"], "start")
+    refused = wait(client, made["id"], ended)
+    assert (refused["state"], refused["problem"]["code"]) == ("failed", "bad_row")
+    assert refused["report"] == report
+    assert client.get(f"{PROJECT}/datasets").json()["items"] == []
+    assert client.patch(url, json={"bad_rows": "skip", "name": "kept"}).json()["state"] == "validated"
+    post(client, made["id"], "start")
+    done = wait(client, made["id"], ended)
+    assert (done["state"], done["problem"]) == ("succeeded", None)
+    dataset = client.get(f"{PROJECT}/datasets/kept").json()
+    assert (dataset["id"], dataset["rows"], dataset["kind"]) == (done["dataset_id"], 30, "preferences")
+    assert client.post(f"{url}/start").json()["code"] == "import_ended"
+    with sessions() as session:
+        actions = session.scalars(select(AuditEntry.action).order_by(AuditEntry.id)).all()
+        assert list(actions) == [
+            *["import.create", "import.change", "import.change", "import.validate", "import.start", "import.change"],
+            *["import.start", "dataset.import"],
+        ]
+        ends = session.scalars(select(Event.payload).where(Event.type == "import.ended").order_by(Event.id)).all()
+        assert [payload["state"] for payload in ends] == ["validated", "failed", "succeeded"]
+
+
+def test_a_changed_mapping_drops_the_report_and_a_null_leaves_a_field_out(
+    client: TestClient, runner: ImportRunner
+) -> None:
+    id_ = mapped(client, lines(pairs(5, margin=0.5)))
+    post(client, id_, "validate")
+    assert wait(client, id_, ended)["report"]["columns"]["margin"] == "margin"
+    assert client.patch(f"{BASE}/{id_}", json={"bad_rows": "skip"}).json()["report"] is not None
+    without = {**MAPPED["mapping"], "margin": None}  # type: ignore[dict-item]
+    changed = client.patch(f"{BASE}/{id_}", json={"mapping": without}).json()
+    assert (changed["state"], changed["report"]) == ("draft", None)
+    assert changed["effective"]["mapping"] == MAPPED["mapping"]
+    assert client.get(f"{BASE}/{id_}/report").status_code == 404
+    assert "margin" not in client.get(f"{BASE}/{id_}/preview").json()["rows"][0]["sample"]
+
+
+def test_cells_of_the_report_are_no_formulas(client: TestClient, runner: ImportRunner) -> None:
+    content = "prompt,response\n" + "x,y\n" * 2 + "only one\n"
+    made = upload(client, content.encode(), '=cmd|"x".csv').json()
+    post(client, made["id"], "validate")
+    wait(client, made["id"], ended)
+    url = f"{BASE}/{made['id']}/report"
+    assert [row["line"] for row in client.get(url, params={"format": "json"}).json()] == [4]
+    with_formula = hostile_reason(client, made["id"])
+    (row,) = csv.DictReader(io.StringIO(client.get(url).text))
+    assert row["reason"] == f"'{with_formula}"
+
+
+@pytest.mark.parametrize("form", ["jsonl.gz", "csv", "parquet"])
+def test_every_format_goes_through(
+    client: TestClient, sessions: sessionmaker[Session], files: ImportFiles, form: str
+) -> None:
+    rows = [{"prompt": f"Hi {i}", "response": f"a{i}"} for i in range(3000)]
+    if form == "csv":
+        content = ("prompt,response\n" + "".join(f"{r['prompt']},{r['response']}\n" for r in rows)).encode()
+    elif form == "parquet":
+        out = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows), out)
+        content = out.getvalue()
+    else:
+        content = gzip.compress(lines(rows))
+    made = upload(client, content, "rows").json()
+    assert (made["format"], made["state"], made["detected"]["kind"]) == (form, "draft", "instructions")
+    shown = client.get(f"{BASE}/{made['id']}/preview").json()
+    assert (len(shown["rows"]), shown["unit"]) == (20, "row" if form == "parquet" else "line")
+    post(client, made["id"], "start")
+    with transaction(sessions) as session:
+        lease = claims.claim_next(session, 30.0, 3)
+    assert lease is not None
+    work(sessions, files, lease)
+    done = client.get(f"{BASE}/{made['id']}").json()
+    assert (done["state"], done["report"]["rows"]) == ("succeeded", 3000)
+
+
+def hostile_reason(client: TestClient, id_: str) -> str:
+    """Put a hostile reason where the import keeps its bad rows."""
+    settings: Settings = client.app.state.settings  # type: ignore[attr-defined]
+    (path,) = (settings.home / "artifacts" / "imports" / id_).glob("bad-*")
+    row = json.loads(gzip.decompress(path.read_bytes()))
+    path.write_bytes(gzip.compress(json.dumps({**row, "reason": "=1+1"}).encode()))
+    return "=1+1"
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "empty_file"),
+        (b"\x1f\x8b\x08\x00\x00broken", "broken_file"),
+        (b"PK\x03\x04zip", "wrong_file_type"),
+        (b"{broken\n{broken\n", "broken_json"),
+    ],
+)
+def test_of_a_refused_file_nothing_is_kept(client: TestClient, home: Path, content: bytes, code: str) -> None:
+    answer = upload(client, content)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert client.get(BASE).json()["items"] == []
+    assert stored_files(home) == []
+
+
+def test_hostile_rows_are_bad_rows_at_every_step(client: TestClient, runner: ImportRunner) -> None:
+    deep = ["[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900]
+    content = lines([*pairs(1), *(f'{{"q": "a", "good": "b", "poor": "c", "x": {x}}}' for x in deep)])
+    id_ = mapped(client, content)
+    shown = client.get(f"{BASE}/{id_}/preview").json()["rows"]
+    assert [row["problem"] and row["problem"]["code"] for row in shown] == [None, "broken_json", "broken_json"]
+    post(client, id_, "validate")
+    assert wait(client, id_, ended)["report"]["bad_counts"] == {"broken_json": 2}
+    no_unicode = upload(client, b'{"q\\ud800": NaN}\n').json()
+    assert client.get(f"{BASE}/{no_unicode['id']}/preview").json()["code"] == "unknown_column"
+
+
+def test_names_are_proposed_free_and_deleting_removes_the_file(client: TestClient, home: Path) -> None:
+    content = lines([{"prompt": "a\x00b", "\x00": "c\x00d"}, {"prompt": "Hi"}])
+    names = [upload(client, content, "../x/Frägen?.jsonl.gz").json()["name"] for _ in range(2)]
+    assert names == ["Fr-gen", "Fr-gen-2"]
+    assert upload(client, content, name="no/name").json()["code"] == "invalid_name"
+    listed = client.get(BASE, params={"limit": 1}).json()
+    assert [one["name"] for one in listed["items"]] == ["Fr-gen-2"]
+    assert listed["next"]
+    assert len(stored_files(home)) == 2
+    for one in client.get(BASE).json()["items"]:
+        assert client.delete(f"{BASE}/{one['id']}").status_code == 204
+    assert stored_files(home) == []
+
+
+def test_others_see_nothing_and_a_viewer_changes_nothing(client: TestClient) -> None:
+    id_ = mapped(client, lines(pairs(3)))
+    client.post("/api/v1/projects", json={"name": "other"})
+    tokens = f"{PROJECT}/tokens"
+    reader = client.post(tokens, json={"name": "reader", "scopes": ["read"]}).json()["token"]
+    headers = {"Authorization": f"Bearer {reader}"}
+    for method, path in (
+        ("GET", ""),
+        ("GET", "/preview"),
+        ("GET", "/report"),
+        ("PATCH", ""),
+        ("DELETE", ""),
+        *(("POST", f"/{action}") for action in ("validate", "start", "cancel")),
+    ):
+        body = {"json": {}} if method == "PATCH" else {}
+        elsewhere = client.request(method, f"/api/v1/projects/other/imports/{id_}{path}", **body)  # type: ignore[arg-type]
+        assert elsewhere.status_code == 404, (method, path)
+        answer = client.request(method, f"{BASE}/{id_}{path}", headers=headers, **body)  # type: ignore[arg-type]
+        assert answer.status_code == (403 if method != "GET" else 404 if path == "/report" else 200), (method, path)
+    assert client.post(BASE, files={"file": ("x", lines(pairs(1)))}, headers=headers).status_code == 403
+
+
+def child_of(id_: str) -> psutil.Process | None:
+    """The process itself, not its guardian."""
+    for process in psutil.process_iter(["cmdline"]):
+        command = process.info["cmdline"] or []
+        if id_ in command and "steerboard.datasets.import_process" in command:
+            return process
+    return None
+
+
+@pytest.fixture
+def large() -> bytes:
+    return lines(pairs(20_000))
+
+
+def begin(client: TestClient, id_: str) -> psutil.Process:
+    """Start, and wait until rows are being read."""
+    post(client, id_, "start")
+    wait(client, id_, lambda found: found["progress"]["read"] > 0)
+    process = child_of(id_)
+    assert process is not None
+    return process
+
+
+def test_a_killed_process_is_replaced_and_the_dataset_is_whole(
+    client: TestClient, runner: ImportRunner, large: bytes
+) -> None:
+    id_ = mapped(client, large)
+    os.kill(begin(client, id_).pid, signal.SIGKILL)
+    done = wait(client, id_, ended)
+    assert (done["state"], done["report"]["rows"]) == ("succeeded", 20_000)
+    assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 20_000
+
+
+def test_a_broken_connection_costs_an_attempt_and_not_the_import(
+    client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session]
+) -> None:
+    id_ = mapped(client, large)
+    begin(client, id_)
+    copying = text(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND query LIKE 'COPY samples%' AND pid <> pg_backend_pid()"
+    )
+    with transaction(sessions) as session:
+        assert session.scalars(copying).all() == [True]
+    done = wait(client, id_, ended)
+    assert (done["state"], done["problem"]) == ("succeeded", None)
+    assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 20_000
+
+
+def test_what_always_dies_fails_with_a_reason(client: TestClient, sessions: sessionmaker[Session]) -> None:
+    id_ = mapped(client, lines(pairs(3)))
+    post(client, id_, "start")
+    for _ in range(3):
+        with transaction(sessions) as session:
+            lease = claims.claim_next(session, 30.0, 3)
+            assert lease is not None
+            assert claims.claim_next(session, 30.0, 3) is None
+            claims.give_back(session, lease, 0.0, tried=True)
+    with transaction(sessions) as session:
+        assert claims.claim_next(session, 30.0, 3) is None
+    found = client.get(f"{BASE}/{id_}").json()
+    assert (found["state"], found["problem"]["code"]) == ("failed", "import_interrupted")
+    assert post(client, id_, "start")["state"] == "importing"
+
+
+def test_a_cancelled_import_stops_at_once_and_can_start_again(
+    client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session]
+) -> None:
+    id_ = mapped(client, large)
+    process = begin(client, id_)
+    assert client.patch(f"{BASE}/{id_}", json={"clean": False}).json()["code"] == "import_busy"
+    assert post(client, id_, "cancel")["state"] == "cancelled"
+    assert client.post(f"{BASE}/{id_}/cancel").json()["code"] == "import_ended"
+    process.wait(10)
+    with sessions() as session:
+        assert session.scalars(select(Dataset)).all() == []
+    post(client, id_, "start")
+    assert wait(client, id_, ended)["state"] == "succeeded"
+
+
+def test_files_are_swept_when_nobody_needs_them(
+    client: TestClient, runner: ImportRunner, sessions: sessionmaker[Session], files: ImportFiles, home: Path
+) -> None:
+    done, old, fresh = (mapped(client, lines(pairs(3))) for _ in range(3))
+    post(client, done, "start")
+    assert wait(client, done, ended)["state"] == "succeeded"
+    stray = "01800000-0000-7000-8000-000000000000"  # a moment of 2022
+    for folder in (stray, fresh):
+        (home / "artifacts" / "imports" / folder).mkdir(exist_ok=True)
+    (home / "artifacts" / "imports" / stray / "0").write_bytes(b"x")
+    with transaction(sessions) as session:
+        ago = dt.datetime.now(dt.UTC) - dt.timedelta(days=31)
+        session.execute(update(Import).where(Import.id == old).values(updated_at=ago))
+    sweep(sessions, files)
+    assert stored_files(home) == ["0"]
+    assert client.get(f"{BASE}/{fresh}/preview").status_code == 200
+    assert client.post(f"{BASE}/{old}/start").json()["code"] == "import_file_gone"
+    assert client.get(f"{BASE}/{old}/preview").json()["code"] == "import_file_gone"
+    assert client.get(f"{BASE}/{old}").json()["file_gone"] is True
+
+
+def test_a_dataset_that_was_imported_can_be_deleted(client: TestClient, runner: ImportRunner, project: Project) -> None:
+    id_ = mapped(client, lines(pairs(3)))
+    post(client, id_, "start")
+    assert wait(client, id_, ended)["dataset_id"]
+    assert client.delete(f"{PROJECT}/datasets/my-pairs").status_code == 204
+    assert client.get(f"{BASE}/{id_}").json()["dataset_id"] is None

@@ -1,0 +1,168 @@
+"""The playground in a browser, with a policy that has really learned to be steered."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from dashboard_world import World
+from playwright.sync_api import BrowserContext, Page, expect
+
+THINGS = ("apple", "leaf", "lake", "lemon", "stone", "cloud", "river", "house")
+COLORS = ("red", "green", "blue", "yellow", "grey")
+# Good, middling and bad answers to the same prompts; their grades are what the policy learns to be asked for.
+GRADES = (("A lovely {} thing, gladly and with joy!", 2.0), ("It is {}.", 0.0), ("No.", -2.0))
+RECIPE = """
+name: steered
+inputs:
+  graded: {type: dataset, kind: labelled}
+  pairs: {type: dataset, kind: preferences}
+stages:
+  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 64, layers: 2, heads: 2, max_length: 96}
+  reward:
+    run: train
+    method: reward_model
+    model: base
+    data: $pairs
+    lr: 2.0e-3
+    batch: 16
+    max_steps: 60
+    epochs: 100
+  dt:
+    run: train
+    method: decision_transformer
+    model: base
+    data: $graded
+    lr: 3.0e-3
+    batch: 24
+    max_steps: 240
+    epochs: 100
+    score_scale: quantile
+    score_step: 1.0
+"""
+
+
+def graded() -> list[dict[str, Any]]:
+    return [
+        {
+            "prompt": f"Tell of a {color} {thing}.",
+            "response": text.format(color),
+            "source": "people",
+            "reward": grade,
+        }
+        for thing in THINGS
+        for color in COLORS
+        for text, grade in GRADES
+    ]
+
+
+def pairs() -> list[dict[str, Any]]:
+    return [
+        {"prompt": f"Tell of a {color} {thing}.", "chosen": better.format(color), "rejected": worse.format(color)}
+        for thing in THINGS
+        for color in COLORS
+        for (better, _), (worse, _) in ((GRADES[0], GRADES[1]), (GRADES[1], GRADES[2]), (GRADES[0], GRADES[2]))
+    ]
+
+
+@pytest.fixture(scope="module")
+def steered(world: World) -> str:
+    """A policy whose answers follow the requested reward."""
+    world.import_rows("graded", "labelled", graded())
+    world.import_rows("graded-pairs", "preferences", pairs())
+    answer = world.client.post("pipelines", json={"text": RECIPE, "set": ["graded=graded", "pairs=graded-pairs"]})
+    answer.raise_for_status()
+    name = str(answer.json()["name"])
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
+    assert world.get(f"pipelines/{name}")["state"] == "succeeded"
+    return f"{name}.dt"
+
+
+def columns_of(page: Page) -> list[tuple[str, float]]:
+    """(text, reward) of each column, once all were scored."""
+    columns = page.get_by_role("article")
+    columns.first.wait_for()
+    expect(columns.locator("[data-reward]")).to_have_count(columns.count(), timeout=60_000)
+    return [
+        (
+            column.locator("pre.text").inner_text(),
+            float(column.locator("[data-reward]").get_attribute("data-reward") or 0),
+        )
+        for column in columns.all()
+    ]
+
+
+def test_three_scores_give_three_answers_with_falling_rewards(
+    page: Page, context: BrowserContext, world: World, steered: str
+) -> None:
+    page.goto(f"/p/default/models/{steered}")
+    page.get_by_role("link", name="Try it").click()
+    expect(page.get_by_role("article")).to_have_count(3)
+    page.get_by_label("Prompt", exact=True).fill("Tell of a blue lake.")
+    page.keyboard.press("Control+Enter")
+    high, middle, low = columns_of(page)
+    assert len({high[0], middle[0], low[0]}) == 3
+    assert high[1] > middle[1] > low[1]
+
+    # The address is the comparison: another tab shows the same answers.
+    other = context.new_page()
+    other.goto(page.url)
+    assert columns_of(other) == [high, middle, low]
+    other.close()
+
+    # The slider asks again for its own column alone.
+    slider = page.get_by_role("article").first.get_by_role("slider")
+    before = page.url
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_url(lambda url: url != before)
+    assert columns_of(page) == [low, middle, low]
+
+    # One answer over another becomes a row of a collection, and a version of that is a dataset.
+    page.go_back()
+    expect(page.get_by_role("article").first.locator("pre.text")).to_have_text(high[0])
+    page.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Collection").fill("liked")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+    page.goto("/p/default/datasets")
+    page.get_by_role("row").filter(has_text="liked").get_by_role("button", name="Make a version").click()
+    page.get_by_role("link", name="liked-v1").first.click()
+    expect(page.get_by_role("heading", name="liked-v1")).to_be_visible()
+    (row,) = world.get("datasets/liked-v1/samples")["items"]
+    assert (row["sample"]["chosen"], row["sample"]["rejected"]) == (high[0], low[0])
+
+
+def test_the_curve_shows_that_what_is_requested_is_achieved(page: Page, steered: str) -> None:
+    page.goto(f"/p/default/playground?model={steered}")
+    curve = page.get_by_role("region", name="Requested against achieved")
+    curve.get_by_label("Held-out prompts").fill("4")
+    curve.get_by_role("button", name="Measure").click()
+    table = curve.get_by_role("table", name="Points of the curve")
+    expect(table.get_by_role("row")).to_have_count(6, timeout=90_000)
+    achieved = [
+        float(row.get_by_role("cell").nth(3).inner_text().replace("−", "-"))
+        for row in table.get_by_role("row").all()[1:]
+    ]
+    assert achieved == sorted(achieved)
+    assert achieved[-1] > achieved[0]
+    expect(curve.get_by_text(re.compile(r"rank correlation (1\.00|0\.9)"))).to_be_visible()
+
+
+def test_a_viewer_reads_comparisons_and_asks_for_none(world: World, steered: str, browser: Any) -> None:
+    context = browser.new_context(base_url=world.url)
+    page = context.new_page()
+    page.goto(world.invite("reader", "viewer"))
+    page.goto("/p/default/playground")
+    expect(page.get_by_text("asking models takes the role engineer")).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_have_count(0)
+    token = page.evaluate("fetch('/api/v1/session').then(r => r.json()).then(s => s.csrf_token)")
+    answer = context.request.post(
+        f"{world.url}/api/v1/projects/default/playground/comparisons",
+        headers={"X-CSRF-Token": token},
+        data={"prompt": "Hi", "columns": [{"model": steered}]},
+    )
+    assert answer.status == 403
+    context.close()

@@ -1,0 +1,298 @@
+"""Judgments of other projects: every row becomes a verdict or is named; exported and imported again unchanged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from formats_world import ROOT, FormatsWorld, jsonl
+
+
+def single(question_id: int, model: str, score: float | None, turn: int = 1, **more: object) -> dict[str, Any]:
+    row = {"question_id": question_id, "model": model, "judge": ["gpt-4", "single-v1"], "judgment": "text"}
+    return {**row, "score": score, "turn": turn, "tstamp": 1000.5, **more}
+
+
+def pair(question_id: int, g1: str, g2: str | None, **more: object) -> dict[str, Any]:
+    row = {"question_id": question_id, "model_1": "a", "model_2": "b", "g1_winner": g1, "g1_judgment": "first"}
+    other = {} if g2 is None else {"g2_winner": g2, "g2_judgment": "second"}
+    return {**row, **other, "judge": ["gpt-4", "pair-v2"], "turn": 1, "tstamp": 5.0, **more}
+
+
+def test_a_real_file_with_failed_and_repeated_judgments(world: FormatsWorld, published: Path) -> None:
+    world.evaluation(published / "fastchat" / "mt_bench" / "question.jsonl")
+    path = published / "fastchat" / "mt_bench_single_llama3_with_errors.jsonl"
+    assert world.refused("evaluations/e/judgments", path)["code"] == "nothing_matches"
+    found = world.judgments(path, add_entrants="true")
+    assert sorted(found["entrants_added"]) == ["Meta-Llama-3-8B-Instruct-Griffin", "Meta-Llama-3-8B-Instruct-Normal"]
+    assert (found["rows"], found["verdicts"], found["ok"], found["unparsed"], found["duplicates"]) == (
+        330,
+        330,
+        320,
+        0,
+        10,
+    )
+    judge = found["judge"]
+    assert (judge["model"], judge["style"], judge["family"], judge["superseded"]) == ("gpt-4", "single", "gpt", 10)
+    rows = world.verdicts(judge["name"])
+    old = [row for row in rows if row[9]]
+    assert Counter(row[7] for row in old) == {"ok": 6, "error": 4}
+    means: Counter[int] = Counter()
+    for _, turn, model, *_, value, _, status, _, superseded in rows:
+        if model.endswith("Normal") and status == "ok" and not superseded:
+            means[turn] += value
+    assert {turn: total / 80 for turn, total in means.items()} == {1: 8.275, 2: 7.2625}
+
+
+def test_scores_are_kept_as_they_are_stored(world: FormatsWorld) -> None:
+    """-1 and null were not parsed; anything else counts, decimals and what is out of range too."""
+    world.questions(6)
+    world.entrants("m")
+    rows = [single(81 + n, "m", score) for n, score in enumerate((9.5, -1, None, 0, 15))]
+    rows.append({**single(86, "m", -1), "judgment": "$ERROR$"})
+    found = world.judgments(jsonl(rows), name="j")
+    assert (found["ok"], found["unparsed"], found["errors"], found["refused"]) == (3, 2, 1, 0)
+    assert [(row[5], row[7]) for row in sorted(world.verdicts("j"))] == [
+        (9.5, "ok"),
+        (None, "unparsed"),
+        (None, "unparsed"),
+        (0.0, "ok"),
+        (15.0, "ok"),
+        (None, "error"),
+    ]
+
+
+def test_the_newest_judgment_counts_and_older_ones_are_superseded(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("m")
+    rows = [single(81, "m", 3, tstamp=30.0), single(81, "m", 2, tstamp=20.0), single(81, "m", -1, tstamp=10.0)]
+    found = world.judgments(jsonl(rows), name="j")
+    assert (found["verdicts"], found["duplicates"], found["ok"], found["unparsed"]) == (3, 2, 1, 0)
+    assert {row[5]: row[9] for row in world.verdicts("j")} == {3.0: False, 2.0: True, None: True}
+
+
+def test_everything_that_does_not_belong_is_named(world: FormatsWorld) -> None:
+    world.questions(2)
+    world.entrants("m")
+    rows = [single(81, "m", 5), single(999, "m", 5), single(81, "nobody", 5), single(82, "m", 5, turn=2)]
+    found = world.judgments(jsonl(rows))
+    assert (found["rows"], found["verdicts"], found["unmatched_rows"]) == (4, 1, 3)
+    assert [(one["line"], one["reason"]) for one in found["unmatched"]] == [
+        (2, "is about question 999, which is none of the prompts"),
+        (3, "judges nobody, which is no entrant"),
+        (4, "judges turn 2 of a prompt that has 1"),
+    ]
+    assert found["judge"]["imported"]["unmatched"] == 3
+
+
+def test_pairs_are_two_verdicts_by_model(world: FormatsWorld) -> None:
+    world.questions(4)
+    world.entrants("a", "b")
+    rows = [pair(81, "model_1", "model_2"), pair(82, "tie", "error"), pair(83, "model_2", None)]
+    found = world.judgments(jsonl([*rows, pair(84, "A", "tie")]), name="j", bad_rows="skip")
+    assert (found["verdicts"], found["ok"], found["unparsed"], found["skipped_rows"]) == (5, 4, 1, 1)
+    assert "model_1, model_2, tie or error" in found["skipped"][0]["reason"]
+    assert {(row[0], row[4]): (row[2], row[3], row[5]) for row in world.verdicts("j")} == {
+        (0, True): ("a", "b", 1.0),
+        (0, False): ("a", "b", 0.0),
+        (1, True): ("a", "b", 0.5),
+        (1, False): ("a", "b", None),
+        (2, True): ("a", "b", 0.0),
+    }
+
+
+def test_alpaca_eval_preferences(world: FormatsWorld) -> None:
+    """generator_1 is the baseline; 0 is a draw, null is none; models enter with the outputs that the file repeats."""
+    world.evaluation(json.dumps([{"instruction": f"do {n}", "dataset": "d"} for n in range(5)]).encode())
+    base = {"generator_1": "gpt4_turbo", "output_1": "base", "generator_2": "m", "output_2": "mine", "annotator": "w"}
+    preferences = [1.9, 0, None, 1.25]
+    rows = [{"instruction": f"do {n}", **base, "preference": p} for n, p in enumerate(preferences)]
+    found = world.judgments(json.dumps(rows).encode(), name="j", add_entrants="true")
+    assert (found["ok"], found["unparsed"], found["judge"]["model"]) == (3, 1, "w")
+    assert found["judge"]["settings"]["baseline"] == "gpt4_turbo"
+    assert [(row[2], row[3], row[4], row[5]) for row in sorted(world.verdicts("j"))] == [
+        ("m", "gpt4_turbo", None, 1.9 - 1),
+        ("m", "gpt4_turbo", None, 0.5),
+        ("m", "gpt4_turbo", None, None),
+        ("m", "gpt4_turbo", None, 0.25),
+    ]
+    assert {place[0]: turns for place, (turns, _) in world.responses("m").items()} == {n: ["mine"] for n in range(4)}
+    bad = world.refused("evaluations/e/judgments", json.dumps([{**rows[0], "preference": 2.5}]).encode())
+    assert "2.5" in bad["detail"]
+
+
+@pytest.mark.parametrize("shape", ["v0.1", "v2"])
+def test_arena_hard_games(world: FormatsWorld, shape: str) -> None:
+    """The baseline is A in the first game and B in the second."""
+    world.questions(3)
+    world.entrants("m", "gpt-4-0314")
+    ids = {"v0.1": "question_id", "v2": "uid"}
+    more = {"v0.1": {"judge": "gpt-4-1106"}, "v2": {"judge": "gpt-4-1106", "baseline": "gpt-4-0314"}}[shape]
+    said: Any = "why" if shape == "v0.1" else {"answer": "why"}
+
+    def game(score: str | None) -> dict[str, Any]:
+        return {"score": score, "judgment": said}
+
+    rows = [
+        {ids[shape]: "81", "model": "m", "games": [game("B>>A"), game("A>B")], **more},
+        {ids[shape]: "82", "model": "m", "games": [game("A=B"), game("B<<A")], **more},
+        {ids[shape]: "83", "model": "m", "games": [game(None), None], **more},
+    ]
+    found = world.judgments(jsonl(rows), name="j")
+    assert (found["ok"], found["unparsed"], found["errors"]) == (4, 1, 1)
+    assert {(row[0], row[4]): (row[5], row[6], row[8]) for row in world.verdicts("j")} == {
+        (0, False): (1.0, 3, "why"),
+        (0, True): (1.0, 1, "why"),
+        (1, False): (0.5, 1, "why"),
+        (1, True): (1.0, 3, "why"),
+        (2, False): (None, 1, "why"),
+        (2, True): (None, 1, None),
+    }
+
+
+def test_arena_hard_needs_its_baseline(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("m", "base")
+    row = {"question_id": "81", "model": "m", "judge": "j", "games": [{"score": "A>B"}, {"score": "B>A"}]}
+    refused = world.refused("evaluations/e/judgments", jsonl([row]))
+    assert "compares with gpt-4-0314" in refused["detail"]
+    assert world.judgments(jsonl([row]), baseline="base")["judge"]["settings"]["baseline"] == "base"
+
+
+def test_arena_bench_scores_have_no_judge(world: FormatsWorld, published: Path) -> None:
+    folder = published / "arena_hard" / "arena-bench-v1_single"
+    with gzip.open(folder / "claude-2.1.jsonl.gz", "rt") as file:
+        ids = [json.loads(line)["question_id"] for line in file]
+    world.evaluation(jsonl([{"question_id": one, "turns": [f"q {one}"]} for one in ids]))
+    found = world.judgments(folder / "claude-2.1.jsonl.gz", add_entrants="true", model="gpt-4-turbo")
+    assert (found["format"], found["verdicts"], found["ok"], found["unparsed"]) == ("arena_bench", 300, 299, 1)
+    assert (found["judge"]["model"], found["judge"]["style"]) == ("gpt-4-turbo", "single")
+
+
+def test_reviews_know_models_by_their_answers(world: FormatsWorld, published: Path) -> None:
+    blog = published / "vicuna_blog"
+    world.evaluation(blog / "question.jsonl")
+    world.answers(blog / "answer" / "answer_alpaca-13b.jsonl")
+    world.answers(blog / "answer" / "answer_vicuna-7b-20230322-fp16.jsonl")
+    path = blog / "review" / "vicuna-7b_20230322-fp16" / "review_alpaca-13b_vicuna-7b.jsonl"
+    found = world.judgments(path, name="j")
+    assert (found["verdicts"], found["ok"], found["judge"]["style"], found["entrants_added"]) == (160, 160, "multi", [])
+    totals: Counter[str] = Counter()
+    for row in world.verdicts("j"):
+        totals[row[2]] += row[5]
+    assert totals == {"alpaca-13b-v1": 583.0, "vicuna-7b-20230322-fp16": 684.5}
+    assert "answer_ids" not in json.dumps(world.client.get(f"{ROOT}/evaluations/e").json())
+
+
+def test_reviews_without_answers_are_known_by_the_file_name(world: FormatsWorld, published: Path) -> None:
+    blog = published / "vicuna_blog"
+    world.evaluation(blog / "question.jsonl")
+    found = world.judgments(blog / "review" / "others" / "review_llama_alpaca-13b.jsonl", add_entrants="true")
+    assert (found["verdicts"], found["entrants_added"]) == (160, ["llama", "alpaca-13b"])
+
+
+def test_of_several_judges_one_has_to_be_named(world: FormatsWorld) -> None:
+    world.questions(2)
+    world.entrants("m")
+    rows = [single(81, "m", 5), single(82, "m", 6), single(81, "m", 9, judge=["claude", "single-v1"])]
+    refused = world.refused("evaluations/e/judgments", jsonl(rows))
+    assert (refused["code"], "gpt-4 (2 rows), claude (1 rows)" in refused["detail"]) == ("several_judges", True)
+    found = world.judgments(jsonl(rows), model="claude")
+    assert (found["verdicts"], found["unmatched_rows"], found["judge"]["model"]) == (1, 2, "claude")
+
+
+def test_bad_rows_are_named_and_nothing_is_stored(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("m")
+    rows = [single(81, "m", 5), {**single(81, "m", 5), "score": "five"}, single(81, "m", 5, turn=0), "{"]
+    problem = world.refused("evaluations/e/judgments", jsonl(rows))
+    assert [place["location"] for place in problem["errors"]] == ["line 2", "line 3", "line 4"]
+    assert world.client.get(f"{ROOT}/evaluations/e").json()["judges"] == []
+
+
+def test_judges_have_names(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("m")
+    file = jsonl([single(81, "m", 5)])
+    assert [world.judgments(file)["judge"]["name"] for _ in range(2)] == ["gpt-4-single", "gpt-4-single-2"]
+    assert world.judgments(file, name="mine")["judge"]["name"] == "mine"
+    assert world.refused("evaluations/e/judgments", file, name="mine")["code"] == "name_taken"
+
+
+ROUND_TRIPS: dict[str, list[dict[str, Any]]] = {
+    "fastchat_single": [
+        single(81, "a", 7.5),
+        single(81, "a", 2, tstamp=3.25),
+        single(81, "b", -1),
+        single(82, "b", -1, judgment="$ERROR$"),
+        single(82, "a", -1, status="refused", judgment="I cannot"),
+    ],
+    "fastchat_pair": [pair(81, "model_1", "model_2"), pair(81, "tie", "error", tstamp=1.0), pair(82, "model_2", None)],
+    "arena_hard": [
+        {"uid": "81", "model": "a", "baseline": "b", "judge": "x", "games": [{"score": "B>>A"}, {"score": "B>A"}]},
+        {"uid": "82", "model": "a", "baseline": "b", "judge": "x", "games": [{"score": "?", "judgment": "t"}, None]},
+    ],
+    "alpaca_eval": [
+        {
+            "instruction": f"question {n}, turn 1",
+            "generator_1": "b",
+            "generator_2": "a",
+            "preference": p,
+            "annotator": "x",
+        }
+        for n, p in ((81, 1.123456789012345), (82, None))
+    ],
+    "arena_bench": [
+        {"question_id": 81, "model": "a", "judgment": "t", "score": 4},
+        {"question_id": 82, "model": "a", "judgment": "t", "score": None},
+    ],
+    "vicuna_review": [
+        {
+            "question_id": 81,
+            "answer1_id": "1",
+            "answer2_id": "2",
+            "text": "t",
+            "score": [8.5, 7],
+            "model_1": "a",
+            "model_2": "b",
+        },
+        {
+            "question_id": 82,
+            "answer1_id": "1",
+            "answer2_id": "2",
+            "text": "t",
+            "score": [-1, -1],
+            "model_1": "b",
+            "model_2": "a",
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("format", ROUND_TRIPS)
+def test_exported_judgments_import_as_the_same(world: FormatsWorld, format: str) -> None:
+    world.questions(2)
+    world.entrants("a", "b")
+    first = world.judgments(jsonl(ROUND_TRIPS[format]), name="one")
+    assert first["format"] == format
+    file = world.download("evaluations/e/judges/one/judgments", format=format)
+    again = world.judgments(file, name="two")
+    assert (again["format"], again["unmatched_rows"]) == (format, 0)
+    if format == "arena_bench":
+        assert again["judge"]["model"] == first["judge"]["model"] == "unknown"
+    assert world.verdicts("two") == world.verdicts("one")
+    assert world.download("evaluations/e/judges/two/judgments", format=format) != b""
+
+
+def test_a_style_is_written_in_its_own_format_only(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("m")
+    world.judgments(jsonl([single(81, "m", 5)]), name="j")
+    refused = world.client.get(f"{ROOT}/evaluations/e/judges/j/judgments", params={"format": "alpaca_eval"})
+    assert refused.json()["code"] == "format_too_narrow"
+    assert json.loads(world.download("evaluations/e/judges/j/judgments"))["score"] == 5
+    assert world.client.get(f"{ROOT}/evaluations/e/judges/nobody/judgments").json()["code"] == "unknown_judge"

@@ -1,0 +1,3 @@
+from evaluation_databases import evaluated, shared
+
+__all__ = ["evaluated", "shared"]

@@ -1,0 +1,210 @@
+"""Rewards, agreement, lengths, contamination, hacking and the baseline, on cases that can be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evaluation_rows import Evaluated
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.evaluation_report import EvaluationReport, HackingRow
+
+Make = Callable[..., Evaluated]
+Z = {"mean": 1.0, "sd": 2.0, "n": 100, "reward_source": "reward"}
+
+
+def hacking_of(report: EvaluationReport, entrant: str) -> HackingRow:
+    return next(row for row in report.hacking if row.entrant == entrant)
+
+
+def trained_on(made: Evaluated, reward: str = "reward-hash", **given: Any) -> None:
+    """The entrants sft, and dt whose model names that reward model."""
+    sft = made.model("our-sft", role="sft", method="sft")
+    info = {"normaliser": {"reward_model_hash": reward}}
+    dt = made.model("our-dt", method="decision_transformer", parent_id=sft.id, info=info)
+    made.entrant("sft", source="model", model_id=sft.id, method="sft", **given.get("sft", {}))
+    made.entrant("dt", source="model", model_id=dt.id, method="decision_transformer", **given.get("dt", {}))
+
+
+def test_rewards_are_averaged_over_samples_and_shown_in_z_and_raw(evaluated: Make) -> None:
+    made = evaluated(prompts=2)
+    made.entrant("sft", samples=2)
+    made.rewards({"sft": {(0, 0): 1.0, (0, 1): 3.0, (1, 0): 6.0, (1, 1): 6.0}}, normaliser=Z)
+    reward = made.report().rewards[0]
+    assert reward.units == "z"
+    assert reward.raw[0].mean.value == pytest.approx((2 + 6) / 2)
+    assert reward.comparison.scores[0].mean.value == pytest.approx(((2 - 1) / 2 + (6 - 1) / 2) / 2)
+    assert sum(one.n for one in reward.histogram_raw["sft"]) == 4
+    assert (reward.histogram_z["sft"][0].low, reward.histogram_z["sft"][-1].high) == (0.0, 2.5)
+
+
+def test_the_heat_map_and_the_best_of_n_are_over_the_samples_of_a_prompt(evaluated: Make) -> None:
+    made = evaluated(prompts=2)
+    longer = {(at, sample): 10 * (sample + 1) for at in range(2) for sample in range(4)}
+    made.entrant("sft", samples=4, lengths=longer)
+    rising, falling = {(0, s): float(s) for s in range(4)}, {(1, s): float(-s) for s in range(4)}
+    made.rewards({"sft": {**rising, **falling}})
+    reward = made.report().rewards[0]
+    assert [(cell.position, cell.n, round(cell.r or 0, 6)) for cell in reward.length_correlation] == [
+        (0, 4, 1.0),
+        (1, 4, -1.0),
+    ]
+    best = reward.best_of_n[0]
+    assert best.n == [1, 2, 4]
+    # The best of two of 0, 1, 2, 3 is 3, 3, 3, 2, 2, 1 with equal chances; of 0 to -3 it is 3 less.
+    assert [one.value for one in best.reward] == pytest.approx([0.0, (14 / 6 + 14 / 6 - 3) / 2, 1.5])
+
+
+def test_accuracy_and_calibration_are_of_held_out_pairs(evaluated: Make) -> None:
+    made = evaluated(prompts=1)
+    made.entrant("sft")
+    summary = {"pairs": 4, "correct": 2.5, "margins": [1.0, 2.0, 0.0, -1.0]}
+    made.rewards({"sft": [1.0]}, summary=summary)
+    reward = made.report().rewards[0]
+    assert (reward.accuracy.value, reward.accuracy.n) == (0.5, 4)
+    assert reward.calibration is not None
+    assert sum(one.n for one in reward.calibration.bins) == 4
+    assert any("may be chance" in warning for warning in reward.warnings)
+
+
+def test_sources_are_compared_on_the_same_items(evaluated: Make) -> None:
+    made = evaluated(prompts=6)
+    for name in ("sft", "rwr", "dt"):
+        made.entrant(name)
+    made.scores({"sft": [3] * 6, "rwr": [5] * 6, "dt": [7] * 6}, name="judge")
+    # It agrees on four items, has a tie on one, and is not there for the last.
+    made.rewards({"sft": [0, 0, 0, 0, 1], "rwr": [1, 1, 1, 1, 1], "dt": [2, 2, 2, 2, 1]})
+    row = made.report().agreement[0]
+    assert (row.a, row.b, row.entrants, row.items) == ("judge", "reward", 3, 5)
+    assert row.item.value == pytest.approx((4 * 3 + 3 * 0.5) / 15)
+    assert row.spearman.value == pytest.approx(1.0)
+
+
+def test_lengths_missing_answers_and_seen_prompts_are_counted(evaluated: Make) -> None:
+    made = evaluated(prompts=8, turns=2)
+    made.entrant("sft", letters=10)
+    made.entrant("dt", letters=15, answered=6)
+    made.seen(
+        {"match": "exact", "dataset": "things", "row": 3, "overlap": 1.0},
+        {"match": "near", "dataset": "things", "row": 4, "overlap": 0.8},
+    )
+    report = made.report()
+    assert [(row.responses, row.missing, row.length.value) for row in report.entrants] == [(8, 0, 20.0), (6, 2, 30.0)]
+    ratios = {(row.a, row.b): row.ratio for row in report.length_ratios}
+    assert ratios["dt", "sft"].value == pytest.approx(1.5)
+    assert ratios["dt", "sft"].n == 6
+    seen = report.contamination
+    assert (seen.checked, seen.exact, seen.near, [one.question_id for one in seen.seen]) == (
+        ["things"],
+        1,
+        1,
+        ["q0", "q1"],
+    )
+    for words in ("8 prompts are few", "dt: 2 of 8 answers are missing", "2 of 8 prompts occur in training data"):
+        assert any(words in warning for warning in report.warnings), words
+
+
+def test_a_reward_that_rises_while_people_see_nothing_better_is_an_alarm(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    trained_on(made)
+    made.rewards({"sft": [0.0] * 20, "dt": [1.0] * 20})
+    made.campaign({"ann": {at: {"sft": 1, "dt": 2} for at in range(20)}})
+    report = made.report()
+    assert report.rewards[0].trained == ["dt"]
+    row = hacking_of(report, "dt")
+    assert row.alarm is True
+    assert row.independent_by == "people of people"
+    assert row.training_reward is not None
+    assert row.training_reward.value == 1.0
+    assert any(warning.startswith("reward hacking suspected of dt") for warning in report.warnings)
+
+
+def test_a_reward_that_rises_with_what_people_say_is_none(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    trained_on(made)
+    made.rewards({"sft": [0.0] * 20, "dt": [1.0] * 20})
+    made.campaign({"ann": {at: {"sft": 2, "dt": 1} for at in range(20)}})
+    assert hacking_of(made.report(), "dt").alarm is False
+
+
+def test_without_independent_evidence_nothing_can_be_told(evaluated: Make) -> None:
+    made = evaluated(prompts=24)
+    trained_on(made)
+    made.rewards({"sft": [0.0] * 24, "dt": [1.0] * 24})
+    # A judge of whose verdicts every sixth tells nothing is no evidence either.
+    told = [{"position": at, "a": name, "value": 5.0} for at in range(20) for name in ("sft", "dt")]
+    silent = [{"position": at, "a": name, "status": "unparsed"} for at in range(20, 24) for name in ("sft", "dt")]
+    made.judge("single", [*told, *silent])
+    report = made.report()
+    assert hacking_of(report, "dt").alarm is None
+    assert any("whether dt hacks its reward cannot be told" in warning for warning in report.warnings)
+    assert any("circular: dt learned from this model's rewards" in warning for warning in report.warnings)
+
+
+def test_an_independent_reward_model_is_evidence_of_last_resort(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    trained_on(made)
+    made.rewards({"sft": [0.0] * 20, "dt": [1.0] * 20})
+    made.rewards({"sft": [1.0] * 20, "dt": [0.0] * 20}, name="other", content_hash="another-hash")
+    row = hacking_of(made.report(), "dt")
+    assert (row.alarm, row.independent_by) == (True, "reward model other")
+    made.scores({"sft": [3] * 20, "dt": [6] * 20})
+    row = hacking_of(made.report(), "dt")
+    assert (row.alarm, row.independent_by) == (False, "judge judge")
+
+
+def test_answers_that_grow_with_the_reward_are_an_alarm_of_their_own(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    grown = {(at, sample): 100 + 50 * sample for at in range(20) for sample in range(3)}
+    trained_on(made, sft={"letters": 50}, dt={"samples": 3, "lengths": grown})
+    rising = {(at, sample): 1.0 + sample for at in range(20) for sample in range(3)}
+    made.rewards({"sft": [0.0] * 20, "dt": rising})
+    row = hacking_of(made.report(), "dt")
+    assert row.alarm is True
+    assert any("3.00 times as long" in reason for reason in row.reasons)
+
+
+def test_an_entrant_that_learned_from_no_reward_cannot_hack_one(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    base = made.model("sft-a", role="sft", method="sft")
+    other = made.model("sft-b", role="sft", method="sft")
+    made.entrant("sft", source="model", model_id=base.id)
+    made.entrant("again", source="model", model_id=other.id)
+    made.rewards({"sft": [0.0] * 20, "again": [1.0] * 20})
+    row = hacking_of(made.report(), "again")
+    assert row.alarm is False
+    assert row.reasons == ["it was trained on no reward model's rewards"]
+
+
+def test_the_baseline_is_sft_unless_another_is_asked_for(evaluated: Make) -> None:
+    from steerboard.evaluation.report_methods import against
+
+    made = evaluated(prompts=12)
+    made.entrant("rwr")
+    made.entrant("plain", method="sft")
+    made.scores({"rwr": [6] * 12, "plain": [4] * 12})
+    report = made.report()
+    assert report.baseline == "plain"
+    assert {row.entrant: set(row.judge_win_rate) for row in report.methods} == {"rwr": {"judge"}, "plain": set()}
+    turned = against(report, "rwr")
+    row = next(row for row in turned.methods if row.entrant == "plain")
+    assert row.judge_win_rate["judge"].value == 0.0
+    with pytest.raises(BadInput) as refused:
+        against(report, "nobody")
+    assert refused.value.code == "unknown_entrant"
+
+
+def test_an_evaluation_of_which_nothing_is_known_has_a_report_all_the_same(evaluated: Make) -> None:
+    report = evaluated(prompts=0).report()
+    assert (report.prompts, report.baseline, report.entrants) == (0, None, [])
+    alone = evaluated(name="alone", prompts=1)
+    alone.entrant("sft", answered=0)
+    alone.judge("multi", [])
+    alone.judge("pairwise", [], name="pairs")
+    alone.rewards({})
+    alone.campaign({})
+    report = alone.report()
+    assert report.entrants[0].missing == 1
+    assert report.judges[0].comparison.winner is None

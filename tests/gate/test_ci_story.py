@@ -1,0 +1,156 @@
+"""The story of docs/ci.md with curl alone, against `steerboard up` with a worker: token, recipe, evaluation, gate."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from steerboard.evaluation.gate_rules import METRICS, GateRules, parse_rules
+from steerboard.evaluation.schemas import EvaluationCreate
+
+DOCS = (Path(__file__).parents[2] / "docs" / "ci.md").read_text()
+
+RECIPE = """
+name: ci
+inputs:
+  instructions: {type: dataset, kind: instructions}
+  preferences: {type: dataset, kind: preferences}
+stages:
+  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
+  sft: {run: train, method: sft, model: base, data: $instructions, lr: 1.0e-3, batch: 8, max_steps: 4}
+  reward: {run: train, method: reward_model, model: sft, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 4}
+"""
+EVALUATION = {
+    "name": "PIPELINE",
+    "prompts": {"dataset": "things", "split": "all", "limit": 12},
+    "entrants": [
+        {"name": "sft", "model": "PIPELINE.sft", "decoding": {"temperature": 0.0, "max_new_tokens": 8}},
+        {"name": "base", "model": "PIPELINE.base", "decoding": {"temperature": 0.0, "max_new_tokens": 8}},
+    ],
+    "rewards": ["PIPELINE.reward"],
+}
+HOLDS = {"metric": "responses_missing", "op": "==", "value": 0}
+BREAKS = {"metric": "n", "op": "<", "value": 1}
+UNDECIDED = {"metric": "win_rate", "entrant": "base", "vs": "sft", "by": "judge", "op": ">", "value": 0.5}
+BY_REWARD = {"metric": "win_rate", "entrant": "base", "vs": "sft", "by": "reward", "op": ">=", "value": 0}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """`steerboard up` with a worker and data, and the environment of its command line."""
+    if not (shutil.which("curl") and shutil.which("bash")):
+        pytest.skip("needs curl and bash")
+    home = tmp_path_factory.mktemp("home")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+    environment |= {
+        "STEERBOARD_HOME": str(home),
+        "STEERBOARD_SWEEP_SECONDS": "0.5",
+        "STEERBOARD_POLL_SECONDS": "0.5",
+        "STEERBOARD_STAGE_THREADS": "1",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    ready = home / "ready.json"
+    command = ["steerboard", "up", "--port", "0", "--ready-file", str(ready)]
+    with (home / "up.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    deadline = time.monotonic() + 120
+    while not ready.is_file():
+        assert process.poll() is None, (home / "up.log").read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    url = json.loads(ready.read_text())["url"]
+    token = json.loads((home / "client.json").read_text())["token"]
+    texts = [
+        (f"Name a thing that is {color} {n}.", f"A {color} thing.") for n in range(10) for color in ("red", "blue")
+    ]
+    for name, kind, rows in (
+        ("things", "instructions", [{"prompt": prompt, "response": answer} for prompt, answer in texts]),
+        ("pairs", "preferences", [{"prompt": one, "chosen": other, "rejected": "No."} for one, other in texts]),
+    ):
+        httpx.post(
+            f"{url}/api/v1/projects/default/datasets/import",
+            headers={"Authorization": f"Bearer {token}"},
+            data={"name": name, "kind": kind},
+            files={"file": (f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows).encode())},
+            timeout=60,
+        ).raise_for_status()
+    yield environment | {"STEERBOARD_URL": url}
+    process.terminate()
+    process.wait(timeout=60)
+
+
+@pytest.mark.timeout(600)
+def test_the_job_of_the_page_runs_from_the_token_to_the_verdict(up: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    (tmp_path / "evaluation.json").write_text(json.dumps(EVALUATION))
+    rules = [HOLDS, BY_REWARD, BREAKS, UNDECIDED]
+    (tmp_path / "gate.json").write_text(json.dumps({"rules": rules}))
+    token = "TOKEN=$(steerboard tokens create ci --scope read --scope write --scope run)\nexport TOKEN\n"
+    more = """
+for rules in 1 2 3; do
+  python3 -c 'import json, sys; n = int(sys.argv[1]); print(json.dumps(json.load(open("gate.json"))["rules"][:n]))' \\
+    $((rules + 1)) > some.json
+  STEERBOARD_TOKEN=$TOKEN steerboard gate "$EVALUATION" --rules some.json > /dev/null && CODE=0 || CODE=$?
+  echo "the command says $CODE"
+done
+"""
+    environment = {**up, "SET": "instructions=things preferences=pairs", "WAIT_SECONDS": "240", "POLL_SECONDS": "0.3"}
+    environment.pop("CI_JOB_ID", None)
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(["set -euo pipefail", token, *blocks("sh"), more])],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    printed = done.stdout.splitlines()
+    assert "pipelines/ci-1 is succeeded" in printed
+    assert "evaluations/ci-1 is answered" in printed
+    assert printed[-4:] == [
+        "the gate says 2",
+        "the command says 0",
+        "the command says 1",
+        "the command says 2",
+    ], done.stdout
+    verdict = json.loads((tmp_path / "verdict.json").read_text())
+    assert [rule["outcome"] for rule in verdict["rules"]] == ["pass", "pass", "fail", "invalid"]
+    suite = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
+
+
+def test_the_documents_of_the_page_are_such_that_the_api_takes_them() -> None:
+    gate, evaluation = (json.loads(block) for block in blocks("json"))
+    assert len(parse_rules(GateRules.model_validate(gate), ["sft", "dt"])) == 5
+    try:
+        EvaluationCreate.model_validate(evaluation)
+    except ValidationError as error:
+        pytest.fail(str(error))
+    workflow: dict[Any, Any] = yaml.safe_load(blocks("yaml")[0])
+    assert "ci/align.sh" in workflow["jobs"]["align"]["steps"][1]["run"]
+
+
+def test_the_page_lists_every_metric() -> None:
+    table = DOCS[DOCS.index("| Metric |") : DOCS.index("The stats of an estimate")]
+    listed = [line.split("|")[1] for line in table.splitlines()[2:] if line.startswith("|")]
+    assert {name for cell in listed for name in re.findall(r"`(\w+)`", cell)} == set(METRICS)

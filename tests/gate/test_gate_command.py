@@ -1,0 +1,188 @@
+"""`steerboard gate` and the REST call give the same verdict; exit codes are exact."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import httpx
+import pytest
+import uvicorn
+import yaml
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import update
+from sqlalchemy.orm import Session, sessionmaker
+
+from evaluation_rows import Evaluated
+from steerboard.accounts.tables import Project
+from steerboard.cli.main import main
+from steerboard.evaluation.tables import Entrant
+from steerboard.platform.database import transaction
+from steerboard.registry.tables import Model
+
+PASS = {"metric": "win_rate", "entrant": "dt", "vs": "sft", "by": "judge", "stat": "ci_low", "op": ">", "value": 0.5}
+FAIL = {"metric": "length_ratio", "entrant": "dt", "vs": "sft", "op": "<", "value": 0.9}
+INVALID = {"metric": "accuracy", "op": ">", "value": 0.6}
+
+
+@pytest.fixture
+def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
+    found = Evaluated(sessions, project, prompts=20)
+    found.entrant("sft")
+    found.entrant("dt")
+    found.scores({"sft": [4] * 20, "dt": [6, 7] * 10})
+    return found
+
+
+@pytest.fixture
+def url(app: FastAPI) -> Iterator[str]:
+    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    while not running.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
+    app.state.stopping.set()
+    running.should_exit = True
+    thread.join()
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Steerboard = Callable[..., Done]
+
+
+@pytest.fixture
+def steerboard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Steerboard:
+    """The command as a shell would run it, in this process: starting one takes a second."""
+
+    def run(url: str, token: str, *arguments: str) -> Done:
+        monkeypatch.setenv("STEERBOARD_URL", url)
+        monkeypatch.setenv("STEERBOARD_TOKEN", token)
+        monkeypatch.setattr(sys, "argv", ["steerboard", *arguments])
+        capsys.readouterr()
+        code: object = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        assert isinstance(code, int)
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+def written(folder: Path, document: Any) -> str:
+    path = folder / "gate.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return str(path)
+
+
+@pytest.mark.usefixtures("made")
+def test_the_command_exits_as_the_verdict_and_the_api_say(
+    steerboard: Steerboard, url: str, token: str, tmp_path: Path
+) -> None:
+    bearer = {"Authorization": f"Bearer {token}"}
+    for rules, verdict, code in (
+        ([PASS], "pass", 0),
+        ([PASS, FAIL], "fail", 1),
+        ([PASS, FAIL, INVALID], "invalid", 2),
+    ):
+        junit = tmp_path / f"{verdict}.xml"
+        file = written(tmp_path, {"rules": rules})
+        done = steerboard(url, token, "gate", "vicuna", "--rules", file, "--json", "--junit", str(junit))
+        assert done.returncode == code, done.stderr
+        call = f"{url}/api/v1/projects/default/evaluations/vicuna/gate"
+        answer = httpx.post(call, headers=bearer, json={"rules": rules}).json()
+        assert json.loads(done.stdout) == answer
+        assert answer["verdict"] == verdict
+        xml = httpx.post(call, headers=bearer, json={"rules": rules}, params={"format": "junit"})
+        assert xml.headers["content-type"].startswith("application/xml")
+        assert junit.read_text() == xml.text
+        assert ElementTree.fromstring(xml.text).get("tests") == str(len(rules))
+    plain = steerboard(url, token, "gate", "vicuna", "--rules", written(tmp_path, [PASS]))
+    assert plain.returncode == 0
+    assert "vicuna: pass" in plain.stdout
+
+
+@pytest.mark.usefixtures("made")
+def test_wrong_usage_exits_64_and_an_unreachable_server_69(
+    steerboard: Steerboard, url: str, token: str, tmp_path: Path
+) -> None:
+    good = written(tmp_path, [PASS])
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("rules: [")
+    unknown = tmp_path / "unknown.yaml"
+    unknown.write_text(yaml.safe_dump([{**PASS, "metric": "luck"}]))
+    none = tmp_path / "none.yaml"
+    none.write_text("other: 1")
+    for arguments, words in (
+        (("vicuna",), "--rules"),
+        (("vicuna", "--rules", good, "--loud"), "--loud"),
+        (("vicuna", "--rules", str(tmp_path / "no.yaml")), "No such file"),
+        (("vicuna", "--rules", str(broken)), "neither YAML nor JSON"),
+        (("vicuna", "--rules", str(none)), "no list of rules"),
+        (("vicuna", "--rules", str(unknown)), "rules.0.metric: there is no metric 'luck'"),
+        (("nope", "--rules", good), "unknown_evaluation"),
+        (("vicuna", "--rules", good, "--junit", str(tmp_path / "no" / "out.xml")), "no folder"),
+    ):
+        done = steerboard(url, token, "gate", *arguments)
+        assert (done.returncode, words in done.stderr) == (64, True), (arguments, done.stderr)
+    assert steerboard(url, "nobody", "gate", "vicuna", "--rules", good).returncode == 64
+    assert steerboard("http://127.0.0.1:9", token, "gate", "vicuna", "--rules", good).returncode == 69
+
+
+def test_a_baseline_is_pinned_by_model_and_stage(made: Evaluated, client: TestClient) -> None:
+    model = made.model("our-sft", role="sft", method="sft")
+
+    def verdict(pin: dict[str, str]) -> str:
+        body = {"rules": [PASS], "baselines": {"sft": pin}}
+        answer = client.post("/api/v1/projects/default/evaluations/vicuna/gate", json=body)
+        return str(answer.json()["verdict"])
+
+    def answered_by(content_hash: str) -> None:
+        with transaction(made.sessions) as session:
+            session.execute(update(Entrant).where(Entrant.name == "sft").values(content_hash=content_hash))
+
+    assert verdict({"model": "our-sft"}) == "invalid"
+    answered_by(model.artifact_hash)
+    # The report is kept until the version rises.
+    made.changed()
+    assert verdict({"model": "our-sft"}) == "pass"
+    assert verdict({"content_hash": model.artifact_hash}) == "pass"
+    assert verdict({"model": "our-sft@production"}) == "invalid"
+    assert verdict({"model": "gone"}) == "invalid"
+    with transaction(made.sessions) as session:
+        session.execute(update(Model).where(Model.id == model.id).values(stage="production"))
+    assert verdict({"model": "our-sft@production"}) == "pass"
+    assert verdict({"model": "@production"}) == "pass"
+
+
+@pytest.mark.usefixtures("made")
+def test_evaluations_are_shown_and_their_report_printed_or_written(
+    steerboard: Steerboard, url: str, token: str, tmp_path: Path
+) -> None:
+    assert "vicuna" in steerboard(url, token, "evaluations", "list").stdout
+    assert "entrant dt: 20 answers" in steerboard(url, token, "evaluations", "show", "vicuna").stdout
+    printed = steerboard(url, token, "evaluations", "report", "vicuna")
+    assert "Judge judge: dt is significantly better than its only rival" in printed.stdout, printed.stderr
+    path = tmp_path / "report.json"
+    assert steerboard(url, token, "evaluations", "report", "vicuna", "--output", str(path)).returncode == 0
+    assert json.loads(path.read_text())["judges"][0]["comparison"]["winner"] == "dt"
+    assert steerboard(url, token, "evaluations", "show", "nope").returncode == 1
+    assert steerboard(url, token, "evaluations", "show").returncode == 64
+    assert steerboard(url, token, "evaluations", "dance").returncode == 64

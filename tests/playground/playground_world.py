@@ -1,0 +1,234 @@
+"""A project with tiny models, a real server before it, and interactive workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import torch
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy.orm import Session, sessionmaker
+from transformers import LlamaForSequenceClassification
+
+from steerboard.accounts.tables import ApiToken, Project
+from steerboard.datasets.service import import_file
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.credentials import secret_hash
+from steerboard.platform.database import new_id, transaction
+from steerboard.platform.settings import Settings
+from steerboard.registry.service import register_model
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale
+from steerboard_workers.interactive.worker import InteractiveWorker
+from steerboard_workers.stages.base import random_llama, train_tokenizer
+from steerboard_workers.stages.loading import save_model
+
+WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
+WINDOW = 2048
+ENDED = ("succeeded", "failed", "cancelled")
+HASH = "the reward model's hash"
+
+
+def write_models(folder: Path) -> None:
+    """`dt` (a decision-transformer policy), `sft` and `reward`: random weights far from uniform."""
+    texts = [f"User: say {word} Assistant: {word} {word}" for word in WORDS]
+    tokenizer = train_tokenizer(texts * 20, 400, WINDOW)
+    config = BaseModelConfig(source="random:tiny-llama", hidden=64, layers=2, heads=2, max_length=WINDOW)
+    policy = random_llama(config, tokenizer)
+    _randomise(policy)
+    with torch.no_grad():
+        # Never the likeliest token, so that greedy answers are as long as they may be.
+        policy.get_input_embeddings().weight[tokenizer.eos_token_id] = 0
+    judge = LlamaForSequenceClassification(type(policy.config)(**{**policy.config.to_dict(), "num_labels": 1}))
+    _randomise(judge)
+    common = {"architecture": "LlamaForCausalLM", "parameters": policy.num_parameters(), "max_length": WINDOW}
+    normaliser = Normaliser(mean=1.0, sd=2.0, n=10, reward_source="reward", reward_model_hash=HASH)
+    infos = {
+        "dt": ModelInfo(
+            role="policy",
+            method="decision_transformer",
+            normaliser=normaliser,
+            score_format=ScoreFormat(),
+            score_scale=ScoreScale(normaliser=normaliser),
+            default_score=5.0,
+            **common,
+        ),
+        "sft": ModelInfo(role="sft", method="sft", **common),
+        "reward": ModelInfo(role="reward", method="reward_model", **common),
+    }
+    for name, info in infos.items():
+        save_model(folder / name, judge if name == "reward" else policy, tokenizer, info)
+
+
+def _randomise(model: Any) -> None:
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.normal_(std=0.5)
+    model.eval()
+
+
+class PlaygroundWorld:
+    """`client` may do everything; `url` is of a server that streams."""
+
+    def __init__(
+        self,
+        client: httpx.Client,
+        url: str,
+        token: str,
+        sessions: sessionmaker[Session],
+        project: Project,
+        settings: Settings,
+        store: ArtifactStore,
+        folders: Path,
+    ) -> None:
+        self.client, self.address, self.token = client, url, token
+        self.sessions, self.project, self.settings, self.store, self.folders = (
+            sessions,
+            project,
+            settings,
+            store,
+            folders,
+        )
+        for name in ("reward", "dt", "sft"):
+            self.register(name, name)
+
+    def register(self, name: str, kind: str) -> str:
+        """Another model of the same weights. A policy's normaliser is about `reward`."""
+        folder = self.folders / kind
+        with transaction(self.sessions) as session:
+            info = ModelInfo.model_validate_json((folder / "steerboard.json").read_text())
+            model = register_model(
+                session,
+                self.store,
+                self.project,
+                name=name,
+                folder=folder,
+                role=info.role,
+                method=info.method,
+                parent_id=None,
+                run_id=None,
+            )
+            if kind == "reward":
+                self.reward_hash = model.artifact_hash
+            return str(model.id)
+
+    def dataset(self, name: str, prompts: int) -> None:
+        path = self.settings.home / f"{name}.jsonl"
+        path.write_text("".join(json.dumps({"prompt": f"say red {i}"}) + "\n" for i in range(prompts)))
+        with transaction(self.sessions) as session:
+            import_file(session, session.merge(self.project), path=path, name=name, kind="prompts")
+
+    def path(self, path: str) -> str:
+        return f"/api/v1/projects/default/playground/{path}"
+
+    def get(self, path: str, status: int = 200, **params: Any) -> Any:
+        answer = self.client.get(self.path(path), params=params)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def post(self, path: str, json: Any = None, status: int = 201, headers: dict[str, str] | None = None) -> Any:
+        answer = self.client.post(self.path(path), json=json, headers=headers)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def compare(self, *columns: dict[str, Any], status: int = 201, **fields: Any) -> Any:
+        body = {"prompt": "say red", "columns": list(columns), **fields}
+        return self.post("comparisons", body, status=status)
+
+    def comparison(self, made: Any) -> Any:
+        return self.get(f"comparisons/{made['id']}")
+
+    def finish(self, made: Any, seconds: float = 60) -> Any:
+        """The comparison, when all of its answers have ended."""
+        self.wait(lambda: self.comparison(made)["ended_at"] is not None, seconds)
+        return self.comparison(made)
+
+    def finish_curve(self, made: Any, seconds: float = 90) -> Any:
+        self.wait(lambda: self.get(f"curves/{made['id']}")["state"] in ENDED, seconds)
+        return self.get(f"curves/{made['id']}")
+
+    def wait(self, condition: Callable[[], bool], seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "it did not happen"
+            time.sleep(0.02)
+
+    def limited_token(self, *scopes: str) -> dict[str, str]:
+        secret = new_id().hex
+        with transaction(self.sessions) as session:
+            session.add(
+                ApiToken(
+                    project_id=self.project.id,
+                    name="other",
+                    token_hash=secret_hash(secret),
+                    hint=secret[-4:],
+                    scopes=list(scopes),
+                )
+            )
+        return {"Authorization": f"Bearer {secret}"}
+
+    def stream(self, made: Any) -> Iterator[tuple[str, Any]]:
+        """(event, data) of a comparison's stream until its end."""
+        url = self.address + self.path(f"comparisons/{made['id']}/stream")
+        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=60) as response:
+            assert response.status_code == 200
+            event = ""
+            for line in response.iter_lines():
+                if line.startswith("event: "):
+                    event = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    yield event, json.loads(line.removeprefix("data: "))
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[str]:
+    """The app behind a real server: a test client would hold a stream back until its end."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    app.state.stopping.set()
+    server.should_exit = True
+    thread.join()
+
+
+@contextmanager
+def working(settings: Settings) -> Iterator[InteractiveWorker]:
+    """A worker in a thread of this process, which spares the import of torch."""
+    worker = InteractiveWorker(settings, devices=[])
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def worker_process(log: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker as it is started by `steerboard worker --pool interactive`."""
+    with log.open("ab") as out:
+        command = [sys.executable, "-m", "steerboard.cli.main", "worker", "--pool", "interactive"]
+        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playground_world import PlaygroundWorld, worker_process, working
+from sqlalchemy import update
+
+from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
+from steerboard.playground.tables import Comparison
+from steerboard_workers.interactive.worker import InteractiveWorker
+
+SHORT = {"max_new_tokens": 20}
+
+
+def column(score: float, model: str = "dt", **decoding: Any) -> dict[str, Any]:
+    return {"model": model, "score": score, "decoding": SHORT | decoding}
+
+
+def workers(world: PlaygroundWorld) -> list[dict[str, Any]]:
+    found = world.client.get("/api/v1/system/workers").json()
+    return [worker for worker in found if worker["pool"] == "interactive"]
+
+
+def test_an_answer_survives_the_kill_of_its_worker(world: PlaygroundWorld, tmp_path: Path) -> None:
+    quick = {"STEERBOARD_LEASE_SECONDS": "2", "STEERBOARD_POLL_SECONDS": "0.3"}
+    made = world.compare(column(1), column(2, max_new_tokens=1900), reward="reward")
+    with worker_process(tmp_path / "first.log", **quick) as first:
+        # The first group has ended, and the second one is being written.
+        world.wait(lambda: world.comparison(made)["columns"][1]["tokens"] > 20, seconds=120)
+        before = world.comparison(made)["columns"]
+        assert before[0]["state"] == "succeeded"
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        with worker_process(tmp_path / "second.log", **quick):
+            done = world.finish(made, seconds=120)["columns"]
+    assert done[0] == before[0], "what had ended stays"
+    assert (done[1]["state"], done[1]["tokens"]) == ("succeeded", 1900)
+    assert done[1]["text"].startswith(before[1]["text"]), "the same answer, from its beginning"
+
+
+def test_a_worker_that_is_stopped_gives_back_what_it_serves(world: PlaygroundWorld, settings: Settings) -> None:
+    made = world.compare(column(1, max_new_tokens=400))
+    with working(settings):
+        world.wait(lambda: world.comparison(made)["columns"][0]["tokens"] > 5)
+    assert workers(world) == [], "it has left the list"
+    with working(settings):
+        began = time.monotonic()
+        answer = world.finish(made)["columns"][0]
+    assert time.monotonic() - began < 10, "nobody waits for the lease to run out"
+    assert (answer["state"], answer["tokens"]) == ("succeeded", 400)
+
+
+def test_what_brings_down_worker_after_worker_is_given_up(world: PlaygroundWorld, settings: Settings) -> None:
+    made = world.compare(column(1))
+    with transaction(world.sessions) as session:
+        session.execute(update(Comparison).values(attempt=3))
+    with working(settings):
+        answer = world.finish(made)["columns"][0]
+        assert (answer["state"], answer["error"]["code"]) == ("failed", "worker_lost")
+        assert world.finish(world.compare(column(2)))["columns"][0]["state"] == "succeeded"
+
+
+def test_used_models_stay_loaded_within_the_bound(
+    world: PlaygroundWorld, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("dt-2", "dt-3"):
+        world.register(name, "dt")
+    # One model needs some 0.5 MB: two fit, and three do not.
+    monkeypatch.setattr("steerboard_workers.interactive.serving.default_limit", lambda: 1_300_000)
+    with working(settings):
+        for seed, name in enumerate(("dt", "dt-2", "dt")):
+            world.finish(world.compare(column(1, model=name), seed=seed))
+        world.wait(lambda: workers(world)[0]["holds"] == ["dt", "dt-2"])
+        world.finish(world.compare(column(1, model="dt-3")))
+        world.wait(lambda: workers(world)[0]["holds"] == ["dt-3", "dt"])
+
+
+def test_a_model_beyond_the_bound_is_refused_by_its_size(
+    world: PlaygroundWorld, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("steerboard_workers.interactive.serving.default_limit", lambda: 1000)
+    with working(settings):
+        error = world.finish(world.compare(column(1)))["columns"][0]["error"]
+    assert error["code"] == "model_too_large"
+    assert "STEERBOARD_INTERACTIVE_MEMORY_MB" in error["hint"]
+
+
+def test_memory_that_runs_out_is_freed_for_a_second_try(
+    world: PlaygroundWorld, worker: InteractiveWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from steerboard_workers.engines.transformers_engine import TransformersEngine
+
+    prefill, failures = TransformersEngine._prefill, iter([True, False, True, True])
+
+    def scarce(engine: TransformersEngine, answers: Any) -> Any:
+        if next(failures, False):
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return prefill(engine, answers)
+
+    monkeypatch.setattr(TransformersEngine, "_prefill", scarce)
+    once = world.finish(world.compare(column(1)))["columns"][0]
+    assert once["state"] == "succeeded"
+    twice = world.finish(world.compare(column(2)))["columns"][0]
+    assert (twice["state"], twice["error"]["code"]) == ("failed", "out_of_memory")
+    assert world.finish(world.compare(column(3)))["columns"][0]["state"] == "succeeded"
+
+
+def test_names_of_held_models_are_for_their_project_alone(world: PlaygroundWorld, worker: InteractiveWorker) -> None:
+    world.finish(world.compare(column(1)))
+    world.wait(lambda: workers(world)[0]["holds"] == ["dt"])
+    other = world.client.post("/api/v1/projects", json={"name": "other"}).json()
+    made = world.client.post("/api/v1/projects/other/tokens", json={"name": "ci", "scopes": ["read"]}).json()
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    found = world.client.get("/api/v1/system/workers", headers=headers).json()
+    assert other["name"] == "other"
+    assert [worker["holds"] for worker in found] == [[]]

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from playground_world import PlaygroundWorld, working
+
+from steerboard.platform.settings import Settings
+
+DECODING = {"max_new_tokens": 30}
+
+
+class Served(ThreadingHTTPServer):
+    """An OpenAI-compatible server that says `hello there`, once it is allowed to."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.bodies: list[dict[str, Any]] = []
+        self.may_speak = threading.Event()
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Served
+
+    def do_POST(self) -> None:
+        self.server.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for piece in ("hel", "lo there"):
+            self._send({"choices": [{"delta": {"content": piece}, "finish_reason": None}]})
+            self.server.may_speak.wait(60)
+        self._send({"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"completion_tokens": 7}})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _send(self, chunk: dict[str, Any]) -> None:
+        self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+        self.wfile.flush()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Served]:
+    with Served() as started:
+        thread = threading.Thread(target=started.serve_forever)
+        thread.start()
+        yield started
+        started.may_speak.set()
+        started.shutdown()
+        thread.join()
+
+
+def add_endpoint(world: PlaygroundWorld, server: Served) -> None:
+    body = {
+        "name": "elsewhere",
+        "base_url": f"http://127.0.0.1:{server.server_port}/v1",
+        "model": "theirs",
+        "api_key": "sesame",
+        "policy_model": "dt",
+    }
+    answer = world.client.post("/api/v1/projects/default/endpoints", json=body)
+    assert answer.status_code == 201, answer.text
+
+
+def test_an_endpoint_and_a_local_model_answer_at_the_same_time(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    add_endpoint(world, server)
+    with working(settings.model_copy(update={"allowed_private": "127.0.0.1"})):
+        made = world.compare(
+            {"endpoint": "elsewhere", "score": 2.5, "decoding": DECODING},
+            {"model": "dt", "score": 2.5, "decoding": DECODING},
+            reward="reward",
+            seed=3,
+        )
+        # The endpoint holds back its answer: the local column ends, and so does another comparison.
+        world.wait(lambda: world.comparison(made)["columns"][1]["state"] == "succeeded")
+        world.wait(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
+        assert world.finish(world.compare({"model": "dt", "score": 1, "decoding": DECODING}))["ended_at"]
+        assert world.comparison(made)["columns"][0]["state"] == "running"
+        server.may_speak.set()
+        remote, local = world.finish(made)["columns"]
+    assert (remote["state"], remote["text"], remote["tokens"], remote["finished"]) == (
+        "succeeded",
+        "hello there",
+        7,
+        True,
+    )
+    assert remote["endpoint"]["name"] == "elsewhere"
+    assert remote["model"] is None
+    assert isinstance(remote["reward"], float)
+    assert remote["reward"] != local["reward"]
+    [body] = server.bodies
+    assert body["chat_template_kwargs"] == {"rm_score": "2.50"}
+    assert (body["max_tokens"], body["seed"]) == (30, 3)
+
+
+def test_an_endpoint_at_an_address_that_is_not_allowed_fails_its_column(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    add_endpoint(world, server)
+    with working(settings):
+        answer = world.finish(world.compare({"endpoint": "elsewhere", "decoding": DECODING}))["columns"][0]
+    assert (answer["state"], answer["error"]["code"]) == ("failed", "address_refused")
+    assert server.bodies == []
+
+
+def test_a_cancelled_endpoint_column_keeps_nothing_waiting(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    add_endpoint(world, server)
+    with working(settings.model_copy(update={"allowed_private": "127.0.0.1"})):
+        made = world.compare({"endpoint": "elsewhere", "decoding": DECODING})
+        world.wait(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
+        world.post(f"comparisons/{made['id']}/cancel", status=200)
+        server.may_speak.set()
+        assert world.finish(world.compare({"model": "dt", "decoding": DECODING}))["ended_at"]
+    assert (world.comparison(made)["columns"][0]["state"], world.comparison(made)["columns"][0]["text"]) == (
+        "cancelled",
+        "hel",
+    )
+
+
+def test_an_answer_is_reused_only_for_the_server_that_gave_it(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    add_endpoint(world, server)
+    server.may_speak.set()
+    asked = {"endpoint": "elsewhere", "score": 2.5, "decoding": {**DECODING, "temperature": 0.1, "top_p": 0.95}}
+
+    def serve_model(name: str) -> None:
+        answer = world.client.patch("/api/v1/projects/default/endpoints/elsewhere", json={"model": name})
+        assert answer.status_code == 200, answer.text
+
+    made = world.compare(asked)
+    serve_model("another")
+    with working(settings.model_copy(update={"allowed_private": "127.0.0.1"})):
+        assert world.finish(made)["columns"][0]["state"] == "succeeded"
+        assert [body["model"] for body in server.bodies] == ["another"]
+        assert world.compare(asked)["columns"][0]["reused"] is True
+        serve_model("theirs")
+        again = world.compare(asked)
+        assert again["columns"][0]["reused"] is False
+        world.finish(again)
+    assert [body["model"] for body in server.bodies] == ["another", "theirs"]
+
+
+def test_a_column_whose_endpoint_was_deleted_says_so_by_its_name(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    add_endpoint(world, server)
+    made = world.compare({"endpoint": "elsewhere", "decoding": DECODING})
+    assert world.client.delete("/api/v1/projects/default/endpoints/elsewhere").status_code < 300
+    with working(settings):
+        answer = world.finish(made)["columns"][0]
+    assert (answer["state"], answer["name"]) == ("failed", "elsewhere")
+    assert answer["error"]["detail"] == "elsewhere was deleted before it could answer"

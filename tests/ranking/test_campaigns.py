@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from fastapi.testclient import TestClient
+from ranking_world import PROJECT, RankingWorld
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import AuditEntry, Event
+from steerboard.evaluation.ranking_tables import RankingItem
+from steerboard.evaluation.tables import Entrant, Evaluation, Response
+from steerboard.platform.database import transaction
+
+
+def entrant(session: Session, name: str) -> Entrant:
+    return session.scalars(select(Entrant).where(Entrant.name == name)).one()
+
+
+def test_a_campaign_asks_about_the_prompts_that_all_of_its_entrants_have_answered(world: RankingWorld) -> None:
+    world.evaluation(prompts=5)
+    with transaction(world.sessions) as session:
+        walrus = entrant(session, "walrus-sft").id
+        session.execute(delete(Response).where(Response.entrant_id == walrus, Response.position < 2))
+    assert world.campaign()["items"] == 3
+    two = world.campaign(entrants=["heron-dt", "zebra-raw"], limit=4)
+    assert (two["items"], two["entrants"], two["name"]) == (4, ["heron-dt", "zebra-raw"], "ranking-2")
+    with transaction(world.sessions) as session:
+        session.execute(delete(Response).where(Response.entrant_id == walrus))
+    assert world.campaign(status=409)["code"] == "answers_missing"
+    assert [one["name"] for one in world.owner.get(f"{PROJECT}/evaluations/quokka-eval/campaigns").json()["items"]] == [
+        "ranking-1",
+        "ranking-2",
+    ]
+
+
+def test_a_limit_draws_prompts_at_random(world: RankingWorld) -> None:
+    world.evaluation(prompts=40)
+    drawn = []
+    for _ in range(2):
+        made = world.campaign(limit=10)
+        with world.sessions() as session:
+            mine = select(RankingItem.position).where(RankingItem.campaign_id == uuid.UUID(made["id"]))
+            drawn.append(set(session.scalars(mine)))
+    assert [len(positions) for positions in drawn] == [10, 10]
+    assert drawn[0] != drawn[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "code"),
+    [
+        ({"entrants": ["heron-dt", "nobody"]}, 404, "unknown_entrant"),
+        ({"entrants": ["heron-dt", "heron-dt"]}, 422, "bad_entrants"),
+        ({"entrants": ["heron-dt"]}, 422, "invalid_request"),
+        ({"criteria": [{"name": "x"}, {"name": "x "}]}, 422, "invalid_request"),
+        ({"overlap": 0}, 422, "invalid_request"),
+        ({"name": "no name"}, 422, "invalid_name"),
+        ({"name": "taken"}, 409, "name_taken"),
+    ],
+)
+def test_a_campaign_that_makes_no_sense_is_refused(
+    world: RankingWorld, given: dict[str, object], status: int, code: str
+) -> None:
+    world.evaluation(prompts=1)
+    world.campaign(name="taken")
+    assert world.campaign(status=status, **given)["code"] == code
+
+
+def test_more_than_eight_entrants_have_to_be_chosen_from(world: RankingWorld) -> None:
+    world.evaluation(prompts=1, names=tuple(f"model-{n}" for n in range(9)))
+    assert world.campaign(status=422)["code"] == "bad_entrants"
+    assert len(world.campaign(entrants=[f"model-{n}" for n in range(8)])["entrants"]) == 8
+
+
+def test_the_owner_sees_how_annotators_do_and_how_well_they_know_gold(world: RankingWorld) -> None:
+    world.evaluation(prompts=4)
+    campaign = world.campaign(overlap=2)
+    ranks = dict(zip(campaign["entrants"], (1, 2, 2), strict=True))
+    world.owner.put(world.path(campaign, "/gold/0"), json={"ranks": ranks})
+    ann, bob = world.annotator("ann"), world.annotator("bob")
+    for person, right in ((ann, True), (bob, False)):
+        task = person.one(campaign)
+        places = [answer["turns"][0].split()[2] for answer in task["answers"]]
+        best, other = places.index("0"), places.index("1")
+        given = [2, 2, 2]
+        given[best if right else other] = 1
+        assert person.submit(task, given, seconds=10.0).status_code == 200
+    task = ann.one(campaign)
+    ann.submit(task, seconds=30.0, flag="odd")
+    ann.skip(ann.one(campaign))
+    mine, theirs = world.figures(campaign)["annotators"]
+    figures = ("annotator", "done", "skipped", "flagged", "median_seconds", "gold", "gold_pairs")
+    assert [mine[field] for field in figures] == ["ann", 2, 1, 1, 20.0, 1.0, 2]
+    # Of the two pairs whose order is known, bob ties one and has the other the wrong way round.
+    assert [theirs[field] for field in figures] == ["bob", 1, 0, 0, 10.0, 0.25, 2]
+    out = world.figures(campaign)
+    assert [out[field] for field in ("items", "done_items", "rankings", "gold_items")] == [4, 1, 3, 1]
+
+
+def test_gold_ranks_name_every_entrant_of_an_item_that_there_is(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign()
+    right = dict.fromkeys(campaign["entrants"], 1) | {campaign["entrants"][0]: 2}
+    for position, ranks, code in (
+        (0, {"heron-dt": 1}, "bad_gold"),
+        (0, dict.fromkeys(right, 1), "bad_gold"),
+        (0, right | {"nobody": 1}, "bad_gold"),
+        (7, right, "unknown_item"),
+    ):
+        refused = world.owner.put(world.path(campaign, f"/gold/{position}"), json={"ranks": ranks})
+        assert refused.json()["code"] == code
+    assert world.owner.put(world.path(campaign, "/gold/0"), json={"ranks": right}).status_code == 200
+
+
+def test_every_change_raises_the_evaluations_version_tells_its_readers_and_is_audited(world: RankingWorld) -> None:
+    world.evaluation(prompts=2)
+    campaign = world.campaign()
+    world.owner.patch(world.path(campaign), json={"state": "paused"})
+    world.owner.patch(world.path(campaign), json={"state": "open"})
+    ann = world.annotator("ann")
+    task = ann.one(campaign)
+    ann.submit(task)
+    ann.undo(task)
+    with world.sessions() as session:
+        assert session.scalar(select(Evaluation.version)) == 6
+        told = [payload["what"] for payload in session.scalars(select(Event.payload).order_by(Event.id))]
+        assert told == ["campaign", "campaign", "campaign", "ranking", "ranking"]
+        actions = session.scalars(select(AuditEntry.action).order_by(AuditEntry.id)).all()
+    assert [action for action in actions if "session" not in action] == [
+        "campaign.create",
+        "campaign.change",
+        "campaign.change",
+        "ranking.submit",
+        "ranking.undo",
+    ]
+
+
+def test_a_link_signs_an_annotator_in_and_leads_to_the_campaign(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign()
+    first = world.owner.post(world.path(campaign, "/annotators"), json={}).json()
+    second = world.owner.post(world.path(campaign, "/annotators"), json={}).json()
+    assert [first["annotator"], second["annotator"]] == ["annotator-1", "annotator-2"]
+    with TestClient(world.app) as browser:
+        signed_in = browser.get(first["link"], follow_redirects=False)
+        assert signed_in.headers["location"] == f"/p/default/rank/{campaign['id']}"
+        (mine,) = browser.get("/api/v1/session").json()["projects"]
+        assert (mine["role"], mine["allows"]) == ("annotator", ["rank"])
+        again = world.owner.post(world.path(campaign, "/annotators"), json={"name": "annotator-1"})
+        assert (again.status_code, again.json()["link"] == first["link"]) == (201, False)
+        assert browser.get("/api/v1/session").json()["code"] == "session_ended"
+    world.annotator("carl", role="engineer")
+    refused = world.owner.post(world.path(campaign, "/annotators"), json={"name": "carl"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "already_member")
+
+
+@pytest.mark.parametrize("role", ["annotator", "viewer", "engineer"])
+def test_who_may_ask_and_who_may_rank(world: RankingWorld, role: str) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign()
+    someone = world.annotator("someone", role=role)
+    codes = {
+        "read": someone.client.get(world.path(campaign)).status_code,
+        "change": someone.client.patch(world.path(campaign), json={"state": "open"}).status_code,
+        "invite": someone.client.post(world.path(campaign, "/annotators"), json={}).status_code,
+        "rank": someone.send("POST", f"/{campaign['id']}/next", {}).status_code,
+    }
+    assert (
+        codes
+        == {
+            "annotator": {"read": 403, "change": 403, "invite": 403, "rank": 200},
+            "viewer": {"read": 200, "change": 403, "invite": 403, "rank": 403},
+            "engineer": {"read": 200, "change": 200, "invite": 403, "rank": 200},
+        }[role]
+    )
+
+
+def test_another_projects_campaigns_and_evaluations_are_not_there(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign()
+    world.owner.post("/api/v1/projects", json={"name": "other"})
+    other = "/api/v1/projects/other"
+    task = world.annotator("ann").one(campaign)
+    for path in (f"evaluations/quokka-eval/campaigns/{campaign['id']}", "evaluations/quokka-eval/campaigns"):
+        assert world.owner.get(f"{other}/{path}").status_code == 404
+    assert world.owner.post(f"{other}/rankings/{campaign['id']}/next", json={}).json()["code"] == "unknown_campaign"
+    assert world.owner.post(f"{other}/rankings/tasks/{task['id']}/undo").json()["code"] == "unknown_task"
+    assert world.owner.get(f"{other}/rankings").json() == {"campaigns": []}

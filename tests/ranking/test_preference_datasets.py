@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from ranking_world import PROJECT, RankingWorld
+from sqlalchemy import select
+
+from steerboard.evaluation.tables import Entrant, Evaluation, Judge, Response, Verdict
+from steerboard.platform.database import transaction
+
+PATH = f"{PROJECT}/evaluations/quokka-eval/preferences"
+
+
+def make(world: RankingWorld, *sources: dict[str, str], status: int = 201, **given: Any) -> Any:
+    answer = world.owner.post(PATH, json={"from": list(sources), **given})
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def rows(world: RankingWorld, dataset: Any) -> list[dict[str, Any]]:
+    """Samples with what stands beside them."""
+    answer = world.owner.get(f"{PROJECT}/datasets/{dataset['name']}/samples?limit=500")
+    assert answer.status_code == 200, answer.text
+    return [row["sample"] | row["extra"] for row in sorted(answer.json()["items"], key=lambda row: row["row"])]
+
+
+def pairs(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    short = {"zebra-raw": "z", "walrus-sft": "w", "heron-dt": "h"}
+    return [(short[row["chosen_entrant"]], short[row["rejected_entrant"]]) for row in found]
+
+
+def rank(person: Any, campaign: Any, ranks: dict[str, int], **more: Any) -> None:
+    """Of the next item, by the place of the entrant in the evaluation."""
+    task = person.one(campaign)
+    given = [ranks[answer["turns"][0].split()[2]] for answer in task["answers"]]
+    assert person.submit(task, given, **more).status_code == 200
+
+
+def test_every_strictly_ordered_pair_of_every_annotator_becomes_a_row(world: RankingWorld) -> None:
+    world.evaluation(prompts=2)
+    campaign = world.campaign(overlap=2)
+    ann, bob = world.annotator("ann"), world.annotator("bob")
+    rank(bob, campaign, {"0": 3, "1": 2, "2": 1})
+    rank(ann, campaign, {"0": 1, "1": 2, "2": 2})
+    made = make(world, {"campaign": "ranking-1"})
+    assert (made["name"], made["kind"], made["rows"]) == ("quokka-eval-preferences-1", "preferences", 5)
+    found = rows(world, made)
+    # Ann before bob; her tie is no pair, and that bob says the contrary is kept.
+    assert pairs(found) == [("z", "w"), ("z", "h"), ("w", "z"), ("h", "z"), ("h", "w")]
+    first = found[0]
+    position = first["position"]
+    assert first["prompt"] == [{"role": "user", "content": f"what is {position}?"}]
+    assert (first["chosen"], first["rejected"]) == (f"text {position} 0 0", f"text {position} 1 0")
+    assert [first[field] for field in ("by", "source", "source_name", "chosen_rank", "rejected_rank", "turn")] == [
+        "ann",
+        "campaign",
+        "ranking-1",
+        1,
+        2,
+        1,
+    ]
+    assert first["at"].startswith("20")
+    assert first["question_id"] == f"q{position}"
+    origin = made["origin"]
+    assert (origin["type"], origin["evaluation"]["name"], origin["actor"]) == (
+        "evaluation",
+        "quokka-eval",
+        "token:test",
+    )
+    assert [source["name"] for source in origin["sources"]] == ["ranking-1"]
+
+
+def test_the_same_call_makes_the_next_version_with_the_same_rows(world: RankingWorld) -> None:
+    world.evaluation(prompts=3)
+    campaign = world.campaign()
+    world.annotator("ann").rank_all(campaign)
+    one, two = (
+        make(world, {"campaign": campaign["id"]}, name="loop"),
+        make(world, {"campaign": "ranking-1"}, name="loop"),
+    )
+    assert (one["name"], two["name"]) == ("loop-1", "loop-2")
+    assert one["content_hash"] == two["content_hash"]
+    assert rows(world, one) == rows(world, two)
+    statistics = world.owner.get(f"{PROJECT}/datasets/loop-1/statistics").json()
+    assert statistics["rows"] == 9
+    found = world.owner.get(f"{PROJECT}/datasets/loop-1/samples?q=%22text%201%22").json()["items"]
+    assert len(found) == 3
+
+
+def test_best_against_worst_makes_one_pair_of_a_ranking_without_ties(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign()
+    rank(world.annotator("ann"), campaign, {"0": 2, "1": 3, "2": 1})
+    assert pairs(rows(world, make(world, {"campaign": "ranking-1"}, pairs="best_worst"))) == [("h", "w")]
+
+
+def test_a_criterion_is_chosen_by_name(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign(criteria=[{"name": "richness"}, {"name": "clarity"}])
+    ann = world.annotator("ann")
+    task = ann.one(campaign)
+    places = [int(answer["turns"][0].split()[2]) for answer in task["answers"]]
+    ranks = {"richness": [1 + place for place in places], "clarity": [3 - place for place in places]}
+    body = {"criteria_ranks": ranks, "seconds": 1, "submission": "submission-1"}
+    assert ann.send("POST", f"/tasks/{task['id']}/submit", body).status_code == 200
+    clear = make(world, {"campaign": "ranking-1"}, criterion="clarity", pairs="best_worst")
+    assert pairs(rows(world, clear)) == [("h", "z")]
+    assert rows(world, clear)[0]["criterion"] == "clarity"
+    for criterion in ("kindness", None):
+        assert make(world, {"campaign": "ranking-1"}, criterion=criterion, status=422)["code"] == "unknown_criterion"
+
+
+def test_of_several_turns_the_conversation_before_the_last_is_the_prompt(world: RankingWorld) -> None:
+    world.evaluation(prompts=1, follow_ups=1)
+    campaign = world.campaign()
+    rank(world.annotator("ann"), campaign, {"0": 1, "1": 2, "2": 2})
+    first = rows(world, make(world, {"campaign": "ranking-1"}))[0]
+    assert [message["content"] for message in first["prompt"]] == ["what is 0?", "text 0 0 0", "and then 0?"]
+    assert [message["role"] for message in first["prompt"]] == ["user", "assistant", "user"]
+    assert (first["chosen"], first["rejected"], first["turn"]) == ("text 0 0 1", "text 0 1 1", 2)
+    assert first["same_history"] is False
+
+
+def test_empty_and_identical_answers_are_left_out_and_counted(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    with transaction(world.sessions) as session:
+        responses = session.scalars(select(Response).order_by(Response.entrant_id)).all()
+        responses[1].turns = responses[0].turns
+        responses[2].turns = [" "]
+    campaign = world.campaign()
+    ann = world.annotator("ann")
+    ann.submit(ann.one(campaign), [1, 2, 3])
+    refused = make(world, {"campaign": "ranking-1"}, status=422)
+    assert refused["code"] == "empty_selection"
+    assert make(world, {"campaign": "nothing"}, status=404)["code"] == "unknown_campaign"
+    assert make(world, {"judge": "nobody"}, status=404)["code"] == "unknown_judge"
+    assert make(world, {"judge": "a", "campaign": "b"}, status=422)["code"] == "invalid_request"
+    assert world.owner.get(f"{PROJECT}/datasets").json()["items"] == []
+
+
+class Bench:
+    """A judge whose verdicts are written by hand; entrants are z, w, h."""
+
+    def __init__(self, world: RankingWorld, style: str, name: str = "judge") -> None:
+        self.world = world
+        with transaction(world.sessions) as session:
+            evaluation = session.scalars(select(Evaluation)).one()
+            judge = Judge(
+                evaluation_id=evaluation.id, name=name, style=style, model="gpt-9", settings={}, created_by="test"
+            )
+            session.add(judge)
+            session.flush()
+            self.id = judge.id
+            self.entrants = {one.name[0]: one.id for one in session.scalars(select(Entrant))}
+
+    def say(self, position: int, a: str, b: str | None, value: float | None, **more: Any) -> None:
+        other: uuid.UUID | None = self.entrants[b] if b else None
+        with transaction(self.world.sessions) as session:
+            session.add(
+                Verdict(
+                    judge_id=self.id,
+                    position=position,
+                    a=self.entrants[a],
+                    b=other,
+                    value=value,
+                    **{"turn": 1, "weight": 1, "status": "ok", "superseded": False} | more,
+                )
+            )
+
+
+@pytest.mark.parametrize("style", ["single", "multi"])
+def test_a_judges_scores_order_the_answers_of_each_turn(world: RankingWorld, style: str) -> None:
+    world.evaluation(prompts=2, follow_ups=1)
+    judge = Bench(world, style)
+    for entrant, score in (("h", 7), ("z", 9.5), ("w", 7)):
+        judge.say(0, entrant, None, score)
+    judge.say(0, "w", None, 1, superseded=True)
+    judge.say(0, "z", None, 2, turn=2)
+    judge.say(0, "w", None, 3, turn=2)
+    judge.say(0, "h", None, None, turn=2, status="unparsed")
+    found = rows(world, make(world, {"judge": "judge"}))
+    assert pairs(found) == [("z", "w"), ("z", "h"), ("w", "z")]
+    assert [row["turn"] for row in found] == [1, 1, 2]
+    assert [len(row["prompt"]) for row in found] == [1, 1, 3]
+    assert [found[0][field] for field in ("source", "by", "chosen_score", "rejected_score")] == [
+        "judge",
+        "gpt-9",
+        9.5,
+        7.0,
+    ]
+
+
+def test_pairwise_verdicts_that_change_with_the_order_are_ties(world: RankingWorld) -> None:
+    world.evaluation(prompts=3)
+    judge = Bench(world, "pairwise")
+    judge.say(0, "z", "w", 1.0, a_first=True)
+    judge.say(0, "z", "w", 0.5, a_first=False)
+    judge.say(1, "w", "z", 1.0, a_first=True)
+    judge.say(1, "z", "w", 0.0, a_first=True)
+    judge.say(2, "h", "z", 0.0, a_first=True)
+    assert pairs(rows(world, make(world, {"judge": "judge"}))) == [("w", "z"), ("z", "h")]
+
+
+def test_graded_verdicts_of_both_orders_are_averaged_with_their_weights(world: RankingWorld) -> None:
+    world.evaluation(prompts=2)
+    alpaca, arena = Bench(world, "alpaca_eval"), Bench(world, "arena_hard", "arena")
+    alpaca.say(0, "z", "w", 0.9, a_first=True)
+    alpaca.say(0, "z", "w", 0.3, a_first=False)
+    alpaca.say(1, "z", "w", 0.5)
+    arena.say(0, "z", "w", 1.0, a_first=True)
+    arena.say(0, "z", "w", 0.0, a_first=False, weight=3)
+    made = make(world, {"judge": "judge"}, {"judge": "arena"})
+    found = rows(world, made)
+    assert pairs(found) == [("z", "w"), ("w", "z")]
+    assert [row["preference"] for row in found] == [0.6, 0.75]
+    assert [row["source_name"] for row in found] == ["judge", "arena"]
+
+
+def test_best_against_worst_of_pairwise_verdicts_goes_by_mean_win_share(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    judge = Bench(world, "pairwise")
+    judge.say(0, "z", "w", 1.0)
+    judge.say(0, "w", "h", 1.0)
+    judge.say(0, "z", "h", 1.0)
+    assert pairs(rows(world, make(world, {"judge": "judge"}, pairs="best_worst"))) == [("z", "h")]

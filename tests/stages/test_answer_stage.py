@@ -1,0 +1,140 @@
+"""Answers to an evaluation's prompts: turns, samples, temperatures, and what a kill must not change."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+from hand_pipeline import run_here
+
+from steerboard_contracts.stage import PromptsInput
+
+IDS = {"evaluation": str(uuid.UUID(int=1)), "entrant": str(uuid.UUID(int=2))}
+GREEDY = {"run": "answer", **IDS, "decoding": {"max_new_tokens": 10}, "batch_size": 8}
+SAMPLED = {**GREEDY, "decoding": {"temperature": 1.0, "max_new_tokens": 10}, "samples": 2, "seed": 5}
+# Many draws, for models so barely trained that few of them depend on what was asked.
+LONG = {**SAMPLED, "decoding": {"temperature": 1.0, "max_new_tokens": 80}}
+QUESTIONS = ["How can I grow tomatoes?", "Where is the river?", "What is a good book about cooking?"]
+
+
+def prompt(position, question, *follow_ups, category=None, system=None):
+    messages = [{"role": "system", "content": system}] if system else []
+    messages.append({"role": "user", "content": question})
+    return {"position": position, "category": category, "messages": messages, "follow_ups": list(follow_ups)}
+
+
+@pytest.fixture
+def ask(pipeline):
+    """Run the stage on prompts; its responses by (position, sample)."""
+    made = []
+
+    def asked(prompts, config, model="sft", *, start=True):
+        path = pipeline.directory / f"prompts-{len(made)}.jsonl"
+        path.write_text("".join(json.dumps(one) + "\n" for one in prompts))
+        pipeline.things["prompts"] = PromptsInput(name="mine", path=str(path), prompts=len(prompts))
+        folder = pipeline.prepare(f"answers-{len(made)}", config, {"model": model, "prompts": "prompts"})
+        made.append(folder)
+        return responses(folder) if start else folder
+
+    return asked
+
+
+def responses(folder):
+    last = json.loads(run_here(folder)[-1])
+    assert last["type"] == "succeeded", last
+    (output,) = last["outputs"]
+    rows = [json.loads(line) for line in (folder / output["path"]).read_text().splitlines()]
+    assert output["rows"] == len(rows)
+    found = {(row["position"], row["sample"]): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def texts(found):
+    return {place: row["turns"] for place, row in found.items()}
+
+
+def test_every_prompt_is_answered_in_all_its_turns(ask):
+    found = ask([prompt(0, QUESTIONS[0], "Why?"), prompt(1, QUESTIONS[1]), prompt(4, QUESTIONS[2], "A", "B")], GREEDY)
+    assert {place: len(row["turns"]) for place, row in found.items()} == {(0, 0): 2, (1, 0): 1, (4, 0): 3}
+    assert all(len(row["tokens"]) == len(row["finished"]) == len(row["turns"]) for row in found.values())
+
+
+def test_the_second_answer_follows_from_the_first(ask):
+    first, second = ask([prompt(0, QUESTIONS[0], "Tell me more.")], SAMPLED)[(0, 0)]["turns"]
+    turns = [
+        {"role": "user", "content": QUESTIONS[0]},
+        {"role": "assistant", "content": first},
+        {"role": "user", "content": "Tell me more."},
+    ]
+    asked_at_once = {"position": 0, "category": None, "messages": turns, "follow_ups": []}
+    same_draws = {**SAMPLED, "samples": 1, "seed": SAMPLED["seed"] + (1 << 32)}
+    assert ask([asked_at_once], same_draws)[(0, 0)]["turns"] == [second]
+    assert ask([prompt(0, "Tell me more.")], same_draws)[(0, 0)]["turns"] != [second]
+
+
+def test_a_system_message_is_part_of_the_prompt(ask):
+    plain = ask([prompt(0, QUESTIONS[0])], LONG)
+    assert texts(ask([prompt(0, QUESTIONS[0], system="Answer in French, please.")], LONG)) != texts(plain)
+
+
+def test_samples_differ_and_greedy_ones_are_equal_each_time(ask):
+    prompts = [prompt(at, question, "Why?") for at, question in enumerate(QUESTIONS)]
+    sampled = ask(prompts, SAMPLED)
+    assert sorted(sampled) == [(at, sample) for at in range(3) for sample in range(2)]
+    for at in range(3):
+        for turn in range(2):
+            assert sampled[(at, 0)]["turns"][turn] != sampled[(at, 1)]["turns"][turn]
+    assert texts(ask(prompts, {**SAMPLED, "seed": 6})) != texts(sampled)
+    assert texts(ask(prompts, GREEDY)) == texts(ask(prompts, {**GREEDY, "seed": 6}))
+
+
+def test_batches_change_no_answer(ask):
+    prompts = [prompt(at, question, "Why?") for at, question in enumerate(QUESTIONS)]
+    assert texts(ask(prompts, {**SAMPLED, "batch_size": 1})) == texts(ask(prompts, {**SAMPLED, "batch_size": 64}))
+
+
+def test_the_turns_of_a_sample_have_randomness_of_their_own(ask):
+    """The same prompt as a first and as a second turn: an equal seed must not give an equal answer."""
+    (first, second) = ask([prompt(0, QUESTIONS[0], QUESTIONS[0])], SAMPLED)[(0, 0)]["turns"]
+    assert first != second
+
+
+def test_a_category_may_have_a_temperature_of_its_own(ask):
+    prompts = [prompt(0, QUESTIONS[0], category="math"), prompt(1, QUESTIONS[1], category="writing")]
+    found = texts(ask(prompts, {**SAMPLED, "temperatures": {"math": 0.0}}))
+    greedy = texts(ask(prompts, GREEDY))
+    assert found[(0, 0)] == found[(0, 1)] == greedy[(0, 0)]
+    assert found[(1, 0)] != found[(1, 1)]
+
+
+def test_a_score_decides_the_answers_and_others_refuse_it(ask):
+    prompts = [prompt(at, question) for at, question in enumerate(QUESTIONS)]
+    high, low = (texts(ask(prompts, {**LONG, "score": score}, "dt")) for score in (5.0, -5.0))
+    assert high != low
+    last = json.loads(run_here(ask(prompts, {**GREEDY, "score": 5.0}, start=False))[-1])
+    assert (last["type"], last["code"]) == ("failed", "no_score_format")
+
+
+def test_a_killed_stage_goes_on_in_its_second_turn_with_the_same_answers(ask):
+    config = {**SAMPLED, "batch_size": 2, "decoding": {"temperature": 1.0, "max_new_tokens": 40}}
+    prompts = [prompt(at, f"{QUESTIONS[at % 3]} {at}", "Why?") for at in range(16)]
+    undisturbed = ask(prompts, config)
+    folder = ask(prompts, config, start=False)
+    kept = folder / "checkpoints" / "a1-rows.jsonl"
+    command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (kept.is_file() and b'"turn": 1' in kept.read_bytes()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (folder / "outputs" / "responses.jsonl").exists()
+    assert responses(folder) == undisturbed

@@ -1,0 +1,136 @@
+"""Intervals against scipy, statsmodels and closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from steerboard_statistics import bootstrap
+from steerboard_statistics.bootstrap import (
+    MOST_GROUPS,
+    Resamples,
+    mean_interval,
+    proportion_interval,
+    ratio_interval,
+    tail_share,
+)
+
+finite = st.floats(-1e6, 1e6)
+
+
+def test_for_many_items_the_interval_is_scipys_percentile_bootstrap():
+    values = np.random.default_rng(0).gamma(2.0, size=150)
+    ours = Resamples(150, 20_000, seed=1).interval(values.tolist())
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(2)
+    ).confidence_interval
+    assert ours.mean == pytest.approx(values.mean())
+    assert ours.low == pytest.approx(theirs.low, abs=0.01)
+    assert ours.high == pytest.approx(theirs.high, abs=0.01)
+
+
+def test_for_few_items_it_is_as_wide_as_students():
+    values = stats.norm.ppf((np.arange(20) + 0.5) / 20)
+    found = mean_interval(values, resamples=20_000)
+    half = stats.t.ppf(0.975, 19) * values.std(ddof=1) / math.sqrt(20)
+    assert found.high == pytest.approx(half, rel=0.03)
+    assert found.low == pytest.approx(-half, rel=0.03)
+    assert found.high > 1.04 * np.quantile(Resamples(20, 20_000).means(values[:, None]), 0.975)
+
+
+def test_the_tail_that_is_cut_off_grows_to_two_and_a_half_percent():
+    assert tail_share(10) < tail_share(40) < tail_share(1000) < 0.025
+    assert tail_share(10**6) == pytest.approx(0.025, abs=1e-6)
+
+
+def test_resamples_are_repeatable_and_shared_between_entrants():
+    values = [0.0, 1.0, 4.0, 2.0]
+    assert Resamples(4, 500, 3).interval(values) == Resamples(4, 500, 3).interval(values)
+    assert Resamples(4, 500, 3).interval(values) != Resamples(4, 500, 4).interval(values)
+    shared = Resamples(4, 500, 3)
+    assert shared.interval([v + 10 for v in values]).low - 10 == pytest.approx(shared.interval(values).low)
+
+
+def test_each_resample_has_as_many_items_as_there_are():
+    drawn = Resamples(37, 1200, 5).sums(np.ones((37, 1)))
+    assert drawn.shape == (1200, 1)
+    assert (drawn == 37).all()
+
+
+def test_very_many_items_are_drawn_in_groups_with_the_same_interval():
+    values = np.random.default_rng(1).exponential(size=3 * MOST_GROUPS + 1)
+    found = mean_interval(values)
+    half = 1.96 * values.std(ddof=1) / math.sqrt(values.size)
+    assert found.n == values.size
+    assert found.value == pytest.approx(values.mean())
+    assert found.high - found.low == pytest.approx(2 * half, rel=0.08)
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_too_few_items_have_a_mean_and_no_interval(n):
+    found = mean_interval(np.arange(n))
+    assert (found.n, found.low, found.high) == (n, None, None)
+    assert found.value == (None if n == 0 else (n - 1) / 2)
+
+
+@given(st.lists(finite | st.just(math.nan), max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_an_interval_holds_its_mean_and_is_never_nan(values):
+    found = mean_interval(values, resamples=100)
+    known = [v for v in values if math.isfinite(v)]
+    assert found.n == len(known)
+    if found.low is not None and found.high is not None and found.value is not None:
+        assert min(known) - 1e-6 <= found.low <= found.value <= found.high <= max(known) + 1e-6
+    assert (found.low is not None) == (len(known) >= 8)
+
+
+def test_a_ratio_is_of_means_on_the_same_items():
+    top, bottom = np.arange(10, 30, dtype=float), np.full(20, 10.0)
+    found = ratio_interval([*top, math.nan], [*bottom, 1.0])
+    assert found.value == pytest.approx(1.95)
+    assert found.n == 20
+    assert found.low == pytest.approx(mean_interval(top).low / 10)
+    # The two move together, so their ratio hardly moves.
+    together = ratio_interval(2 * top, top)
+    assert together.low == pytest.approx(2) == together.high
+    assert ratio_interval(np.ones(20), np.zeros(20)).value is None
+    assert ratio_interval([], []).value is None
+
+
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+@settings(max_examples=100, deadline=None)
+def test_a_share_has_wilsons_interval(counts):
+    successes, n = counts
+    low, high = proportion_confint(successes, n, method="wilson")
+    found = proportion_interval(successes, n)
+    assert found.value == successes / n
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+
+
+def test_a_clean_sweep_of_three_proves_nothing_and_none_has_no_share():
+    found = proportion_interval(3, 3)
+    assert found.value == 1.0
+    assert found.low < 0.5
+    assert proportion_interval(0, 0) == bootstrap.Estimate(value=None, n=0)
+
+
+def test_ties_narrow_the_interval_but_a_few_of_them_do_not_close_it():
+    plain, tied = proportion_interval(10, 20), proportion_interval(10, 20, spread=20 / 4)
+    assert plain.low < tied.low < 0.5 < tied.high < plain.high
+    assert tied.high - tied.low > 0.1
+
+
+@pytest.mark.parametrize(("wins", "ties"), [(0.5, 0.2), (0.3, 0.6), (0.05, 0.9), (0.75, 0.2), (0.55, 0.0)])
+def test_win_rates_with_ties_are_covered(wins, ties):
+    random = np.random.default_rng(7)
+    inside = 0
+    for won, tied, _ in random.multinomial(40, [wins, ties, 1 - wins - ties], size=1000):
+        found = proportion_interval(won + tied / 2, 40, tied / 4)
+        inside += found.low <= wins + ties / 2 <= found.high
+    assert inside / 1000 >= 0.93

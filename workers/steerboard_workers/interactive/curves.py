@@ -1,0 +1,224 @@
+"""Measuring a control curve in small steps, so that comparisons can go between them."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import func
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker, undefer
+
+from steerboard.platform.database import transaction
+from steerboard.platform.errors import NotFound
+from steerboard.playground import claims
+from steerboard.playground.claims import Claim
+from steerboard.playground.columns import score_format
+from steerboard.playground.curves import announce
+from steerboard.playground.errors import problem_document
+from steerboard.playground.schemas import CurvePoint
+from steerboard.playground.tables import Curve
+from steerboard.registry.tables import Model
+from steerboard.runs.errors import LeaseLost
+from steerboard_contracts.configs import Decoding
+from steerboard_contracts.prompts import Normaliser, ScoreFormat
+from steerboard_statistics.bootstrap import Interval, Resamples
+from steerboard_statistics.correlation import spearman
+from steerboard_workers.engines.protocol import Delta, Request
+from steerboard_workers.engines.transformers_engine import TransformersEngine
+from steerboard_workers.interactive.failures import problem_of, with_memory
+from steerboard_workers.interactive.keeping import Keeper, Stopping
+from steerboard_workers.interactive.models import HeldModel, ModelCache
+from steerboard_workers.interactive.rewards import own_units, rewards_of
+
+# Prompts answered in one step: what a comparison may have to wait for.
+ANSWER_BATCH = 8
+SCORE_BATCH = 32
+_RESAMPLES = 2000
+
+
+@dataclass
+class _Work:
+    """A curve in hand. The point being measured has `texts` and `rewards` for its first prompts."""
+
+    claim: Claim[Curve]
+    curve: Curve
+    score_format: ScoreFormat
+    normaliser: Normaliser | None
+    points: list[dict[str, Any]]
+    texts: list[str] = field(default_factory=list)
+    tokens: int = 0
+    rewards: list[float] = field(default_factory=list)
+
+    @property
+    def score(self) -> float:
+        return self.curve.scores[len(self.points)]
+
+    @property
+    def score_text(self) -> str:
+        return self.score_format.text(self.score)
+
+    @property
+    def done(self) -> int:
+        return len(self.points) * len(self.curve.prompts) + len(self.texts)
+
+
+class CurveServer:
+    """At most one curve in hand. For the worker's one thread that computes."""
+
+    def __init__(
+        self, sessions: sessionmaker[Session], models: ModelCache, keeper: Keeper, stopping: threading.Event
+    ) -> None:
+        self._sessions = sessions
+        self._models = models
+        self._keeper = keeper
+        self._stopping = stopping
+        self._work: _Work | None = None
+
+    def step(self) -> bool:
+        """A small part of the oldest open curve; False when there is none. Raises `Stopping`."""
+        work = self._work = self._work or self._take()
+        if work is None:
+            return False
+        try:
+            with_memory(self._models, lambda: self._advance(work))
+        except Stopping:
+            raise
+        except LeaseLost:
+            self._put_down(work)
+        except SQLAlchemyError:
+            # The lease runs out, and then the curve goes on from its last point.
+            self._put_down(work)
+            raise
+        except Exception as error:
+            self._put_down(work)
+            self._fail(work.claim, problem_of(error))
+        return True
+
+    def _take(self) -> _Work | None:
+        with transaction(self._sessions) as session:
+            claim = claims.claim_next(session, Curve, self._keeper.owner, self._keeper.lease_seconds)
+            if claim is None:
+                return None
+            curve = session.get_one(Curve, claim.id, options=[undefer(Curve.prompts)], populate_existing=True)
+            model = session.get(Model, curve.model_id)
+            form = score_format(model) if model else None
+            given = model.info.get("normaliser") if model else None
+            # A point that was not complete is measured again.
+            curve.state, curve.done, curve.waits_for = "running", len(curve.points) * len(curve.prompts), None
+            session.flush()
+            announce(session, curve)
+        if form is None:
+            self._fail(claim, problem_document(NotFound(f"{curve.model_name} was deleted", code="unknown_model")))
+            return None
+        self._keeper.hold(claim)
+        normaliser = Normaliser.model_validate(given) if given else None
+        return _Work(claim, curve, form, normaliser, list(curve.points))
+
+    def _put_down(self, work: _Work) -> None:
+        self._work = None
+        self._keeper.drop(work.claim)
+
+    def _advance(self, work: _Work) -> None:
+        prompts = work.curve.prompts
+        equal = next((point for point in work.points if point["score_text"] == work.score_text), None)
+        if equal is not None:
+            # The score format writes both scores alike, so the answers are the same.
+            self._add_point(work, {**equal, "score": work.score})
+        elif len(work.texts) < len(prompts):
+            self._write_some(work)
+        elif len(work.rewards) < len(prompts):
+            self._score_some(work)
+        else:
+            self._add_point(work, self._point(work))
+
+    def _write_some(self, work: _Work) -> None:
+        held = self._load(work, work.curve.model_id, work.curve.model_name)
+        engine = TransformersEngine(held.loaded.model, held.loaded.renderer, held.loaded.device)
+        start = len(work.texts)
+        # The row of a prompt is the same at every score, so that their draws are compared and not their luck.
+        requests = [
+            Request(row, prompt, work.score_text)
+            for row, prompt in enumerate(work.curve.prompts[start : start + ANSWER_BATCH], start)
+        ]
+        done = sorted(
+            engine.generate(requests, Decoding(**work.curve.decoding), work.curve.seed, self._stop_between_tokens),
+            key=lambda completion: completion.row,
+        )
+        work.texts += [completion.text for completion in done]
+        work.tokens += sum(completion.tokens for completion in done)
+        self._note(work, done=work.done)
+
+    def _stop_between_tokens(self, _: Delta) -> None:
+        if self._stopping.is_set():
+            raise Stopping
+
+    def _score_some(self, work: _Work) -> None:
+        reward_model = self._load(work, work.curve.reward_model_id, work.curve.reward_model_name)
+        start = len(work.rewards)
+        places = range(start, min(start + SCORE_BATCH, len(work.texts)))
+        work.rewards += rewards_of(reward_model, [(work.curve.prompts[i], work.texts[i]) for i in places])
+        if own_units(work.normaliser, reward_model) is None:
+            work.normaliser = None
+
+    def _load(self, work: _Work, model_id: uuid.UUID, name: str) -> HeldModel:
+        if self._models.loaded(model_id) is not None:
+            return self._models.get(model_id)
+        self._note(work, waits_for=f"loading {name}")
+        held = self._models.get(model_id)
+        self._note(work, waits_for=None)
+        return held
+
+    def _point(self, work: _Work) -> dict[str, Any]:
+        count = len(work.rewards)
+        raw = Resamples(count, _RESAMPLES, work.curve.seed % 2**32).interval(work.rewards)
+        z = Interval(*map(work.normaliser.z, raw)) if work.normaliser else None
+        return CurvePoint(
+            score=work.score,
+            score_text=work.score_text,
+            n=count,
+            mean=raw.mean,
+            low=raw.low,
+            high=raw.high,
+            mean_z=z.mean if z else None,
+            low_z=z.low if z else None,
+            high_z=z.high if z else None,
+            mean_tokens=work.tokens / count,
+        ).model_dump()
+
+    def _add_point(self, work: _Work, point: dict[str, Any]) -> None:
+        """Save it at once; the last one ends the curve."""
+        points = [*work.points, point]
+        with transaction(self._sessions) as session:
+            curve = claims.fenced(session, work.claim)
+            curve.points, curve.done = points, len(points) * len(work.curve.prompts)
+            if len(points) >= 3:
+                curve.spearman = spearman([p["score"] for p in points], [p["mean"] for p in points])
+            if len(points) == len(curve.scores):
+                curve.state, curve.waits_for, curve.ended_at = "succeeded", None, func.clock_timestamp()
+                curve.lease_owner = None
+            session.flush()
+            announce(session, curve)
+        work.points, work.texts, work.tokens, work.rewards = points, [], 0, []
+        if len(points) == len(work.curve.scores):
+            self._put_down(work)
+
+    def _note(self, work: _Work, **values: Any) -> None:
+        """Write how far it is; here a cancel is noticed. Raises `LeaseLost`, `Stopping`."""
+        if self._stopping.is_set():
+            raise Stopping
+        with transaction(self._sessions) as session:
+            curve = claims.fenced(session, work.claim)
+            for name, value in values.items():
+                setattr(curve, name, value)
+
+    def _fail(self, claim: Claim[Curve], problem: dict[str, Any]) -> None:
+        with suppress(LeaseLost), transaction(self._sessions) as session:
+            curve = claims.fenced(session, claim)
+            curve.state, curve.error, curve.waits_for, curve.lease_owner = "failed", problem, None, None
+            curve.ended_at = func.clock_timestamp()
+            session.flush()
+            announce(session, curve)

@@ -1,0 +1,108 @@
+"""The worker's row, and the leases of what it works for, from a thread that computes nothing."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import delete, func, update
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.platform.database import new_id, transaction
+from steerboard.platform.settings import Settings
+from steerboard.playground import claims
+from steerboard.playground.claims import POOL, Claim
+from steerboard.runs.tables import WorkerRow
+from steerboard_workers.worker import survive
+
+# People wait for an answer: they must not wait long for a worker that is dead.
+_LONGEST_LEASE = 10.0
+
+
+class Stopping(Exception):
+    """The worker is asked to stop; what it serves goes back untouched."""
+
+
+class Keeper:
+    """`hold` what is worked for as often as needed, `drop` it as often: its lease is renewed in between."""
+
+    def __init__(
+        self, sessions: sessionmaker[Session], settings: Settings, devices: list[str], name: str | None
+    ) -> None:
+        self.id = new_id()
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.lease_seconds = min(settings.lease_seconds, _LONGEST_LEASE)
+        self.holds: Callable[[], list[dict[str, str]]] = list
+        self._sessions = sessions
+        self._devices = devices
+        self._heartbeat_seconds = min(settings.heartbeat_seconds, self.lease_seconds / 4)
+        self._claims: Counter[Claim[Any]] = Counter()
+        self._lock = threading.Lock()
+        self._now = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="keeper", daemon=True)
+
+    @property
+    def owner(self) -> str:
+        return str(self.id)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def beat_soon(self) -> None:
+        """What the row says has changed."""
+        self._now.set()
+
+    def hold(self, claim: Claim[Any]) -> None:
+        with self._lock:
+            self._claims[claim] += 1
+
+    def drop(self, claim: Claim[Any]) -> None:
+        with self._lock:
+            self._claims[claim] -= 1
+            self._claims += Counter[Claim[Any]]()  # forget those at zero
+
+    def held(self) -> list[Claim[Any]]:
+        with self._lock:
+            return list(self._claims)
+
+    def close(self) -> None:
+        """Leave the list of workers."""
+        self._closing.set()
+        self._now.set()
+        self._thread.join()
+        survive(self._leave)
+
+    def _keep(self) -> None:
+        while not self._closing.is_set():
+            survive(self._beat)
+            self._now.wait(self._heartbeat_seconds)
+            self._now.clear()
+
+    def _beat(self) -> None:
+        ids: list[uuid.UUID] = [claim.id for claim in self.held()]
+        values = {"heartbeat_at": func.clock_timestamp(), "holds": self.holds()}
+        with transaction(self._sessions) as session:
+            claims.renew(session, self.owner, ids, self.lease_seconds)
+            found = session.execute(update(WorkerRow).where(WorkerRow.id == self.id).values(values))
+            if found.rowcount == 0:  # type: ignore[attr-defined]
+                session.add(
+                    WorkerRow(
+                        id=self.id,
+                        name=self.name,
+                        pool=POOL,
+                        host=socket.gethostname(),
+                        pid=os.getpid(),
+                        devices={"ids": self._devices},
+                        holds=self.holds(),
+                    )
+                )
+
+    def _leave(self) -> None:
+        with transaction(self._sessions) as session:
+            session.execute(delete(WorkerRow).where(WorkerRow.id == self.id))

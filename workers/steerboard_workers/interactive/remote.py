@@ -1,0 +1,161 @@
+"""Columns that an endpoint answers: a thread each, so that neither they nor the local ones wait for the other."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from queue import Empty, SimpleQueue
+
+from sqlalchemy import func
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.platform.database import transaction
+from steerboard.platform.errors import NotFound
+from steerboard.platform.outbound import open_client
+from steerboard.platform.secrets import Secrets
+from steerboard.platform.settings import Settings
+from steerboard.playground.claims import Claim
+from steerboard.playground.columns import endpoint_source, reuse_key
+from steerboard.playground.tables import Comparison, PlaygroundAnswer
+from steerboard.registry.chat import Finish, stream_chat
+from steerboard.registry.endpoints import key_of
+from steerboard.registry.tables import Endpoint, Model
+from steerboard.runs.errors import LeaseLost
+from steerboard_contracts.configs import Decoding
+from steerboard_contracts.prompts import Normaliser
+from steerboard_workers.interactive.failures import problem_of
+from steerboard_workers.interactive.keeping import Keeper, Stopping
+from steerboard_workers.interactive.writing import AnswerWriter
+
+log = logging.getLogger(__name__)
+
+Score = Callable[[Comparison, int, str, Normaliser | None, AnswerWriter], None]
+
+_STEP_SECONDS = 60.0
+_TOTAL_SECONDS = 600.0
+_MOST_AT_ONCE = 16
+
+
+class RemoteAnswers:
+    """Texts come in threads; what is left to compute of them (rewards) waits for `finish_texts`."""
+
+    def __init__(
+        self,
+        sessions: sessionmaker[Session],
+        settings: Settings,
+        keeper: Keeper,
+        stopping: threading.Event,
+        wake: threading.Event,
+    ) -> None:
+        self._sessions = sessions
+        self._settings = settings
+        self._keeper = keeper
+        self._stopping = stopping
+        self._wake = wake
+        self._slots = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        self._texts: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def start(self, claim: Claim[Comparison], comparison: Comparison, answer: PlaygroundAnswer, score: Score) -> None:
+        """Begin to answer one column; its lease is kept until the answer has ended."""
+        self._keeper.hold(claim)
+        thread = threading.Thread(target=self._run, args=(claim, comparison, answer, score), daemon=True)
+        thread.start()
+
+    def finish_texts(self) -> None:
+        """Score the texts that are complete, in the thread that computes."""
+        while True:
+            try:
+                finish = self._texts.get_nowait()
+            except Empty:
+                return
+            finish()
+
+    def _run(self, claim: Claim[Comparison], comparison: Comparison, answer: PlaygroundAnswer, score: Score) -> None:
+        writer = AnswerWriter(self._sessions, claim, self._stopping)
+        try:
+            with self._slots:
+                text, normaliser = self._write(comparison, answer, writer)
+        except Stopping:
+            return
+        except (LeaseLost, SQLAlchemyError) as error:
+            # After an outage of the database the lease runs out, and the answer is started over.
+            log.warning("an endpoint's answer was given up: %s", error)
+            self._keeper.drop(claim)
+            return
+        except Exception as error:
+            problem = problem_of(error)
+            self._end(claim, lambda: writer.now(answer.place, state="failed", error=problem))
+            return
+        self._texts.put(lambda: self._end(claim, lambda: score(comparison, answer.place, text, normaliser, writer)))
+        self._wake.set()
+
+    def _end(self, claim: Claim[Comparison], last: Callable[[], None]) -> None:
+        """The lease of what is stopped is kept, for the worker to give it back."""
+        try:
+            last()
+        except Stopping:
+            return
+        except (LeaseLost, SQLAlchemyError) as error:
+            log.warning("an endpoint's answer was given up: %s", error)
+        self._keeper.drop(claim)
+
+    def _write(
+        self, comparison: Comparison, answer: PlaygroundAnswer, writer: AnswerWriter
+    ) -> tuple[str, Normaliser | None]:
+        """The complete text, and the normaliser of the policy that the endpoint serves."""
+        with transaction(self._sessions) as session:
+            endpoint = session.get(Endpoint, answer.endpoint_id)
+            if endpoint is None:
+                raise NotFound("the endpoint was deleted", code="unknown_endpoint")
+            policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
+            given = policy.info.get("normaliser") if policy else None
+        key = key_of(Secrets(self._settings), endpoint)
+        writer.now(
+            answer.place,
+            state="running",
+            waits_for=None,
+            started_at=func.clock_timestamp(),
+            # Whoever has changed the endpoint since the question must not get this answer for the old one's.
+            reuse_key=reuse_key(
+                comparison.project_id,
+                endpoint_source(endpoint),
+                answer.score_text,
+                answer.decoding,
+                comparison.seed,
+                comparison.prompt,
+                comparison.reward_model_id,
+            ),
+        )
+        began = time.monotonic()
+        text, pieces, first = "", 0, None
+        with open_client(self._settings, timeout_seconds=_STEP_SECONDS, total_seconds=_TOTAL_SECONDS) as client:
+            stream = stream_chat(
+                client,
+                endpoint,
+                key,
+                comparison.prompt,
+                Decoding(**answer.decoding),
+                score_text=answer.score_text,
+                seed=comparison.seed,
+            )
+            with closing(stream):  # type: ignore[type-var]
+                for piece in stream:
+                    seconds = time.monotonic() - began
+                    if isinstance(piece, Finish):
+                        tokens = piece.completion_tokens if piece.completion_tokens is not None else pieces
+                        writer.set(answer.place, tokens=tokens, finished=piece.reason == "stop", seconds=seconds)
+                        break
+                    text, pieces, first = text + piece, pieces + 1, first or seconds
+                    writer.set(answer.place, text=text, tokens=pieces, first_token_seconds=first)
+                    if pieces == 1:
+                        writer.flush()  # the next piece may take long
+                    else:
+                        writer.flush_sometimes()
+        if comparison.reward_model_id:
+            writer.set(answer.place, waits_for="its reward")
+        writer.flush()
+        return text, Normaliser.model_validate(given) if given else None

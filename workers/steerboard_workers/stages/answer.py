@@ -1,0 +1,134 @@
+"""The answer stage: an entrant answers the prompts of an evaluation, turn by turn.
+
+Later turns see the entrant's own earlier answers. Randomness derives from (seed, turn, prompt, sample, token), so
+batches and resumed attempts give the same answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steerboard_contracts.configs import MOST_SAMPLES, AnswerConfig, Decoding
+from steerboard_contracts.stage import ResponsesOutput, Succeeded
+from steerboard_workers.engines.protocol import Completion, Request
+from steerboard_workers.engines.transformers_engine import TransformersEngine
+from steerboard_workers.stages.generate import score_text
+from steerboard_workers.stages.loading import load_policy
+from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.runtime import Stage
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """`messages` end with the first user turn that is answered, `follow_ups` are the later ones."""
+
+    position: int
+    category: str | None
+    messages: list[dict[str, str]]
+    follow_ups: list[str]
+
+    @property
+    def turns(self) -> int:
+        return 1 + len(self.follow_ups)
+
+
+def run(stage: Stage) -> Succeeded:
+    config = stage.spec.config
+    assert isinstance(config, AnswerConfig)
+    prompts = [Prompt(**row) for row in stage.evaluated("prompts")]
+    stage.progress(0, 1, "models", "loading")
+    policy = load_policy(stage.model_path("model"), config.precision, stage.spec.device)
+    engine = TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size)
+    written = score_text(policy.info, config.score, stage.model("model").name)
+    total = sum(prompt.turns for prompt in prompts) * config.samples
+    with PartialRows(stage, ("position", "sample", "turn")) as partial:
+        before = len(partial.rows)
+        stage.progress(before, total, "answers", "generating")
+        for turn in range(max((prompt.turns for prompt in prompts), default=0)):
+            asked = [prompt for prompt in prompts if turn < prompt.turns]
+            for completion, sample in _answers(config, engine, asked, turn, written, partial):
+                partial.add([_kept(completion, sample, turn)])
+                stage.progress(len(partial.rows), total, "answers", "generating")
+        rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(config.samples)]
+    with stage.output_file("responses.jsonl") as path, path.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    output = ResponsesOutput(path=stage.output_path("responses.jsonl"), rows=len(rows))
+    return Succeeded(
+        outputs=[output],
+        summary={
+            "responses": len(rows),
+            "answers": total,
+            "empty": sum(not text.strip() for row in rows for text in row["turns"]),
+            "unfinished": sum(not ended for row in rows for ended in row["finished"]),
+            "tokens": sum(count for row in rows for count in row["tokens"]),
+            "resumed_rows": before,
+        },
+    )
+
+
+def _answers(
+    config: AnswerConfig,
+    engine: TransformersEngine,
+    prompts: Sequence[Prompt],
+    turn: int,
+    written: str | None,
+    partial: PartialRows,
+) -> Iterator[tuple[Completion, int]]:
+    """(completion, sample) of what is missing of one turn. The samples of a first turn share their prompt's prefill;
+    later ones have histories of their own."""
+    by_decoding: dict[float, list[Prompt]] = {}
+    for prompt in prompts:
+        temperature = config.temperatures.get(prompt.category or "", config.decoding.temperature)
+        by_decoding.setdefault(temperature, []).append(prompt)
+    for temperature, group in by_decoding.items():
+        samples = range(config.samples)
+        left = [(p, n) for p in group for n in samples if (p.position, n, turn) not in partial]
+        if turn == 0:
+            first = {p.position: Request(p.position * MOST_SAMPLES, p.messages, written) for p, _ in left}
+            requests = list(first.values())
+        else:
+            requests = [Request(p.position * MOST_SAMPLES + n, _history(p, n, turn, partial), written) for p, n in left]
+        decoding = _decoding(config.decoding, temperature, config.samples if turn == 0 else 1)
+        # Seeds of people are small: no two turns of two evaluations share one.
+        for completion in engine.generate(requests, decoding, config.seed + (turn << 32)):
+            yield completion, completion.n if turn == 0 else completion.row % MOST_SAMPLES
+
+
+def _decoding(given: Decoding, temperature: float, n: int) -> Decoding:
+    return given.model_copy(update={"temperature": temperature, "n": n})
+
+
+def _history(prompt: Prompt, sample: int, turn: int, partial: PartialRows) -> list[dict[str, str]]:
+    """Everything before answer `turn` of one sample."""
+    messages = list(prompt.messages)
+    for earlier in range(turn):
+        answer = partial.rows[(prompt.position, sample, earlier)]["text"]
+        messages.append({"role": "assistant", "content": answer})
+        messages.append({"role": "user", "content": prompt.follow_ups[earlier]})
+    return messages
+
+
+def _kept(completion: Completion, sample: int, turn: int) -> dict[str, Any]:
+    return {
+        "position": completion.row // MOST_SAMPLES,
+        "sample": sample,
+        "turn": turn,
+        "text": completion.text,
+        "tokens": completion.tokens,
+        "finished": completion.finished,
+    }
+
+
+def _response(prompt: Prompt, sample: int, partial: PartialRows) -> dict[str, Any]:
+    turns = [partial.rows[(prompt.position, sample, turn)] for turn in range(prompt.turns)]
+    return {
+        "position": prompt.position,
+        "sample": sample,
+        "turns": [turn["text"] for turn in turns],
+        "tokens": [turn["tokens"] for turn in turns],
+        "finished": [turn["finished"] for turn in turns],
+    }
