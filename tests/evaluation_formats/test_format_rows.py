@@ -57,7 +57,7 @@ def test_bad_rows_are_named_and_do_not_end_the_file() -> None:
         (b'[{"a": 1}\n{"b": 2}]', BrokenFile, "line 2"),
         (b'[{"a": 1}', BrokenFile, "line 1"),
         (b"[" * 100_000, BrokenFile, "nested too deeply"),
-        (gzip.compress(b'[{"a": 1}]')[:-6], BrokenFile, "gzip"),
+        (gzip.compress(b'[{"a": 1}]', mtime=0)[:-6], BrokenFile, "gzip"),
         (b"", EmptyFile, "empty"),
         (b" \n\n", EmptyFile, "empty"),
         (b"[]", EmptyFile, "no rows"),
