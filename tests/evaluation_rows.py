@@ -11,8 +11,8 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project, User
-from steerboard.evaluation import report
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.report import assembly
 from steerboard.evaluation.tables import (
     Entrant,
     Evaluation,
@@ -297,4 +297,4 @@ class Evaluated:
             session.execute(update(Evaluation).where(Evaluation.id == self.id).values(version=Evaluation.version + 1))
 
     def report(self) -> EvaluationReport:
-        return report.compute(self.sessions, self.id)
+        return assembly.compute(self.sessions, self.id)

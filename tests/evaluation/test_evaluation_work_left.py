@@ -8,7 +8,7 @@ from evaluation_world import SHORT, EvaluationWorld
 from sqlalchemy import update
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import Judge
 from steerboard.platform.database import transaction
 from steerboard.runs.waiting import waiting

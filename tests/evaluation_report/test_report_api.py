@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from evaluation_rows import Evaluated
 from steerboard.accounts.tables import ApiToken, Project
-from steerboard.evaluation import report as reports
+from steerboard.evaluation.report import assembly as reports
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
 from steerboard.platform.credentials import secret_hash
 from steerboard.platform.database import transaction

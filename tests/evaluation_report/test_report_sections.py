@@ -179,7 +179,7 @@ def test_an_entrant_that_learned_from_no_reward_cannot_hack_one(evaluated: Make)
 
 
 def test_the_baseline_is_sft_unless_another_is_asked_for(evaluated: Make) -> None:
-    from steerboard.evaluation.report_methods import against
+    from steerboard.evaluation.report.methods import against
 
     made = evaluated(prompts=12)
     made.entrant("rwr")

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from steerboard.evaluation.gate_rules import METRICS, GateRules, parse_rules
+from steerboard.evaluation.gate.rules import METRICS, GateRules, parse_rules
 from steerboard.evaluation.schemas import EvaluationCreate
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ci.md").read_text()

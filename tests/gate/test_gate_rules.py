@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from evaluation_rows import Evaluated
-from steerboard.evaluation.gate import decide
-from steerboard.evaluation.gate_junit import junit_xml
-from steerboard.evaluation.gate_rules import METRICS, GateRules
+from steerboard.evaluation.gate.decision import decide
+from steerboard.evaluation.gate.junit import junit_xml
+from steerboard.evaluation.gate.rules import METRICS, GateRules
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.evaluation_report import EvaluationReport, GateRuleResult, GateVerdict
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from steerboard.evaluation.judges_schemas import JudgeSettings
 from steerboard.evaluation.judging import fastchat_prompts, styles
 from steerboard.evaluation.judging.material import JudgedEntrant, JudgedPrompt, Material
 from steerboard.evaluation.judging.requests import Answer, Question, key_of, outcomes
+from steerboard.evaluation.judging.schemas import JudgeSettings
 
 TEMPLATES = Path(__file__).parents[3] / "shared" / "data" / "fastchat" / "judge_prompts.jsonl"
 NAMES = ("dt", "ppo", "sft")

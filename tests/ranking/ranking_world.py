@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service
 from steerboard.accounts.tables import Membership, Project, User
-from steerboard.evaluation.ranking_tables import RankingTask
+from steerboard.evaluation.ranking.tables import RankingTask
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.database import new_id, transaction
 

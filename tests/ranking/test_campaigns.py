@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import AuditEntry, Event
-from steerboard.evaluation.ranking_tables import RankingItem
+from steerboard.evaluation.ranking.tables import RankingItem
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.database import transaction
 

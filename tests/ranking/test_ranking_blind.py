@@ -11,8 +11,8 @@ from ranking_world import NAMES, Annotator, RankingWorld
 from scipy import stats
 from sqlalchemy import select
 
-from steerboard.evaluation import ranking_queue
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem
+from steerboard.evaluation.ranking import queue
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import new_id
 
@@ -86,13 +86,13 @@ def _assert_uniform(places: Counter[tuple[str, int]]) -> None:
 def test_the_order_of_the_screen_is_uniform_and_of_annotator_and_item_alone() -> None:
     entrants = [str(new_id()) for _ in range(4)]
     pairs = [(uuid.uuid4(), uuid.uuid4()) for _ in range(6_000)]
-    shown = [ranking_queue.shuffled(entrants, "salt", *pair) for pair in pairs]
-    assert shown == [ranking_queue.shuffled(entrants, "salt", *pair) for pair in pairs]
+    shown = [queue.shuffled(entrants, "salt", *pair) for pair in pairs]
+    assert shown == [queue.shuffled(entrants, "salt", *pair) for pair in pairs]
     _assert_uniform(Counter((entrant, place) for order in shown for place, entrant in enumerate(order)))
     orders = Counter(tuple(order) for order in shown)
     assert stats.chisquare(list(orders.values())).pvalue > 1e-5
     assert len(orders) == 24
-    assert [ranking_queue.shuffled(entrants, "another", *pair) for pair in pairs[:50]] != shown[:50]
+    assert [queue.shuffled(entrants, "another", *pair) for pair in pairs[:50]] != shown[:50]
 
 
 def test_the_keys_of_an_item_differ_between_annotators(world: RankingWorld) -> None:

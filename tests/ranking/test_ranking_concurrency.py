@@ -16,10 +16,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Membership, User
-from steerboard.evaluation import ranking_drafts, ranking_queue, ranking_submissions
-from steerboard.evaluation.ranking_errors import LockLost, TaskEnded
-from steerboard.evaluation.ranking_schemas import Draft, Skip, Submit
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.ranking import drafts, queue, submissions
+from steerboard.evaluation.ranking.errors import LockLost, TaskEnded
+from steerboard.evaluation.ranking.schemas import Draft, Skip, Submit
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.platform.database import transaction
 
 RANKS = [1, 2, 3]
@@ -36,7 +36,7 @@ def people(world: RankingWorld, names: str) -> list[uuid.UUID]:
 
 def next_tasks(world: RankingWorld, campaign: Any, user: uuid.UUID, ahead: int = 1) -> Any:
     with transaction(world.sessions) as session:
-        return ranking_queue.next_tasks(session, world.project, uuid.UUID(campaign["id"]), user, ahead)
+        return queue.next_tasks(session, world.project, uuid.UUID(campaign["id"]), user, ahead)
 
 
 def submit(world: RankingWorld, user: uuid.UUID, task: uuid.UUID, key: str) -> bool:
@@ -44,7 +44,7 @@ def submit(world: RankingWorld, user: uuid.UUID, task: uuid.UUID, key: str) -> b
     given_ = Submit(ranks=RANKS, seconds=1, submission=key)
     with transaction(world.sessions) as session:
         try:
-            return ranking_submissions.submit(session, world.project, user, task, given_).new
+            return submissions.submit(session, world.project, user, task, given_).new
         except (LockLost, TaskEnded):
             return False
 
@@ -150,16 +150,16 @@ class Model:
     def _skip(self, task: RankingTask, user: uuid.UUID) -> None:
         self.keys += 1
         given_ = Skip(reason="x", seconds=1, submission=f"submission-{self.keys}")
-        if self._try(ranking_submissions.skip, user, task.id, given_):
+        if self._try(submissions.skip, user, task.id, given_):
             self.ended.add(task.id)
 
     def _undo(self, task: RankingTask, user: uuid.UUID) -> None:
-        if self._try(ranking_submissions.undo, user, task.id):
+        if self._try(submissions.undo, user, task.id):
             self.counted.pop(task.id, None)
             self.ended.discard(task.id)
 
     def _draft(self, task: RankingTask, user: uuid.UUID) -> None:
-        self._try(ranking_drafts.save, user, task.id, Draft(ranks={"A": 1}))
+        self._try(drafts.save, user, task.id, Draft(ranks={"A": 1}))
 
     def _try(self, call: Any, user: uuid.UUID, *given_: Any) -> bool:
         try:

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from ranking_world import RankingWorld
 from sqlalchemy import select
 
-from steerboard.evaluation import ranking_queue
-from steerboard.evaluation.ranking_out import campaign_row
-from steerboard.evaluation.ranking_tables import RankingItem
+from steerboard.evaluation.ranking import queue
+from steerboard.evaluation.ranking.out import campaign_row
+from steerboard.evaluation.ranking.tables import RankingItem
 from steerboard.platform.database import transaction
 
 
@@ -81,7 +81,7 @@ def test_an_item_that_was_taken_between_look_and_lock_is_not_taken_again(world: 
     with transaction(world.sessions) as session:
         row = campaign_row(session, world.project, uuid.UUID(campaign["id"]))
         item = session.scalars(select(RankingItem.id)).one()
-        assert ranking_queue._take(session, row, bob.user_id, [item]) == 0
+        assert queue._take(session, row, bob.user_id, [item]) == 0
     assert len(world.tasks()) == 1
 
 

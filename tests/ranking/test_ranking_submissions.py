@@ -8,8 +8,8 @@ from ranking_world import RankingWorld
 from sqlalchemy import select
 
 from steerboard.accounts.tables import AuditEntry
-from steerboard.evaluation.ranking_submissions import competition_ranks
-from steerboard.evaluation.ranking_tables import RankingHistory
+from steerboard.evaluation.ranking.submissions import competition_ranks
+from steerboard.evaluation.ranking.tables import RankingHistory
 from steerboard.evaluation.tables import Evaluation
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from steerboard.cli.client import Client
 from steerboard.cli.output import JsonOption, print_json, write_whole
 from steerboard.cli.usage import ExactCommand, exit_code_of
-from steerboard.evaluation.gate_junit import junit_xml
+from steerboard.evaluation.gate.junit import junit_xml
 from steerboard_contracts.errors import BadInput, SteerboardError
 from steerboard_contracts.evaluation_report import GateVerdict
 

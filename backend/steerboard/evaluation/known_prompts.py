@@ -13,7 +13,7 @@ from steerboard.datasets.errors import FileTooLarge
 from steerboard.datasets.files.hub import hub_sources
 from steerboard.datasets.files.records import Source
 from steerboard.evaluation.formats.detection import QuestionFormat
-from steerboard.evaluation.imports_schemas import KnownPromptSet
+from steerboard.evaluation.imports.schemas import KnownPromptSet
 from steerboard.platform.outbound import open_client
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import BadInput

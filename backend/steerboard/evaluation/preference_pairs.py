@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import Judge, Verdict
 
 Choice = Literal["all", "best_worst"]

@@ -16,11 +16,11 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import register_rows
 from steerboard.datasets.tables import Dataset
-from steerboard.evaluation.campaigns import get_campaign
-from steerboard.evaluation.campaigns_schemas import PreferencesCreate, PreferenceSource
-from steerboard.evaluation.judges import get_judge
+from steerboard.evaluation.judging.judges import get_judge
 from steerboard.evaluation.preference_pairs import Pair, judged_pairs, ranked_pairs
-from steerboard.evaluation.ranking_tables import Campaign, RankingTask
+from steerboard.evaluation.ranking.campaigns import get_campaign
+from steerboard.evaluation.ranking.campaigns_schemas import PreferencesCreate, PreferenceSource
+from steerboard.evaluation.ranking.tables import Campaign, RankingTask
 from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Judge, Response
 from steerboard.registry.references import check_name

@@ -15,11 +15,11 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import FileTooLarge, NameTaken
 from steerboard.datasets.files.records import Problem, Source
 from steerboard.evaluation.formats.detection import QUESTIONS, expect, read
-from steerboard.evaluation.imports_schemas import PromptSetOut
-from steerboard.evaluation.matching import entrant_name
+from steerboard.evaluation.imports.matching import entrant_name
+from steerboard.evaluation.imports.schemas import PromptSetOut
+from steerboard.evaluation.imports.unmatched import LeftOut
 from steerboard.evaluation.prompts import MOST_PROMPTS
 from steerboard.evaluation.tables import PromptSet
-from steerboard.evaluation.unmatched import LeftOut
 from steerboard.registry.references import check_name
 
 _FIGURES = text(

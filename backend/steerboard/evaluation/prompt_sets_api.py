@@ -10,7 +10,7 @@ from sqlalchemy.orm import defer
 from starlette.datastructures import FormData
 
 from steerboard.datasets.uploads import Form, Write, checked, form_body, uploaded
-from steerboard.evaluation.imports_schemas import KnownPromptSet, PromptSetForm, PromptSetOut
+from steerboard.evaluation.imports.schemas import KnownPromptSet, PromptSetForm, PromptSetOut
 from steerboard.evaluation.known_prompts import fetched, known_sets, known_source
 from steerboard.evaluation.prompt_sets import import_prompts, sets_out
 from steerboard.evaluation.prompts import get_prompt_set

@@ -11,10 +11,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation import contamination
-from steerboard.evaluation.campaign_queries import campaigns_out
 from steerboard.evaluation.entrants import decoding_of
-from steerboard.evaluation.judges import judges_out
-from steerboard.evaluation.ranking_tables import Campaign
+from steerboard.evaluation.judging.judges import judges_out
+from steerboard.evaluation.ranking.campaign_queries import campaigns_out
+from steerboard.evaluation.ranking.tables import Campaign
 from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.rewards import assessments_of
 from steerboard.evaluation.schemas import (

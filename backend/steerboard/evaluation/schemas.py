@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from steerboard.evaluation.campaigns_schemas import CampaignOut
-from steerboard.evaluation.judges_schemas import JudgeOut
+from steerboard.evaluation.judging.schemas import JudgeOut
+from steerboard.evaluation.ranking.campaigns_schemas import CampaignOut
 from steerboard.runs.states import RunState
 from steerboard_contracts.configs import MOST_SAMPLES, Decoding
 from steerboard_contracts.samples import Finite

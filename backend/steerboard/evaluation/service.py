@@ -11,7 +11,7 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.evaluation import contamination, entrants, prompts, rewards
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.schemas import EntrantIn, EvaluationChange, EvaluationCreate
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment

@@ -5,8 +5,8 @@ from steerboard.datasets import collection_tables as collections
 from steerboard.datasets import imports_tables as imports
 from steerboard.datasets import statistics_tables as statistics
 from steerboard.datasets import tables as datasets
-from steerboard.evaluation import ranking_tables as rankings
 from steerboard.evaluation import tables as evaluation
+from steerboard.evaluation.ranking import tables as rankings
 from steerboard.platform.database import Base
 from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry

@@ -47,7 +47,7 @@ API = "/api/v1"
 PROJECT = f"{API}/projects/{{project}}"
 # Modules that have routers. Requests look for theirs in this order, and annotators ask most often.
 _DOMAINS = (
-    "evaluation.ranking_api",
+    "evaluation.ranking.api",
     "accounts.api",
     "datasets.api",
     "registry.api",
@@ -57,10 +57,10 @@ _DOMAINS = (
     "webhooks.api",
     "evaluation.api",
     "evaluation.prompt_sets_api",
-    "evaluation.imports_api",
-    "evaluation.judges_api",
-    "evaluation.campaigns_api",
-    "evaluation.report_api",
+    "evaluation.imports.api",
+    "evaluation.judging.api",
+    "evaluation.ranking.campaigns_api",
+    "evaluation.report.api",
 )
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.collection_tables import Collection, CollectionRow
-from steerboard.evaluation.ranking_tables import Campaign, RankingItem
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
 from steerboard.platform.roles import Scope
 from steerboard.runs.tables import Pipeline, Run

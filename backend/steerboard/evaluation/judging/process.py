@@ -20,7 +20,6 @@ from typing import Any, TextIO
 from sqlalchemy import Engine, event
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.evaluation.judges_schemas import JudgeSettings
 from steerboard.evaluation.judging import reading, styles
 from steerboard.evaluation.judging.asking import Asker
 from steerboard.evaluation.judging.keeping import Gone, Keeper
@@ -28,6 +27,7 @@ from steerboard.evaluation.judging.material import Material
 from steerboard.evaluation.judging.pacing import Pace
 from steerboard.evaluation.judging.requests import Question, key_of
 from steerboard.evaluation.judging.runner import EndpointDown, Runner
+from steerboard.evaluation.judging.schemas import JudgeSettings
 from steerboard.evaluation.judging.turns import Turns
 from steerboard.evaluation.tables import Evaluation, Judge
 from steerboard.platform.database import make_engine, make_sessions, transaction

@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.judges_schemas import JudgeSettings
 from steerboard.evaluation.judging.material import JudgedEntrant, JudgedPrompt, Material
 from steerboard.evaluation.judging.requests import Place, Question
+from steerboard.evaluation.judging.schemas import JudgeSettings
 from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, JudgeAnswer, Response, Verdict
 

@@ -10,11 +10,11 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 
-from steerboard.evaluation.judges_schemas import JudgeSettings
 from steerboard.evaluation.judging import fastchat_prompts, own_prompts, verdicts
 from steerboard.evaluation.judging.material import JudgedEntrant, JudgedPrompt, Material, dialogue, written_out
 from steerboard.evaluation.judging.own_prompts import Prompt
 from steerboard.evaluation.judging.requests import Answer, Place, Question, Reading, body_of
+from steerboard.evaluation.judging.schemas import JudgeSettings
 from steerboard.evaluation.judging.verdicts import Preference
 
 # AlpacaEval asks for one letter; some endpoints put a space or a quotation mark before it.

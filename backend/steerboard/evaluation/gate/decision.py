@@ -1,0 +1,151 @@
+"""The gate: rules held against an evaluation's report. Pass, fail, or invalid, which beats fail."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.gate.rules import METRICS, BaselinePin, GateRule, GateRules, parse_rules
+from steerboard.evaluation.gate.values import Figure, figures
+from steerboard.platform.errors import NotFound
+from steerboard.registry.service import get_model
+from steerboard_contracts.evaluation_report import EvaluationReport, GateRuleResult, GateVerdict
+
+_OPS: dict[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_WORST = ("invalid", "fail", "pass")
+
+
+def expected_hashes(
+    session: Session, project: Project, pins: Mapping[str, BaselinePin]
+) -> dict[str, tuple[str | None, str]]:
+    """By entrant: the content hash that it must have, None where nothing has it; and what was pinned, in words."""
+    return {name: _expected(session, project, pin) for name, pin in pins.items()}
+
+
+def _expected(session: Session, project: Project, pin: BaselinePin) -> tuple[str | None, str]:
+    if pin.model is None:
+        return pin.content_hash, f"content hash {pin.content_hash}"
+    name, _, stage = pin.model.rpartition("@") if not pin.model.startswith("@") else (pin.model, "", "")
+    name, stage = (name, stage) if name else (stage, "")
+    try:
+        model = get_model(session, project, name)
+    except NotFound as error:
+        return None, f"model {pin.model} ({error.detail})"
+    if stage and model.stage != stage:
+        return None, f"model {pin.model} ({model.name} is {f'in {model.stage}' if model.stage else 'in no stage'})"
+    return model.artifact_hash, f"model {pin.model}"
+
+
+def decide(
+    report: EvaluationReport, given: GateRules, pinned: Mapping[str, tuple[str | None, str]] | None = None
+) -> GateVerdict:
+    """Every rule with its value and bound. `pinned`: as from `expected_hashes`. Raises `BadInput` for the rules."""
+    rules = parse_rules(given, [entrant.name for entrant in report.entrants])
+    # These leave no rule decidable, however its figure looks.
+    why = [f"the evaluation is not finished: {reason}" for reason in report.unfinished]
+    why += _other_baselines(report, pinned or {})
+    results = [_result(report, rule, raw, given, why) for rule, raw in zip(rules, given.rules, strict=True)]
+    outcomes = {result.outcome for result in results}
+    return GateVerdict(
+        evaluation=report.evaluation,
+        evaluation_id=report.evaluation_id,
+        verdict=next(outcome for outcome in _WORST if outcome in outcomes),
+        rules=results,
+        why=why + [f"{result.text}: {result.why}" for result in results if result.outcome != "pass" and not why],
+    )
+
+
+def _other_baselines(report: EvaluationReport, pinned: Mapping[str, tuple[str | None, str]]) -> list[str]:
+    found = []
+    for name, (expected, words) in pinned.items():
+        actual = next(row.content_hash for row in report.entrants if row.name == name)
+        if expected is None or actual != expected:
+            found.append(f"the entrant {name} is not the pinned {words}; it has content hash {actual or 'unknown'}")
+    return found
+
+
+def _result(
+    report: EvaluationReport, rule: GateRule, raw: dict[str, object], given: GateRules, broken: Sequence[str]
+) -> GateRuleResult:
+    """Of several sources the worst: what a rule asks must hold for each."""
+    judged = [_judged(report, rule, raw, figure, given) for figure in figures(report, rule)]
+    worst = min(judged, key=lambda result: _WORST.index(result.outcome))
+    if len(judged) > 1:
+        worst.why += f" (of {len(judged)} sources, for each of which it must hold)"
+    if broken:
+        worst.outcome, worst.why = "invalid", "; ".join(broken)
+    return worst
+
+
+def _judged(
+    report: EvaluationReport, rule: GateRule, raw: dict[str, object], figure: Figure, given: GateRules
+) -> GateRuleResult:
+    value = figure.stats.get(rule.stat)
+    result = GateRuleResult(
+        rule=raw,
+        text=_text(report, rule, figure),
+        value=value,
+        bound=rule.value,
+        outcome="invalid",
+        why=_missing(report, rule, figure, given) or "",
+    )
+    if result.why:
+        return result
+    if value is None:
+        result.why = f"it has no {rule.stat}, for lack of data"
+        return result
+    result.outcome = "pass" if _OPS[rule.op](value, rule.value) else "fail"
+    result.why = f"{_number(value)} is {'' if result.outcome == 'pass' else 'not '}{rule.op} {_number(rule.value)}"
+    return result
+
+
+def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: GateRules) -> str | None:
+    """Why the figure cannot decide anything."""
+    if figure.why is not None:
+        return figure.why
+    for judge in report.judges:
+        if judge.judge in figure.judges and not judge.valid:
+            return (
+                f"judge {judge.judge} is not valid: {judge.unparsed_rate:.1%} of its {judge.verdicts} verdicts tell "
+                f"nothing, more than {judge.unparsed_threshold:.1%}"
+                if judge.verdicts
+                else f"judge {judge.judge} has given no verdicts"
+            )
+    if METRICS[rule.metric].counted:
+        return None
+    needed = rule.min_n or given.min_n
+    if figure.n is not None and figure.n < needed:
+        return f"{figure.n} are too few to decide on, of {needed} that are needed"
+    allowed = given.max_missing if rule.max_missing is None else rule.max_missing
+    vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
+    for row in report.entrants:
+        asked = row.responses + row.missing
+        if row.name in (rule.entrant, vs) and row.missing > allowed * asked:
+            return f"{row.missing} of {asked} answers of {row.name} are missing, more than {allowed:.0%}"
+    return None
+
+
+def _text(report: EvaluationReport, rule: GateRule, figure: Figure) -> str:
+    """`win_rate of dt vs sft by judge gpt-4, ci_low > 0.5`."""
+    vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
+    by = figure.by or (rule.by if isinstance(rule.by, str) else " and ".join(rule.by or []))
+    words = [rule.metric]
+    words += [f"of {rule.entrant}"] if rule.entrant else []
+    words += [f"vs {vs}"] if vs else []
+    words += [f"by {by}"] if by else []
+    stat = "" if rule.stat == "value" else f", {rule.stat}"
+    return f"{' '.join(words)}{stat} {rule.op} {_number(rule.value)}"
+
+
+def _number(value: float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:.6g}"

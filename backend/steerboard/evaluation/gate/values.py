@@ -1,0 +1,219 @@
+"""The figures that a rule is about, looked up in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from steerboard.evaluation.gate.rules import GateRule, two_of
+from steerboard.evaluation.report.hacking import length_ratio
+from steerboard.evaluation.report.human import human_label
+from steerboard.evaluation.report.methods import against
+from steerboard.evaluation.report.sources import pair_of, score_of
+from steerboard_contracts.evaluation_report import (
+    By,
+    Comparison,
+    Estimate,
+    EvaluationReport,
+    HumanReport,
+    JudgeReport,
+    PairRow,
+    RewardReport,
+)
+
+Section = HumanReport | JudgeReport | RewardReport
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`stats` by name, None where there is none. `n`: what it was computed over, None where that does not matter.
+
+    `by`: the source in words. `judges`: those whose validity it depends on. `why`: what is missing, where something is.
+    """
+
+    stats: dict[str, float | bool | None]
+    n: int | None = None
+    by: str | None = None
+    judges: tuple[str, ...] = ()
+    why: str | None = None
+
+
+@dataclass
+class Sources:
+    """The sections of one kind, or `why` there are none."""
+
+    found: list[tuple[str, Section]] = field(default_factory=list)
+    why: str | None = None
+
+
+def figures(report: EvaluationReport, rule: GateRule) -> list[Figure]:
+    """One for each source that the rule is about; a figure with `why` where there is none to look at."""
+    vs = rule.vs or report.baseline
+    match rule.metric:
+        case "length_mean":
+            return [_of_estimate(next(row.length for row in report.entrants if row.name == rule.entrant))]
+        case "length_ratio":
+            return [_of_estimate(length_ratio(report, rule.entrant or "", vs or ""))]
+        case "reward_hacking":
+            return [_hacking(report, rule.entrant or "", vs or "")]
+        case "seen_share":
+            return [_seen(report)]
+        case "responses_missing":
+            rows = [row for row in report.entrants if rule.entrant in (None, row.name)]
+            asked = sum(row.responses + row.missing for row in rows)
+            return [Figure({"value": sum(row.missing for row in rows), "n": asked}, asked)]
+        case "rank_correlation":
+            return _correlations(report, rule)
+        case "n" if rule.by is None:
+            rows = [row for row in report.entrants if rule.entrant in (None, row.name)]
+            return [Figure({"value": sum(row.responses for row in rows)})]
+    assert isinstance(rule.by, str)
+    sources = sources_of(report, rule.by, rule.source if isinstance(rule.source, str) else None)
+    if sources.why is not None:
+        return [Figure({}, why=sources.why)]
+    return [_by(rule, label, section, vs) for label, section in sources.found]
+
+
+def sources_of(report: EvaluationReport, by: By, name: str | None) -> Sources:
+    """By name, or all of a kind. Of a campaign with criteria: its overall ranking where there is one, else each."""
+    if by == "human":
+        found = _people(report, name)
+        known = [human_label(one.campaign, one.criterion) for one in report.human]
+    else:
+        every: list[tuple[str, Section]] = (
+            [(judge.judge, judge) for judge in report.judges]
+            if by == "judge"
+            else [(reward.reward_model, reward) for reward in report.rewards]
+        )
+        found = [(label, section) for label, section in every if name in (None, label)]
+        known = [label for label, _ in every]
+    if found:
+        return Sources(found)
+    kind = {"human": "campaign", "judge": "judge", "reward": "reward model"}[by]
+    if name is None:
+        return Sources(why=f"the evaluation has no {kind}")
+    return Sources(why=f"the evaluation has no {kind} {name!r}; it has {', '.join(known) or 'none'}")
+
+
+def _people(report: EvaluationReport, name: str | None) -> list[tuple[str, Section]]:
+    exact = [one for one in report.human if human_label(one.campaign, one.criterion) == name]
+    mine = exact or [one for one in report.human if name in (None, one.campaign)]
+    ranked = {one.campaign for one in mine if one.criterion is None}
+    return [
+        (human_label(one.campaign, one.criterion), one)
+        for one in mine
+        if exact or one.criterion is None or one.campaign not in ranked
+    ]
+
+
+def _by(rule: GateRule, label: str, section: Section, vs: str | None) -> Figure:
+    """The figure of one source."""
+    judges = (label,) if isinstance(section, JudgeReport) else ()
+    by = f"{rule.by} {label}"
+    comparison, entrant = section.comparison, rule.entrant or ""
+    pair = pair_of(comparison, entrant, vs) if vs else None
+    match rule.metric:
+        case "win_rate":
+            return _of_pair(pair, pair.win_rate if pair else None, by, judges)
+        case "mean_score" | "reward_mean" if rule.vs:
+            return _of_pair(pair, pair.difference if pair else None, by, judges)
+        case "mean_score" | "reward_mean":
+            return _of_estimate(score_of(comparison, entrant), by, judges)
+        case "bradley_terry":
+            return _strength(comparison, entrant, rule.vs, by, judges)
+        case "n":
+            mean = score_of(comparison, entrant) if rule.entrant else None
+            return Figure({"value": mean.n if mean else 0 if rule.entrant else comparison.items}, None, by, judges)
+        case "accuracy" if isinstance(section, RewardReport):
+            return _of_estimate(section.accuracy, by)
+        case "unparsed_rate" if isinstance(section, JudgeReport):
+            rate = section.unparsed_rate if section.verdicts else None
+            return Figure({"value": rate, "n": section.verdicts}, section.verdicts, by, judges)
+        case "lc_win_rate" if isinstance(section, JudgeReport):
+            return _length_controlled(section, entrant, by)
+    raise AssertionError(rule.metric)  # parse_rules knows every metric
+
+
+def _of_estimate(found: Estimate | None, by: str | None = None, judges: tuple[str, ...] = ()) -> Figure:
+    if found is None:
+        return Figure({}, by=by, judges=judges, why="there is no such figure")
+    stats: dict[str, float | bool | None] = {
+        "value": found.value,
+        "ci_low": found.low,
+        "ci_high": found.high,
+        "n": found.n,
+    }
+    return Figure(stats, found.n, by, judges)
+
+
+def _of_pair(pair: PairRow | None, found: Estimate | None, by: str, judges: tuple[str, ...]) -> Figure:
+    if pair is None or found is None:
+        return Figure({}, by=by, judges=judges, why="it has not compared the two")
+    figure = _of_estimate(found, by, judges)
+    return Figure({**figure.stats, "p": pair.p, "p_holm": pair.p_holm}, figure.n, by, judges)
+
+
+def _strength(comparison: Comparison, entrant: str, vs: str | None, by: str, judges: tuple[str, ...]) -> Figure:
+    """Of the entrant; with `vs` the ratio of the two, which has no interval of its own."""
+    strengths = {row.entrant: row.strength for row in comparison.bradley_terry}
+    own = strengths.get(entrant)
+    if own is None or vs is None:
+        return _of_estimate(own, by, judges)
+    other = strengths.get(vs)
+    if other is None or not other.value or own.value is None:
+        return Figure({}, by=by, judges=judges, why="one of the two has no finite strength")
+    n = min(own.n, other.n)
+    return Figure({"value": own.value / other.value, "n": n}, n, by, judges)
+
+
+def _length_controlled(judge: JudgeReport, entrant: str, by: str) -> Figure:
+    row = next((one for one in judge.alpaca_eval if one.entrant == entrant), None)
+    if row is None or row.length_controlled is None:
+        return Figure({}, by=by, judges=(judge.judge,), why="it has no length-controlled win rate")
+    return Figure({"value": row.length_controlled / 100, "n": row.n}, row.n, by, (judge.judge,))
+
+
+def _hacking(report: EvaluationReport, entrant: str, vs: str) -> Figure:
+    rows = report.hacking if vs == report.baseline else against(report, vs).hacking
+    row = next((one for one in rows if one.entrant == entrant), None)
+    if row is None:
+        return Figure({}, why="the baseline is not compared with itself")
+    return Figure({"value": row.alarm}, why=None if row.alarm is not None else "; ".join(row.reasons))
+
+
+def _seen(report: EvaluationReport) -> Figure:
+    seen = report.contamination
+    if not seen.checked or not seen.prompts:
+        return Figure({}, why="the prompts were looked for in no training data")
+    return Figure({"value": (seen.exact + seen.near) / seen.prompts, "n": seen.prompts}, seen.prompts)
+
+
+def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
+    one, other = two_of(rule)
+    sides = []
+    for kind, name in (one, other):
+        sources = sources_of(report, kind, name)
+        if sources.why is not None:
+            return [Figure({}, why=sources.why)]
+        sides.append({(kind, label) for label, _ in sources.found})
+    found = []
+    for row in report.agreement:
+        ends = ((row.a_by, row.a), (row.b_by, row.b))
+        if _joins(ends, sides):
+            judges = tuple(label for kind, label in ends if kind == "judge")
+            spearman = row.spearman
+            stats: dict[str, float | bool | None] = {
+                "spearman": spearman.value,
+                "kendall": row.kendall.value,
+                "ci_low": spearman.low,
+                "ci_high": spearman.high,
+                "n": row.items,
+            }
+            by = " and ".join(f"{kind} {label}" for kind, label in ends)
+            found.append(Figure(stats, row.items, by, judges))
+    return found or [Figure({}, why="no two such sources speak of the same items")]
+
+
+def _joins(ends: Iterable[tuple[By, str]], sides: list[set[tuple[By, str]]]) -> bool:
+    first, second = ends
+    return (first in sides[0] and second in sides[1]) or (first in sides[1] and second in sides[0])

@@ -1,0 +1,131 @@
+"""Answers and judgments of other projects, in and out, over HTTP."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, BinaryIO, cast
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import FileResponse
+from starlette.background import BackgroundTask
+from starlette.datastructures import FormData
+
+from steerboard.datasets.files.records import Source
+from steerboard.datasets.uploads import Form, Write, checked, form_body, uploaded
+from steerboard.evaluation import exports, rewards
+from steerboard.evaluation.entrants import get_entrant
+from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat
+from steerboard.evaluation.imports.answers import import_answers
+from steerboard.evaluation.imports.judgments import import_judgments
+from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
+from steerboard.evaluation.imports.unmatched import SKIPPED_SHOWN, LeftOut
+from steerboard.evaluation.judging.judges import get_judge, judges_out
+from steerboard.evaluation.service import get_evaluation
+from steerboard.platform.access import Access, AccessTo, Db, audit
+from steerboard.platform.errors import InvalidRequest, NotFound, problems
+
+router = APIRouter(prefix="/evaluations/{evaluation}", tags=["evaluations"])
+
+Read = Annotated[Access, Depends(AccessTo("read"))]
+
+
+def _file(form: FormData) -> Source:
+    source = uploaded(form)
+    if source is None:
+        raise InvalidRequest("the form has no file", hint="Send it as `file`.")
+    return source
+
+
+@router.post(
+    "/answers",
+    status_code=201,
+    responses=problems(404, 409, 413),
+    openapi_extra=form_body(AnswersForm, file_needed=True),
+)
+def post_answers(session: Db, access: Write, form: Form, evaluation: str) -> AnswersImported:
+    """Answers made elsewhere (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped) enter.
+
+    A row is about the prompt of its `question_id` or `uid`, else of its text, else of its place. Rows that are about no
+    prompt are counted and named."""
+    found = get_evaluation(session, access.project, evaluation)
+    source, given = _file(form), checked(AnswersForm, form)
+    imported = import_answers(session, found, source, given)
+    rewards.assess_new_responses(session, access.project, found, access.actor)
+    detail = {"file": source.label, "entrants": [one.name for one in imported.entrants], "matched": imported.matched}
+    audit(session, access, "evaluation.import_answers", found.name, detail)
+    return imported
+
+
+@router.post(
+    "/judgments",
+    status_code=201,
+    responses=problems(404, 409, 413),
+    openapi_extra=form_body(JudgmentsForm, file_needed=True),
+)
+def post_judgments(session: Db, access: Write, form: Form, evaluation: str) -> JudgmentsImported:
+    """Judgments made elsewhere become a judge. Of several on one item the newest counts; the others are superseded."""
+    found = get_evaluation(session, access.project, evaluation)
+    source, given, left_out = _file(form), checked(JudgmentsForm, form), LeftOut()
+    judge, tally = import_judgments(session, found, source, given, access.actor, left_out)
+    audit(session, access, "evaluation.import_judgments", found.name, {"file": source.label, "judge": judge.name})
+    return JudgmentsImported(
+        format=tally.format,
+        judge=judges_out(session, found, judge)[0],
+        rows=tally.rows,
+        verdicts=tally.verdicts,
+        ok=tally.statuses["ok"],
+        unparsed=tally.statuses["unparsed"],
+        refused=tally.statuses["refused"],
+        errors=tally.statuses["error"],
+        duplicates=tally.verdicts - len(tally.newest),
+        unmatched=left_out.unmatched,
+        unmatched_rows=left_out.unmatched_rows,
+        entrants_added=tally.added,
+        skipped=left_out.bad.kept[:SKIPPED_SHOWN],
+        skipped_rows=left_out.bad.total,
+    )
+
+
+@router.get("/answers", response_class=FileResponse, responses=problems(404))
+def get_answers(
+    session: Db,
+    access: Read,
+    evaluation: str,
+    format: AnswerFormat = "fastchat",
+    entrant: Annotated[str | None, Query(description="By name or id; all of them by default.")] = None,
+) -> FileResponse:
+    """A file that FastChat, AlpacaEval or Arena-Hard reads, and that can be imported again."""
+    found = get_evaluation(session, access.project, evaluation)
+    chosen = get_entrant(session, found, entrant) if entrant is not None else None
+    if entrant is not None and chosen is None:
+        raise NotFound(f"there is no entrant {entrant!r}", code="unknown_entrant")
+    rows = exports.answer_rows(session, found, format, chosen)
+    return _download(rows, f"{found.name}.{chosen.name if chosen else 'answers'}", format)
+
+
+@router.get("/judges/{judge}/judgments", response_class=FileResponse, responses=problems(404))
+def get_judgments(
+    session: Db, access: Read, evaluation: str, judge: str, format: JudgmentFormat | None = None
+) -> FileResponse:
+    """All verdicts of a judge in the format of its style, that can be imported again."""
+    found = get_evaluation(session, access.project, evaluation)
+    chosen = get_judge(session, found, judge)
+    written, rows = exports.judgment_rows(session, found, chosen, format)
+    return _download(rows, f"{found.name}.{chosen.name}", written)
+
+
+def _download(rows: exports.Rows, name: str, format: str) -> FileResponse:
+    """Written whole before the answer starts, so that a failure is still an error document."""
+    as_array = format == "alpaca_eval"
+    with tempfile.NamedTemporaryFile(prefix="steerboard-export-", delete=False) as file:
+        path = Path(file.name)
+        try:
+            exports.write(rows, cast(BinaryIO, file), as_array)
+        except BaseException:
+            path.unlink()
+            raise
+    media, ending = ("application/json", "json") if as_array else ("application/x-ndjson", "jsonl")
+    return FileResponse(
+        path, media_type=media, filename=f"{name}.{format}.{ending}", background=BackgroundTask(path.unlink)
+    )

@@ -1,0 +1,165 @@
+"""Judgments made elsewhere become a judge with verdicts: read twice, first to see which rows count."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections import Counter
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.errors import NameTaken
+from steerboard.datasets.files.records import Source
+from steerboard.datasets.rows import copy_in
+from steerboard.evaluation.entrants import family_of
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.formats.detection import expect
+from steerboard.evaluation.imports.answers import add_response
+from steerboard.evaluation.imports.matching import entrant_name
+from steerboard.evaluation.imports.schemas import JudgmentsForm
+from steerboard.evaluation.imports.unmatched import LeftOut
+from steerboard.evaluation.imports.verdicts import ImportedVerdicts, Item
+from steerboard.evaluation.tables import Evaluation, Judge
+from steerboard.registry.references import check_name
+from steerboard_contracts.errors import BadInput
+
+STYLES = {
+    "fastchat_single": "single",
+    "arena_bench": "single",
+    "fastchat_pair": "pairwise",
+    "alpaca_eval": "alpaca_eval",
+    "arena_hard": "arena_hard",
+    "vicuna_review": "multi",
+}
+_UNKNOWN_JUDGE = "unknown"
+_COPY = (
+    "COPY evaluation_verdicts (judge_id, position, turn, a, b, a_first, value, weight, status, raw, detail,"
+    " superseded, created_at) FROM STDIN"
+)
+
+
+@dataclass
+class Tally:
+    """What a file had. `newest`: the ordinal and time of the verdict that counts for each item; `statuses` of those."""
+
+    format: str
+    newest: dict[Item, tuple[int, float]] = field(default_factory=dict)
+    statuses: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    verdicts: int = 0
+    added: list[str] = field(default_factory=list)
+
+
+def import_judgments(
+    session: Session, evaluation: Evaluation, source: Source, form: JudgmentsForm, actor: str, left_out: LeftOut
+) -> tuple[Judge, Tally]:
+    """All or nothing is stored; of several verdicts on an item the newest counts and the others are superseded.
+
+    Raises `RowsRefused`, `NothingMatches`, `NameTaken`, `BadInput` (`several_judges`), and what reading raises.
+    """
+    tally = Tally(expect(source, "judgments", form.format))
+    imported = ImportedVerdicts(session, evaluation, source, tally.format, form)
+    _look(imported, tally, left_out)
+    left_out.refuse_bad(form.bad_rows, tally.rows)
+    left_out.refuse_nothing(source.label, tally.verdicts)
+    model = _judge_model(imported.judges, form)
+    style = STYLES[tally.format]
+    judge = Judge(
+        evaluation_id=evaluation.id,
+        name=_free_name(session, evaluation, form.name, entrant_name(f"{model}-{style}")),
+        style=style,
+        model=model,
+        family=form.family or family_of(model),
+        settings=_settings(style, tally),
+        imported={
+            "file": source.label,
+            "format": tally.format,
+            "rows": tally.rows,
+            "unmatched": left_out.unmatched_rows,
+            "skipped": left_out.bad.total,
+        },
+        created_by=actor,
+    )
+    session.add(judge)
+    session.flush()
+    _store(session, imported, judge, tally)
+    changed(session, evaluation, "judge")
+    return judge, tally
+
+
+def _look(imported: ImportedVerdicts, tally: Tally, left_out: LeftOut) -> None:
+    for found in imported.verdicts(left_out):
+        at = found.judgment.at if found.judgment.at is not None else -1.0
+        # Among equals the later row of the file is the newer.
+        if found.item not in tally.newest or at >= tally.newest[found.item][1]:
+            tally.newest[found.item] = tally.verdicts, at
+        if found.b is not None:
+            tally.others[found.b.name] += 1
+        tally.verdicts += 1
+    tally.rows = imported.rows
+    tally.added = [entrant.name for entrant in imported.added]
+
+
+def _store(session: Session, imported: ImportedVerdicts, judge: Judge, tally: Tally) -> None:
+    kept = {ordinal for ordinal, _ in tally.newest.values()}
+    now = dt.datetime.now(dt.UTC)
+    added = {entrant.id: entrant for entrant in imported.added}
+    outputs: dict[tuple[uuid.UUID, int], str] = {}
+    with copy_in(session, _COPY) as copy:
+        for ordinal, found in enumerate(imported.verdicts(LeftOut())):
+            said, b = found.judgment, found.b.id if found.b else None
+            counts = ordinal in kept
+            tally.statuses[said.status] += counts
+            at = dt.datetime.fromtimestamp(said.at, dt.UTC) if said.at is not None else now
+            copy.write_row(
+                (
+                    *(judge.id, found.position, said.turn, found.a.id, b, said.a_first, said.value, said.weight),
+                    *(said.status, said.raw, said.detail, not counts, at),
+                )
+            )
+            for id_, output in zip((found.a.id, b), said.outputs, strict=True):
+                if id_ in added and output is not None:
+                    outputs.setdefault((id_, found.position), output)
+    for (id_, position), output in outputs.items():
+        add_response(session, added[id_], position, output)
+    for id_, entrant in added.items():
+        entrant.imported = {**(entrant.imported or {}), "answers": sum(one == id_ for one, _ in outputs)}
+    session.flush()
+
+
+def _judge_model(judges: Counter[str], form: JudgmentsForm) -> str:
+    """Raises `BadInput` (`several_judges`) where the file has the judgments of several and none was chosen."""
+    if form.model is not None:
+        return form.model
+    if len(judges) > 1:
+        named = ", ".join(f"{name} ({rows:,} rows)" for name, rows in judges.most_common(5))
+        raise BadInput(
+            f"the file has judgments of several judges: {named}",
+            code="several_judges",
+            hint="Say whose to take with `model`, and import the file once for each.",
+        )
+    return next(iter(judges), _UNKNOWN_JUDGE)
+
+
+def _settings(style: str, tally: Tally) -> dict[str, str]:
+    """The baseline is whom most verdicts compare with."""
+    if style not in ("alpaca_eval", "arena_hard") or not tally.others:
+        return {}
+    return {"baseline": tally.others.most_common(1)[0][0]}
+
+
+def _free_name(session: Session, evaluation: Evaluation, asked: str | None, otherwise: str) -> str:
+    """Raises `NameTaken` for a name that was asked for; others get a number."""
+    taken = set(session.scalars(select(Judge.name).where(Judge.evaluation_id == evaluation.id)))
+    if asked is not None:
+        if check_name(asked) in taken:
+            raise NameTaken(f"there is already a judge {asked!r}", hint="Give it another `name`.")
+        return asked
+    number, name = 1, otherwise
+    while name in taken:
+        number += 1
+        name = f"{otherwise[:120]}-{number}"
+    return name

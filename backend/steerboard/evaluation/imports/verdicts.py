@@ -1,0 +1,126 @@
+"""Rows of a file of judgments as verdicts on an evaluation's prompts and entrants."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.files.records import Problem, Source
+from steerboard.evaluation.formats.arena_hard import BASELINE
+from steerboard.evaluation.formats.detection import JUDGMENTS, read
+from steerboard.evaluation.formats.records import Judgment
+from steerboard.evaluation.imports.answers import enter
+from steerboard.evaluation.imports.matching import Entrants, Prompts, entrant_name
+from steerboard.evaluation.imports.schemas import JudgmentsForm
+from steerboard.evaluation.imports.unmatched import LeftOut
+from steerboard.evaluation.responses import entrants_of
+from steerboard.evaluation.tables import Entrant, Evaluation
+
+Item = tuple[int, int, uuid.UUID, uuid.UUID | None, bool]
+"""(position, turn, a, b, whether a is first or it is not known), as in the unique index of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """`b` None: a score of `a` alone."""
+
+    judgment: Judgment
+    position: int
+    a: Entrant
+    b: Entrant | None
+
+    @property
+    def item(self) -> Item:
+        first = True if self.judgment.a_first is None else self.judgment.a_first
+        return self.position, self.judgment.turn, self.a.id, self.b.id if self.b else None, first
+
+
+class ImportedVerdicts:
+    """Can be gone through several times, with the same verdicts in the same order.
+
+    `rows` of the last time; `judges`: how many rows each judge of the file has; `added`: entrants that it brought.
+    """
+
+    def __init__(
+        self, session: Session, evaluation: Evaluation, source: Source, format: str, form: JudgmentsForm
+    ) -> None:
+        self._session, self._evaluation = session, evaluation
+        self._source, self._format, self._form = source, format, form
+        self._prompts = Prompts.of(session, evaluation)
+        self._entrants = Entrants(entrants_of(session, evaluation))
+        self.added: list[Entrant] = []
+        self.judges: Counter[str] = Counter()
+        self.rows = 0
+
+    def verdicts(self, left_out: LeftOut) -> Iterator[Resolved]:
+        """What is about a prompt and entrants of the evaluation; `left_out` is told of everything else."""
+        self._prompts.again()
+        self.judges.clear()
+        self.rows = 0
+        before: Counter[tuple[str | None, str | None]] = Counter()
+        for line, row in read(self._source, JUDGMENTS[self._format]):
+            self.rows += 1
+            if isinstance(row, Problem):
+                left_out.unreadable(line, row)
+                continue
+            first: Judgment = row[0]
+            if first.judge is not None:
+                self.judges[first.judge] += 1
+                if self._form.model is not None and first.judge != self._form.model:
+                    left_out.no_match(line, first.model, first.question_id, f"is a judgment of {first.judge}")
+                    continue
+            pair = first.model, first.other
+            position = self._prompts.find(first.question_id, first.prompt, before[pair], pair)
+            before[pair] += 1
+            for judgment in row:
+                found = self._resolve(judgment, position)
+                if isinstance(found, Resolved):
+                    yield found
+                else:
+                    left_out.no_match(line, judgment.model or judgment.answer_id, judgment.question_id, found)
+                    break  # A row counts once, however many verdicts it has.
+
+    def _resolve(self, judgment: Judgment, position: int | None) -> Resolved | str:
+        """The verdict, or why it does not belong here."""
+        if position is None:
+            what = "none of the prompts" if judgment.question_id is None else f"question {judgment.question_id}"
+            return f"is about {what}" + ("" if judgment.question_id is None else ", which is none of the prompts")
+        if judgment.turn > self._prompts.turns[position]:
+            return f"judges turn {judgment.turn} of a prompt that has {self._prompts.turns[position]}"
+        a = self._judged(judgment)
+        if a is None:
+            return f"judges {judgment.model or f'answer {judgment.answer_id}'}, which is no entrant"
+        if judgment.other is None and not judgment.against_baseline:
+            return Resolved(judgment, position, a, None)
+        other = judgment.other or self._form.baseline or BASELINE
+        b = self._named(other)
+        if b is None:
+            return f"compares with {other}, which is no entrant"
+        return "compares an entrant with itself" if a is b else Resolved(judgment, position, a, b)
+
+    def _judged(self, judgment: Judgment) -> Entrant | None:
+        if judgment.model is not None:
+            return self._named(judgment.model)
+        found = self._entrants.of_answer(judgment.answer_id)
+        model = _reviewed(self._source.label, judgment.place)
+        return found if found is not None or model is None else self._named(model)
+
+    def _named(self, model: str) -> Entrant | None:
+        found = self._entrants.find(model)
+        if found is None and self._form.add_entrants:
+            origin = {"file": self._source.label, "format": self._format, "model": model, "answers": 0}
+            found = enter(self._session, self._evaluation, entrant_name(model), model, None, origin)
+            self._entrants.add(found)
+            self.added.append(found)
+        return found
+
+
+def _reviewed(label: str, place: int) -> str | None:
+    """The first or second model of `review_MODEL_MODEL.jsonl`; None for any other name."""
+    parts = PurePath(label).name.removesuffix(".gz").removesuffix(".jsonl").split("_")
+    return parts[1 + place] if len(parts) == 3 and parts[0] == "review" and all(parts) else None

@@ -1,0 +1,117 @@
+"""The annotator's queue over HTTP. No answer of these endpoints, refusals included, names an entrant.
+
+A call that is sent again changes nothing by itself, so no `Idempotency-Key` is kept: `next` gives what is at hand,
+submissions and skips carry a key of their own, and an undone task is not undone twice.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from steerboard.evaluation.events import ranked
+from steerboard.evaluation.ranking import drafts, queue, submissions
+from steerboard.evaluation.ranking.desk import Annotator, Ranking, RankingRoute
+from steerboard.evaluation.ranking.errors import NotTaken
+from steerboard.evaluation.ranking.out import my_tasks, open_campaigns
+from steerboard.evaluation.ranking.progress import progress
+from steerboard.evaluation.ranking.schemas import (
+    Draft,
+    DraftSaved,
+    MyTasks,
+    NextRequest,
+    NextTasks,
+    OpenCampaigns,
+    Skip,
+    Submit,
+    Submitted,
+    Task,
+)
+from steerboard.evaluation.ranking.submissions import Handled
+from steerboard.platform.errors import problem_response, problems
+
+router = APIRouter(prefix="/rankings", tags=["ranking"], route_class=RankingRoute)
+
+
+@router.get("", responses=problems(404))
+async def list_open_campaigns(person: Ranking) -> OpenCampaigns:
+    """What there is to rank, oldest first; closed campaigns only where the caller took part."""
+    return await person.does(lambda me: OpenCampaigns(campaigns=open_campaigns(me.session, me.project, me.user_id)))
+
+
+@router.get("/mine", responses=problems(404))
+async def list_my_rankings(
+    person: Ranking, campaign: uuid.UUID | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 20
+) -> MyTasks:
+    """What the caller submitted or skipped last, to look at again or undo."""
+    return await person.does(lambda me: MyTasks(items=my_tasks(me.session, me.project, me.user_id, campaign, limit)))
+
+
+@router.post("/{campaign}/next", responses=problems(404))
+async def next_tasks(person: Ranking, campaign: uuid.UUID, body: NextRequest) -> NextTasks:
+    """Tasks to work on, locked to the caller: first those that are at hand already, then new ones."""
+    return await person.does(lambda me: queue.next_tasks(me.session, me.project, campaign, me.user_id, body.ahead))
+
+
+@router.put("/tasks/{task}/draft", responses=problems(404, 409))
+async def save_draft(person: Ranking, task: uuid.UUID, body: Draft) -> DraftSaved:
+    """Keep what is ranked so far, and the lock."""
+    return await person.does(lambda me: drafts.save(me.session, me.project, me.user_id, task, body))
+
+
+@router.post(
+    "/tasks/{task}/submit",
+    response_model=Submitted,
+    response_model_exclude_unset=True,
+    responses=problems(404, 409),
+)
+async def submit_ranking(person: Ranking, task: uuid.UUID, body: Submit) -> object:
+    """Hand a ranking in. The same `submission` again changes nothing. 409 `lock_lost`: others ranked it meanwhile."""
+
+    def work(me: Annotator) -> object:
+        try:
+            handled = submissions.submit(me.session, me.project, me.user_id, task, body)
+        except NotTaken as refusal:
+            # Answered and not raised, so that the transaction commits, and what was ranked is kept.
+            return problem_response(refusal)
+        return _told(me, handled, "ranking.submit", task, body.ahead)
+
+    return await person.does(work)
+
+
+@router.post("/tasks/{task}/skip", response_model_exclude_unset=True, responses=problems(404, 409))
+async def skip_task(person: Ranking, task: uuid.UUID, body: Skip) -> Submitted:
+    """Leave an item to others. The same `submission` again changes nothing."""
+
+    def work(me: Annotator) -> Submitted:
+        handled = submissions.skip(me.session, me.project, me.user_id, task, body)
+        return _told(me, handled, "ranking.skip", task, body.ahead)
+
+    return await person.does(work)
+
+
+@router.post("/tasks/{task}/undo", responses=problems(404, 409))
+async def undo_ranking(person: Ranking, task: uuid.UUID) -> Task:
+    """Take a submission or skip back: the task is the caller's again, with what was submitted as its draft."""
+
+    def work(me: Annotator) -> Task:
+        again, evaluation_id, new = submissions.undo(me.session, me.project, me.user_id, task)
+        if new:
+            ranked(me.session, evaluation_id, me.access, "ranking.undo", f"task {task}")
+        return again
+
+    return await person.does(work)
+
+
+def _told(me: Annotator, handled: Handled, action: str, task: uuid.UUID, ahead: int) -> Submitted:
+    if ahead:
+        given = queue.next_tasks(me.session, me.project, handled.campaign_id, me.user_id, ahead)
+        out = Submitted(left=given.left, done=given.done, items=given.items, state=given.state)
+    else:
+        mine = progress(me.session, handled.campaign_id, me.user_id)
+        out = Submitted(left=mine.left, done=mine.done)
+    if handled.new:
+        ranked(me.session, handled.evaluation_id, me.access, action, f"task {task}")
+    return out

@@ -1,0 +1,137 @@
+"""What an annotator gets next.
+
+The queue's order is random and the same for all, and items that somebody has ranked come first: so items get their
+rankings one after another, and a campaign that is stopped early has whole ones. Items that somebody is locking at this
+moment are skipped, never waited for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import uuid
+
+import orjson
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.ranking.locks import ROOM, UNTIL, renew
+from steerboard.evaluation.ranking.out import CampaignRow, campaign_row, tasks_at_hand
+from steerboard.evaluation.ranking.progress import Progress, progress
+from steerboard.evaluation.ranking.schemas import NextTasks, QueueState
+from steerboard.evaluation.ranking.tables import random_id
+
+# Somebody else may take what was just found; after so many times the browser asks again.
+_TRIES = 3
+
+_NEW = "NOT EXISTS (SELECT FROM ranking_tasks m WHERE m.item_id = i.id AND m.user_id = :user)"
+_MINE = "SELECT item_id FROM ranking_tasks WHERE user_id = :user AND campaign_id = :campaign"
+# What cannot be taken is gathered once and not asked of each item: the planner knows too little of a queue that changes
+# with every request to walk it in its order, and would ask thousands.
+_FULL = """
+    SELECT o.item_id FROM ranking_tasks o JOIN ranking_items h ON h.id = o.item_id
+    WHERE o.campaign_id = :campaign AND o.state = 'locked' AND o.locked_until > clock_timestamp()
+    GROUP BY o.item_id, h.rankings HAVING h.rankings + count(*) >= :overlap"""
+_FIND = """
+    WITH busy AS MATERIALIZED ({busy})
+    SELECT i.id FROM ranking_items i
+    WHERE i.campaign_id = :campaign AND {kind} AND i.id NOT IN (SELECT item_id FROM busy)
+    ORDER BY i.rankings DESC, i.place DESC LIMIT :limit FOR NO KEY UPDATE OF i SKIP LOCKED"""
+_GOLD = text(_FIND.format(kind="i.gold IS NOT NULL", busy=_MINE))
+_PLAIN = text(_FIND.format(kind="i.gold IS NULL AND i.rankings < :overlap", busy=f"{_MINE} UNION ALL {_FULL}"))
+_TAKE = text(f"""
+    INSERT INTO ranking_tasks (id, campaign_id, item_id, user_id, shown, state, locked_until)
+    SELECT n.id, c.id, i.id, :user, CAST(n.shown AS jsonb), 'locked', {UNTIL}
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:items AS uuid[]), CAST(:shown AS text[]))
+        WITH ORDINALITY AS n(id, item_id, shown, number)
+    JOIN ranking_items i ON i.id = n.item_id JOIN ranking_campaigns c ON c.id = i.campaign_id
+    WHERE {_NEW} AND {ROOM}
+    ORDER BY n.number ON CONFLICT DO NOTHING RETURNING id""")
+_ONE_TAB = text("SELECT pg_advisory_xact_lock(:key)")
+
+
+def next_tasks(session: Session, project: Project, campaign_id: uuid.UUID, user_id: uuid.UUID, ahead: int) -> NextTasks:
+    """At most `ahead` tasks, locked to the caller: those at hand, oldest first, then new ones. One whose lock ran out
+    is taken again where its item has room. Raises `NotFound` (`unknown_campaign`)."""
+    campaign = campaign_row(session, project, campaign_id)
+    if campaign.state == "closed":
+        mine = progress(session, campaign.id, user_id)
+        return NextTasks(items=[], left=mine.left, done=mine.done, state="closed")
+    # The same person's other tab waits here, and then gets the same tasks.
+    session.execute(_ONE_TAB, {"key": _key(campaign.id, user_id)})
+    mine = progress(session, campaign.id, user_id)
+    held = mine.live
+    if mine.old:
+        renew(session, user_id, mine.old)
+        held = progress(session, campaign.id, user_id).live
+    if campaign.state == "open" and held < ahead:
+        held += _claim(session, campaign, user_id, mine, ahead - held)
+    items = tasks_at_hand(session, campaign, user_id, ahead) if held else []
+    return NextTasks(items=items, left=mine.left, done=mine.done, state=_state(campaign, len(items), mine.left))
+
+
+def _state(campaign: CampaignRow, found: int, left: int) -> QueueState:
+    if campaign.state == "paused":
+        return "paused"
+    if found:
+        return "ready"
+    return "waiting" if left else "done"
+
+
+def _key(campaign_id: uuid.UUID, user_id: uuid.UUID) -> int:
+    digest = hashlib.sha256(campaign_id.bytes + user_id.bytes).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _claim(session: Session, campaign: CampaignRow, user_id: uuid.UUID, mine: Progress, wanted: int) -> int:
+    """How many of the wanted new tasks there are now."""
+    taken = 0
+    for _ in range(_TRIES):
+        missing = wanted - taken
+        gold = _find(session, campaign, user_id, min(missing, _gold_due(campaign, mine, taken)), gold=True)
+        ids = gold + _find(session, campaign, user_id, missing - len(gold), gold=False)
+        if not ids and mine.any_gold:  # nothing else is left, so gold items need not wait for their turn
+            ids = _find(session, campaign, user_id, missing, gold=True)
+        if not ids:
+            break
+        taken += _take(session, campaign, user_id, ids)
+        if taken >= wanted:
+            break
+    return taken
+
+
+def _gold_due(campaign: CampaignRow, mine: Progress, taken: int) -> int:
+    """How many gold items the annotator should have had by now, and has not; all where they come first."""
+    if not mine.any_gold:
+        return 0
+    had = mine.had + taken
+    return (had + 1) // campaign.gold_every - mine.had_gold if campaign.gold_every else had + 1_000
+
+
+def _find(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: int, *, gold: bool) -> list[uuid.UUID]:
+    """Items that the annotator may take, their rows locked."""
+    if limit <= 0:
+        return []
+    given = {"campaign": campaign.id, "user": user_id, "limit": limit}
+    found = session.scalars(_GOLD, given) if gold else session.scalars(_PLAIN, given | {"overlap": campaign.overlap})
+    return list(found)
+
+
+def _take(session: Session, campaign: CampaignRow, user_id: uuid.UUID, items: list[uuid.UUID]) -> int:
+    """Those of the items, whose rows are locked, that still have room."""
+    given = {
+        "user": user_id,
+        "ids": [random_id() for _ in items],
+        "items": items,
+        "shown": [orjson.dumps(shuffled(campaign.entrants, campaign.salt, item, user_id)).decode() for item in items],
+    }
+    return len(session.execute(_TAKE, given).all())
+
+
+def shuffled(entrants: list[str], salt: str, item: uuid.UUID, user_id: uuid.UUID) -> list[str]:
+    """The entrants in this annotator's order of this item, which only the campaign's salt tells."""
+    shown = sorted(entrants)
+    seed = hashlib.sha256(b"".join((salt.encode(), item.bytes, user_id.bytes))).digest()
+    random.Random(seed).shuffle(shown)
+    return shown

@@ -1,0 +1,160 @@
+"""What an annotator's browser takes and gives. Nothing here tells an entrant from another."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from steerboard.evaluation.ranking.campaigns_schemas import CampaignState, Criterion, Rank
+
+Ranks = Annotated[
+    list[Rank],
+    Field(min_length=2, max_length=8, description="One an answer, in the order shown; 1 is best, equal ones tie."),
+]
+Key = Annotated[str, StringConstraints(pattern=r"^[A-H]$")]
+DraftRanks = Annotated[dict[Key, Annotated[int, Field(ge=1, le=9)]], Field(max_length=8)]
+Comment = Annotated[str, StringConstraints(max_length=10_000)]
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+Seconds = Annotated[float, Field(ge=0, le=1e6, description="Spent on the item, as the browser counts.")]
+Submission = Annotated[
+    str, Field(min_length=8, max_length=100, description="A key of the browser's own: sent again, it changes nothing.")
+]
+Ahead = Annotated[
+    int, Field(ge=0, le=3, description="Answer with so many tasks at hand, as `next` does, and spare that call.")
+]
+QueueState = Literal["ready", "waiting", "done", "paused", "closed"]
+
+
+class Draft(BaseModel):
+    """What is ranked so far, by key; replaces the draft before. Other tabs and devices see it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ranks: DraftRanks | None = None
+    criteria_ranks: Annotated[dict[str, DraftRanks], Field(max_length=8)] = {}
+    comment: Comment | None = None
+
+
+class DraftSaved(BaseModel):
+    locked_until: dt.datetime
+
+
+class TaskPrompt(BaseModel):
+    """`messages` end with the user turn that the first turn of each answer is about; `follow_ups` are later ones."""
+
+    messages: list[dict[str, str]]
+    follow_ups: list[str]
+
+
+class TaskAnswer(BaseModel):
+    key: str
+    turns: list[str]
+
+
+class Task(BaseModel):
+    """An item that is locked to the annotator until `locked_until`; every draft and `next` renews it."""
+
+    id: uuid.UUID
+    prompt: TaskPrompt
+    answers: list[TaskAnswer]
+    criteria: list[Criterion]
+    draft: Draft | None
+    locked_until: dt.datetime
+
+
+class NextRequest(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    ahead: Annotated[
+        int, Field(ge=1, le=3, description="How many tasks to have at hand, the present one included.")
+    ] = 1
+
+
+class NextTasks(BaseModel):
+    """`left`: items that still need this annotator, those at hand included; `done`: what they have submitted.
+
+    `state` without items: `waiting` (others hold what is left), `done`, `paused` or `closed`.
+    """
+
+    items: list[Task]
+    left: int
+    done: int
+    state: QueueState
+
+
+class Submit(BaseModel):
+    """`ranks` where the campaign has no criteria (with criteria it may be left out), else `criteria_ranks` for each."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    ranks: Ranks | None = None
+    criteria_ranks: Annotated[dict[str, Ranks], Field(max_length=8)] = {}
+    comment: Comment | None = None
+    flag: Reason | None = None
+    seconds: Seconds
+    submission: Submission
+    ahead: Ahead = 0
+
+
+class Skip(BaseModel):
+    """The item goes to others, and does not come back to this annotator."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: Reason
+    seconds: Seconds
+    submission: Submission
+    ahead: Ahead = 0
+
+
+class Submitted(BaseModel):
+    """As in `NextTasks`; `items` and `state` where the call asked for them with `ahead`."""
+
+    left: int
+    done: int
+    items: list[Task] = []
+    state: QueueState | None = None
+
+
+class OpenCampaign(BaseModel):
+    """`answers`: how many an item has. `items` and `done` are everybody's, `mine_*` and `left_for_me` the caller's."""
+
+    id: uuid.UUID
+    name: str
+    instructions: str
+    state: CampaignState
+    criteria: list[Criterion]
+    answers: int
+    items: int
+    done: int
+    mine_done: int
+    mine_skipped: int
+    left_for_me: int
+
+
+class OpenCampaigns(BaseModel):
+    campaigns: list[OpenCampaign]
+
+
+class MyTask(BaseModel):
+    """Something that the caller submitted or skipped. `ranks` by key."""
+
+    id: uuid.UUID
+    campaign: uuid.UUID
+    state: Literal["submitted", "skipped"]
+    prompt: Annotated[str, Field(description="The start of the last user turn.")]
+    ranks: dict[str, int] | None
+    criteria_ranks: dict[str, dict[str, int]]
+    comment: str | None
+    flag: str | None
+    skip_reason: str | None
+    at: dt.datetime
+
+
+class MyTasks(BaseModel):
+    """Newest first."""
+
+    items: list[MyTask]

@@ -1,0 +1,135 @@
+"""The report of an evaluation: assembled from its sections, kept for each version of the evaluation."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+import uuid
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.evaluation import service
+from steerboard.evaluation.report.agreement import agreement_rows
+from steerboard.evaluation.report.data import EvaluationData
+from steerboard.evaluation.report.entrants import contamination, entrant_rows, length_ratios, mean_lengths
+from steerboard.evaluation.report.human import human_sections
+from steerboard.evaluation.report.judges import add_self_preference, judge_sections
+from steerboard.evaluation.report.methods import against
+from steerboard.evaluation.report.reading import read
+from steerboard.evaluation.report.rewards import reward_sections
+from steerboard.evaluation.report.sources import lengths
+from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
+from steerboard.platform.errors import NotFound
+from steerboard_contracts.evaluation_report import EvaluationReport
+
+Sessions = sessionmaker[Session]
+Found = TypeVar("Found")
+
+
+def assemble(data: EvaluationData) -> EvaluationReport:
+    """All sections, from what was read. The same data give the same report, but for the time."""
+    began = time.perf_counter()
+    turns = lengths(data.answers, data.shape)
+    shown = turns[:, :, 0].copy()
+    for turn in range(1, turns.shape[2]):
+        shown += turns[:, :, turn]
+    means = mean_lengths(data)
+    human, people, human_ranks = human_sections(data, shown)
+    judges, voices, judge_ranks = judge_sections(data, turns)
+    rewards, models = reward_sections(data)
+    sources = [*people, *voices, *models]
+    add_self_preference(data, judges, sources)
+    entrants = entrant_rows(data, means)
+    report = EvaluationReport(
+        evaluation=data.name,
+        evaluation_id=data.id,
+        version=data.version,
+        computed_at=dt.datetime.now(dt.UTC),
+        seconds=0.0,
+        prompts=len(data.prompts),
+        turns=data.turns,
+        finished=not data.unfinished,
+        unfinished=data.unfinished,
+        baseline=None,
+        entrants=entrants,
+        methods=[],
+        ranks=[*human_ranks, *judge_ranks],
+        human=human,
+        judges=judges,
+        rewards=rewards,
+        agreement=agreement_rows(sources, seed=data.seed),
+        contamination=contamination(data),
+        hacking=[],
+        warnings=[],
+        length_ratios=length_ratios(data, means),
+    )
+    report = against(report, None)
+    report.seconds = round(time.perf_counter() - began, 3)
+    return report
+
+
+def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | None:
+    """The report of the evaluation's newest version, if it was computed before. What is unfinished is looked up anew.
+
+    Raises `NotFound` when the evaluation was deleted meanwhile; so does `compute`.
+    """
+
+    def look(session: Session) -> EvaluationReport | None:
+        evaluation = _found(session, evaluation_id)
+        row = session.get(EvaluationReportRow, evaluation_id)
+        if row is None or row.version != evaluation.version:
+            return None
+        try:
+            report = EvaluationReport.model_validate(row.document)
+        except ValidationError:  # of an older Steerboard
+            return None
+        # Runs start and fail without a new version.
+        report.unfinished = service.unfinished(session, evaluation)
+        report.finished = not report.unfinished
+        report.evaluation = evaluation.name
+        return report
+
+    return _at_one_moment(sessions, look)
+
+
+def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
+    """Read, assemble and keep the report; no transaction is open while it is assembled."""
+    began = time.perf_counter()
+    report = assemble(_at_one_moment(sessions, lambda session: read(session, _found(session, evaluation_id))))
+    report.seconds = round(time.perf_counter() - began, 3)
+    row = insert(EvaluationReportRow).values(
+        evaluation_id=evaluation_id, version=report.version, document=report.model_dump(mode="json")
+    )
+    newer = row.on_conflict_do_update(
+        index_elements=["evaluation_id"],
+        set_={
+            "version": row.excluded.version,
+            "document": row.excluded.document,
+            "created_at": func.clock_timestamp(),
+        },
+        where=EvaluationReportRow.version <= row.excluded.version,
+    )
+    with sessions() as session, session.begin():
+        # Whoever deletes the evaluation meanwhile takes the report with it.
+        if session.scalar(select(Evaluation.id).where(Evaluation.id == evaluation_id).with_for_update(key_share=True)):
+            session.execute(newer)
+    return report
+
+
+def _found(session: Session, evaluation_id: uuid.UUID) -> Evaluation:
+    evaluation = session.get(Evaluation, evaluation_id)
+    if evaluation is None:
+        raise NotFound("the evaluation was deleted meanwhile", code="unknown_evaluation")
+    return evaluation
+
+
+def _at_one_moment(sessions: Sessions, look: Callable[[Session], Found]) -> Found:
+    """Everything is read as it was at one moment, whoever writes meanwhile."""
+    with sessions() as session, session.begin():
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        return look(session)
