@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapt
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite, Half, TurnText
 
-RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "answer", "reward", "judge"]
+RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "benchmark", "answer", "reward", "judge"]
 # Started by an evaluation, never by a recipe or a launch form.
 EVALUATION_RUNS = ("answer", "reward", "judge")
 Precision = Literal["auto", "fp32", "bf16"]
@@ -263,6 +263,23 @@ class EvaluateConfig(_WithDecoding):
     examples: Annotated[int, Field(ge=0, le=50)] = 3
 
 
+class BenchmarkConfig(Config):
+    """A reward model scores both sides of every pair: how often is the chosen one above the rejected one? RewardBench's
+    sections where the pairs are its own."""
+
+    run: Annotated[Literal["benchmark"], Field(description="The kind of run.")] = "benchmark"
+    batch_tokens: Annotated[
+        Count, Field(description="Token budget of one forward pass, padding included; it changes no result.")
+    ] = 8192
+    precision: Annotated[
+        Precision,
+        Field(
+            description="`auto`: bf16 on a GPU, fp32 on a CPU. Lower precision makes more ties, which are lost.",
+            json_schema_extra={"source": "The score run's: the rewards are those that it would give"},
+        ),
+    ] = "fp32"
+
+
 MOST_SAMPLES = 64
 
 
@@ -314,6 +331,7 @@ RunConfig = Annotated[
     | Annotated[MixConfig, Tag("mix")]
     | Annotated[ScoreConfig, Tag("score")]
     | Annotated[EvaluateConfig, Tag("evaluate")]
+    | Annotated[BenchmarkConfig, Tag("benchmark")]
     | Annotated[AnswerConfig, Tag("answer")]
     | Annotated[RewardConfig, Tag("reward")]
     | Annotated[JudgeConfig, Tag("judge")],

@@ -11,16 +11,10 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from steerboard_contracts.benchmark import FinishedBenchmark
+from steerboard_contracts.estimate import Estimate as Estimate  # taken from here with the rows that hold it
+
 By = Literal["human", "judge", "reward"]
-
-
-class Estimate(BaseModel):
-    """A figure with its 95% interval. `n`: what was counted (items, prompts or verdicts). Null where n is too small."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int
 
 
 class EntrantRow(BaseModel):
@@ -54,7 +48,8 @@ class ScoreRow(BaseModel):
 class PairRow(BaseModel):
     """`a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
 
-    `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table.
+    `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table. `significant`: `p_holm` below
+    0.05, and the ranks favour the same entrant as the mean.
     """
 
     a: str
@@ -257,10 +252,11 @@ class RewardReport(BaseModel):
     """`trained`: entrants that were trained on this model's rewards, for whom it is no independent judge.
 
     `comparison` is in `units`: z by the model's normaliser, raw where it has none. `raw`: the means as the model
-    gives them.
+    gives them. `benchmarks`: the newest of this model on each dataset of pairs, whichever evaluation it is in.
     """
 
     reward_model: str
+    content_hash: str
     state: str
     trained: list[str]
     comparison: Comparison
@@ -273,6 +269,7 @@ class RewardReport(BaseModel):
     length_correlation: list[LengthCell]
     best_of_n: list[BestOfN]
     warnings: list[str]
+    benchmarks: list[FinishedBenchmark] = []
 
 
 class AgreementRow(BaseModel):

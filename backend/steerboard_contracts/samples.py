@@ -97,9 +97,12 @@ class InstructionSample(Sample):
 
 
 class PreferenceSample(Sample):
+    """`source` tells where a pair is from: the subset of a benchmark, for one."""
+
     chosen: TurnText
     rejected: TurnText
     margin: Finite | None = None
+    source: TurnText | None = None
 
 
 class UnpairedSample(Sample):

@@ -150,6 +150,14 @@ class ReportOutput(BaseModel):
     path: str
 
 
+class BenchmarkOutput(BaseModel):
+    """A finished `steerboard_contracts.benchmark.BenchmarkResult` as JSON."""
+
+    type: Literal["benchmark"] = "benchmark"
+    name: str = "benchmark"
+    path: str
+
+
 class ResponsesOutput(BaseModel):
     """A finished jsonl file of `{position, sample, turns, tokens, finished}`, each prompt with each sample once."""
 
@@ -191,6 +199,7 @@ StageOutput = Annotated[
     | RewardsOutput
     | AnswersOutput
     | ReportOutput
+    | BenchmarkOutput
     | ResponsesOutput
     | ResponseRewardsOutput,
     Field(discriminator="type"),

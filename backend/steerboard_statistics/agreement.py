@@ -16,6 +16,8 @@ from steerboard_statistics.bootstrap import (
     bounds,
     divide,
     estimate,
+    percentiles,
+    proportion_interval,
 )
 from steerboard_statistics.comparison import pair_differences
 from steerboard_statistics.correlation import kendall_rows, rank_correlation, spearman_rows
@@ -82,6 +84,9 @@ def item_agreement(a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int 
     value = table[:, 0].sum() / table[:, 1].sum() if len(table) else None
     if len(table) < MIN_ITEMS:
         return estimate(value, None, None, len(table))
+    if len(set(divide(table[:, 0], table[:, 1]).tolist())) == 1:
+        # Items that all agree alike resample to themselves.
+        return proportion_interval(table[:, 0].sum() / table[:, 1].sum() * len(table), len(table))
     drawn = Resamples(len(table), resamples, seed).sums(table)
     low, high = bounds(divide(drawn[:, :1], drawn[:, 1:]), len(table))
     return estimate(value, low[0], high[0], len(table))
@@ -119,7 +124,8 @@ def source_agreement(
         means = means[np.isfinite(means).all(axis=1)]
         left, right = means[:, :entrants], means[:, entrants:]
         for place, rows_of in enumerate((spearman_rows, kendall_rows)):
-            low, high = bounds(rows_of(left, right)[:, None], items)
+            # An order that no resample changes is one; means of equal items have no width, orders of unequal ones may.
+            low, high = percentiles(rows_of(left, right)[:, None], items)
             ends[place] = (low[0], high[0])
     rho, tau = (estimate(value, low, high, items) for value, (low, high) in zip(values, ends, strict=True))
     return SourceAgreement(rho, tau, item, entrants, items)

@@ -62,8 +62,10 @@ def win_rates(
 
     The bootstrap draws battles, a strong one being three, as the original does: it takes the orders of a question for
     independent, so its interval is on the narrow side. Models that no chain of battles joins to the baseline are left
-    out. Raises `ValueError` where the baseline has no battle.
+    out, and so are battles of a model with itself; an interval is over the draws that have a battle of the model.
+    Raises `ValueError` where the baseline has no battle.
     """
+    battles = [battle for battle in battles if battle.a != battle.b]
     models = _joined(battles, baseline)
     if len(models) < 2:
         raise ValueError(f"{baseline} has no battle")
@@ -81,10 +83,12 @@ def win_rates(
     random = np.random.default_rng(seed)
     draws = random.multinomial(int(counts.sum()), counts / counts.sum(), size=bootstraps)
     drawn = np.array([_win_rates(_ratings(pairs, values, draw, len(models))) for draw in draws])
+    present = np.array([_present(pairs, draw, len(models)) for draw in draws], dtype=bool)
     rates = _win_rates(ratings)
     found = []
     for index, model in enumerate(models):
-        low, high = np.percentile(drawn[:, index], [2.5, 97.5]) if bootstraps and index else (None, None)
+        of_model = drawn[present[:, 0] & present[:, index], index] if bootstraps and index else np.empty(0)
+        low, high = np.percentile(of_model, [2.5, 97.5]) if len(of_model) else (None, None)
         found.append(
             ArenaRate(
                 model=model,
@@ -110,6 +114,12 @@ def _joined(battles: Sequence[Battle], baseline: str) -> list[str]:
         found |= new
         open_ += new
     return [baseline, *sorted(found - {baseline})]
+
+
+def _present(pairs: NDArray[np.int64], counts: NDArray[np.int64], models: int) -> NDArray[np.bool_]:
+    """Which models have a battle among those that count."""
+    found: NDArray[np.bool_] = np.bincount(pairs[counts > 0].ravel(), minlength=models) > 0
+    return found
 
 
 def _win_rates(ratings: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ All bootstrap intervals are 95% percentile intervals over items, expanded for th
 resampled mean is too short by sqrt((n - 1) / n), and a normal quantile stands where Student's belongs. So percentiles
 are taken at Phi(-sqrt(n / (n - 1)) t) instead of 2.5% (Hesterberg, "What Teachers Should Know about the Bootstrap",
 2015). In simulations of annotators with known quality and many ties they cover the true differences in 94 to 97% at 20
-to 80 items and 91 to 96% at 10. Plain percentiles and BCa cover 92 to 94% at 20 and 87 to 93% at 10; the studentised
+to 80 items and 91 to 96% at 10. Where 80% of the items tie, or most values are near one end, it is 86 to 87% at 8, 90 to
+91% at 10 and 93 to 96% at 20. Plain percentiles and BCa cover 92 to 94% at 20 and 87 to 93% at 10; the studentised
 bootstrap does as well as the expanded one, but its draws have no spread to divide by where nearly all items are tied.
 """
 
@@ -30,6 +31,8 @@ MIN_ITEMS = 8
 MOST_GROUPS = 2000
 _DRAWN_AT_ONCE = 500
 _TAIL = 0.025
+# Of the ends: rounding errors of draws.
+_FLAT = 1e-12
 _Z = float(special.ndtri(1 - _TAIL))
 
 
@@ -79,12 +82,20 @@ class Resamples:
         """Mean with its 95% interval; values (items,), however few. One item has no width."""
         data = np.asarray(values, dtype=np.float64)
         mean = float(data.mean())
-        low, high = bounds(self.means(data[:, None]), self.items)
+        low, high = percentiles(self.means(data[:, None]), self.items)
         # A percentile of constant values may lie a rounding error beyond them.
         return Interval(mean, min(float(low[0]), mean), max(float(high[0]), mean))
 
 
 def bounds(draws: Floats, n: int) -> tuple[Floats, Floats]:
+    """`percentiles` of a figure's draws, NaN where they have no width: items that are all equal resample to themselves,
+    which does not prove that other items are like them."""
+    low, high = percentiles(draws, n)
+    flat = ~(high - low > _FLAT * np.maximum(np.abs(low), np.abs(high)))
+    return np.where(flat, np.nan, low), np.where(flat, np.nan, high)
+
+
+def percentiles(draws: Floats, n: int) -> tuple[Floats, Floats]:
     """Low and high end of the 95% interval over `n` items: draws (resamples, k) -> (k,) each, NaN left out."""
     tail = tail_share(n)
     missing = np.isnan(draws)
@@ -143,7 +154,10 @@ def mean_interval(values: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLE
 def ratio_interval(
     numerators: ArrayLike, denominators: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> Estimate:
-    """Mean of one over mean of the other on the same items, both (items,); items with a NaN are left out."""
+    """Mean of one over mean of the other on the same items, both (items,); items with a NaN are left out.
+
+    One and the same ratio on all items has an interval without width: of lengths or counts it is no accident.
+    """
     pairs = np.column_stack([np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)])
     pairs = pairs[np.isfinite(pairs).all(axis=1)]
     n = len(pairs)
@@ -152,7 +166,7 @@ def ratio_interval(
     if n < MIN_ITEMS:
         return estimate(value, None, None, n)
     drawn = _drawn(n, resamples, seed).sums(pairs)
-    low, high = bounds(divide(drawn[:, :1], drawn[:, 1:]), n)
+    low, high = percentiles(divide(drawn[:, :1], drawn[:, 1:]), n)
     return estimate(value, low[0], high[0], n)
 
 
@@ -161,15 +175,26 @@ def proportion_interval(successes: float, n: int, spread: float = 0.0) -> Estima
 
     For values between 0 and 1 (a tie is 1/2) `successes` is their sum and `spread` the sum of v (1 - v): their variance
     is p (1 - p) - spread / n, less than that of wins and losses. z^2 observations without spread are added to it, since
-    a few ties don't show that all are.
+    a few ties don't show that all are; and a share p leaves room for 2 min(p, 1 - p) ties, so that no more than
+    min(p, 1 - p) / 2 is taken off the variance that p would have.
     """
     if n <= 0:
         return Estimate(value=None, n=0)
     share, k = successes / n, _Z**2 / n
     half = spread / (n + _Z**2)
-    width = math.sqrt(max((2 * share + k) ** 2 - 4 * (1 + k) * (share**2 + k * half), 0.0))
-    low, high = (2 * share + k - width) / (2 * (1 + k)), (2 * share + k + width) / (2 * (1 + k))
+    # Where (share - p)^2 = k variance(p), with what is taken off the same for all p, and as a part of min(p, 1 - p).
+    plain = _roots(1 + k, 2 * share + k, share**2 + k * half)
+    below, above = _roots(1 + k, 2 * share + k / 2, share**2), _roots(1 + k, 2 * share + 3 * k / 2, share**2 + k / 2)
+    low, high = min(share, plain[0], below[0]), max(share, plain[1], above[1])
     return estimate(share, max(low, 0.0), min(high, 1.0), n)
+
+
+def _roots(a: float, b: float, c: float) -> tuple[float, float]:
+    """The lower and the higher root of a x^2 - b x + c; infinity and minus infinity where there is none."""
+    square = b**2 - 4 * a * c
+    if square < 0:
+        return math.inf, -math.inf
+    return (b - math.sqrt(square)) / (2 * a), (b + math.sqrt(square)) / (2 * a)
 
 
 def divide(top: Floats, bottom: Floats) -> Floats:

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 Winner = Literal["model_1", "model_2", "tie", "error"]
 UNPARSED = -1.0
@@ -57,7 +57,7 @@ def newest(rows: Sequence[Rating]) -> tuple[list[Rating], list[Rating]]:
 
 
 def _time(row: Rating) -> float:
-    return -math.inf if row.at is None else row.at
+    return -math.inf if row.at is None or math.isnan(row.at) else row.at
 
 
 def single_summary(rows: Sequence[Rating]) -> list[SingleSummary]:
@@ -82,7 +82,7 @@ def _of_model(
 ) -> SingleSummary:
     scores: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row.score is not None and row.score != UNPARSED and not math.isnan(row.score):
+        if _parsed(row.score):
             scores[row.turn].append(row.score)
     every = [score for turn in scores.values() for score in turn]
     return SingleSummary(
@@ -109,7 +109,8 @@ class Games:
 
 @dataclass(frozen=True, slots=True)
 class PairSummary:
-    """`win_rate_adjusted` = (wins + ties / 2) / n. `flips`: pairs whose two orders named different models."""
+    """`win_rate_adjusted` = (wins + ties / 2) / n. `flips`: pairs whose verdict differs between the orders, a tie
+    against a win included."""
 
     model: str
     wins: int
@@ -141,7 +142,7 @@ def pair_summary(rows: Sequence[Games]) -> list[PairSummary]:
             one["errors"] += 1
             other["errors"] += 1
         elif row.g1_winner != row.g2_winner or row.g1_winner == "tie":
-            flipped = {row.g1_winner, row.g2_winner} == {"model_1", "model_2"}
+            flipped = row.g1_winner != row.g2_winner
             for side in (one, other):
                 side["ties"] += 1
                 side["flips"] += flipped
@@ -174,12 +175,17 @@ class ReviewSummary:
         return self.total_1 / self.total_2 if self.total_2 else None
 
 
-def review_summary(scores: Sequence[Sequence[float] | None]) -> ReviewSummary:
-    """Of vicuna_blog's reviews: one pair of scores a question, None or [-1, -1] where they were not parsed."""
+def _parsed(score: float | None) -> TypeGuard[float]:
+    return score is not None and score != UNPARSED and not math.isnan(score)
+
+
+def review_summary(scores: Sequence[Sequence[float | None] | None]) -> ReviewSummary:
+    """Of vicuna_blog's reviews: one pair of scores a question. None was not parsed, nor was a pair with -1, None or NaN
+    in it."""
     good = [
         (float(pair[0]), float(pair[1]))
         for pair in scores
-        if pair is not None and len(pair) == 2 and UNPARSED not in (pair[0], pair[1])
+        if pair is not None and len(pair) == 2 and _parsed(pair[0]) and _parsed(pair[1])
     ]
     return ReviewSummary(
         total_1=math.fsum(a for a, _ in good),
@@ -197,7 +203,7 @@ def by_category(rows: Sequence[Rating], categories: Mapping[Hashable, str]) -> d
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in newest(rows)[0]:
         category = categories.get(row.question_id)
-        if category is not None and row.score is not None and row.score != UNPARSED and not math.isnan(row.score):
+        if category is not None and _parsed(row.score):
             scores[row.model][category].append(row.score)
     return {
         model: {name: math.fsum(values) / len(values) for name, values in sorted(mine.items())}

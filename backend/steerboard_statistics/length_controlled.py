@@ -1,7 +1,9 @@
 """AlpacaEval's length-controlled win rate (Dubois et al., arXiv 2404.04475; alpaca_eval's metrics/glm_winrate.py).
 
-logit(p) = w1 tanh(d / sd(d)) + w2 difficulty + w3, with d = len_1 - len_2 in characters, len_1 the model's. The
-controlled win rate is the mean of sigma(w2 difficulty + w3): what is left when both answers are equally long.
+logit(p) = w1 tanh(d / sd(d)) + w2 difficulty + w3, with d = len_1 - len_2 in characters. len_1 is of output_1, the
+baseline's, and len_2 of output_2, the model's, so the published w1 are negative: the gamed rows and the published
+weights have that sign. The controlled win rate is the mean of sigma(w2 difficulty + w3): what is left when both answers
+are equally long.
 
 Departures from the original: `difficulty` and the gamed baselines may be absent, for prompts other than its 805 (its
 `length_controlled_minimal`), and where there are fewer than 805 rows, difficulty is looked up by the true position of
@@ -91,8 +93,8 @@ def fit(
     *,
     c: float | None = None,
 ) -> Fit:
-    """Fit one model's rows. `probability`: p of each row, None where the judge gave none; lengths in characters;
-    `difficulty`: of each row's prompt (`difficulties[position]`), or None.
+    """Fit one model's rows. `probability`: p of each row, None where the judge gave none; lengths in characters, len_1
+    the baseline's and len_2 the model's; `difficulty`: of each row's prompt (`difficulties[position]`), or None.
 
     `c` None chooses it by cross-validation as the original does: GroupKFold(5) by row, log-loss. Raises `CannotFit`.
     """

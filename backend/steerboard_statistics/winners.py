@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steerboard_contracts.evaluation_report import PairRow, ScoreRow
-from steerboard_statistics.paired import MIN_TEST_ITEMS
+from steerboard_statistics.paired import MIN_TEST_ITEMS, SIGNIFICANT
 
 
 def winner_of(scores: Sequence[ScoreRow], pairs: Sequence[PairRow]) -> tuple[str | None, str]:
@@ -60,11 +60,18 @@ def _not_won(best: ScoreRow, others: Sequence[str], rivals: dict[str, tuple[Pair
     behind = [name for name, (_, ahead) in rivals.items() if ahead <= 0]
     if behind:
         return f"{start}on the items of both it is not ahead of {_listed(behind)}."
+    opposed = [name for name, (row, _) in rivals.items() if _opposed(row)]
+    if opposed:
+        return f"{start}the signed ranks favour {_listed(opposed)}: a few large differences make the mean."
     close = {name: row for name, (row, _) in rivals.items() if not row.significant}
     name = max(close, key=lambda rival: close[rival].p_holm or 0.0)
     more = len(close) - 1
     rest = f" (nor from {more} other{'s' * (more != 1)})" if more else ""
     return f"{start}it does not differ significantly from {name}: {_p(close[name].p_holm)}{_after(tested)}{rest}."
+
+
+def _opposed(row: PairRow) -> bool:
+    return row.p_holm is not None and row.p_holm < SIGNIFICANT and not row.significant
 
 
 def _after(tested: int) -> str:

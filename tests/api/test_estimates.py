@@ -152,6 +152,14 @@ def test_generation_is_scaled_by_its_answers_and_scoring_by_its_rows(world: ApiW
     assert estimate(world, {**score, "inputs": {**score["inputs"], "data": "many"}})[1] == pytest.approx(10.01)
 
 
+def test_a_benchmark_is_scaled_by_its_pairs(world: ApiWorld) -> None:
+    world.model("judge", "reward")
+    world.dataset("more", rows=1000)
+    benchmark = {"config": {"run": "benchmark"}, "inputs": {"reward": "judge", "pairs": "hh"}}
+    ran(world, benchmark, 2.0)
+    assert estimate(world, {**benchmark, "inputs": {"reward": "judge", "pairs": "more"}})[1] == 200.0
+
+
 @pytest.mark.usefixtures("texts")
 def test_what_cannot_be_started_cannot_be_estimated(world: ApiWorld) -> None:
     problem = world.post("runs/estimate", sft("nope", lr=-1), status=422)

@@ -91,6 +91,21 @@ def test_models_that_never_met_the_baseline_are_left_out() -> None:
         arena_hard.win_rates(battles, "nobody")
 
 
+def test_a_battle_of_a_model_with_itself_counts_for_nothing() -> None:
+    battles = [Battle("m", "base", 1), Battle("m", "base", 0)]
+    assert arena_hard.win_rates([*battles, Battle("m", "m", 1)], "base") == arena_hard.win_rates(battles, "base")
+
+
+def test_draws_without_a_battle_of_a_model_say_nothing_of_it() -> None:
+    """With one battle among 60, a third of the draws have none: they are no evidence for a win rate of 50."""
+    battles = [Battle("m", "base", value % 2) for value in range(60)]
+    rare = next(
+        one for one in arena_hard.win_rates([*battles, Battle("rare", "base", 0)], "base") if one.model == "rare"
+    )
+    assert (rare.n, rare.win_rate) == (1, pytest.approx(0, abs=1e-3))
+    assert rare.high == pytest.approx(0, abs=1e-3)
+
+
 def test_the_same_battles_give_the_same_interval() -> None:
     battles = [Battle("m", "base", value) for value in (1, 0, 1, 1, 0.5, 0, 1)]
     assert arena_hard.win_rates(battles, "base") == arena_hard.win_rates(battles, "base")

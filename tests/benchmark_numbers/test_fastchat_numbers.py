@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def test_means_by_category() -> None:
     assert fastchat.by_category(rows, {1: "math", 2: "writing", 3: "math"}) == {"m": {"math": 5.0, "writing": 9.0}}
 
 
-def test_orders_that_disagree_are_a_tie_and_a_flip_only_where_both_name_somebody() -> None:
+def test_orders_that_disagree_are_a_tie_and_a_flip_a_tie_against_a_win_included() -> None:
     games: list[tuple[Winner, Winner]] = [
         ("model_1", "model_1"),
         ("model_1", "model_2"),
@@ -109,10 +110,10 @@ def test_orders_that_disagree_are_a_tie_and_a_flip_only_where_both_name_somebody
         ("error", "model_1"),
     ]
     a, b = fastchat.pair_summary([Games("a", "b", g1, g2) for g1, g2 in games])
-    assert (a.model, a.wins, a.ties, a.losses, a.flips, a.errors) == ("a", 2, 3, 1, 1, 1)
+    assert (a.model, a.wins, a.ties, a.losses, a.flips, a.errors) == ("a", 2, 3, 1, 2, 1)
     assert a.win_rate_adjusted == pytest.approx(3.5 / 6)
     assert b.win_rate_adjusted == pytest.approx(2.5 / 6)
-    assert a.flip_rate == pytest.approx(1 / 6)
+    assert a.flip_rate == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +136,6 @@ def test_pair_reviews_of_the_announcement(
 
 
 def test_reviews_that_were_not_parsed_are_left_out() -> None:
-    found = fastchat.review_summary([[8, 7.5], [-1, -1], None, [6, 6]])
-    assert (found.total_1, found.total_2, found.n, found.unparsed) == (14, 13.5, 2, 2)
+    found = fastchat.review_summary([[8, 7.5], [-1, -1], None, [6, 6], [9, None], [math.nan, 2], [7, -1], [5]])
+    assert (found.total_1, found.total_2, found.n, found.unparsed) == (14, 13.5, 2, 6)
     assert found.share_1 == pytest.approx(14 / 13.5)

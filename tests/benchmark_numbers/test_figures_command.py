@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from steerboard.cli.figures import commands
+from steerboard_contracts.errors import BadInput
 
 
 def figures(*arguments: object) -> Any:
@@ -39,6 +41,146 @@ def test_alpaca_eval_with_length_control_equals_the_leaderboard(published: Path)
             int(row[name]) for name in ("n_wins", "n_wins_base", "n_draws", "n_total")
         )
         assert one["length_controlled"] == pytest.approx(float(row["length_controlled_winrate"]), abs=1e-6)
+
+
+def annotation(number: int, preference: Any, **more: object) -> dict[str, Any]:
+    base = {"generator_1": "base", "output_1": f"{number} b", "generator_2": "mine", "output_2": "m" * (number + 1)}
+    return {"instruction": f"Question {number}", **base, "preference": preference, **more}
+
+
+def write(path: Path, *rows: Any) -> Path:
+    """Rows as JSON lines; texts as they are."""
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def difficulties(path: Path, number: int) -> Path:
+    path.write_text("index,instruction_difficulty\n" + "".join(f"{n},{n % 7 - 3}\n" for n in reversed(range(number))))
+    return path
+
+
+def test_annotations_give_the_figures_of_the_table_that_was_made_of_them(published: Path, tmp_path: Path) -> None:
+    """In both d is the baseline's length less the model's, as in the gamed rows and the published weights."""
+    folder = published / "alpaca_eval"
+    with gzip.open(folder / "preferences_compact.csv.gz", "rt") as file:
+        table = [row for row in csv.DictReader(file) if row["model"] == "claude-2"]
+    rows = [
+        {
+            "instruction": f"do {row['row']}",
+            "generator_1": "gpt4_1106_preview",
+            "output_1": "b" * int(row["len_1"]),
+            "generator_2": row["model"],
+            "output_2": "m" * int(row["len_2"]),
+            "preference": row["preference"],
+        }
+        for row in table
+    ]
+    control = ["--difficulty", folder / "instruction_difficulty_recovered.csv"]
+    control += ["--gamed", folder / "df_gamed_reconstructed.csv", "--c", 2.7825594022071245]
+    (mine,) = figures(write(tmp_path / "annotations.jsonl", *rows), *control)["models"]
+    assert mine["length_controlled"] == pytest.approx(28.155196, abs=0.01)
+    assert mine["weights"]["length"] == pytest.approx(-1.873969, abs=0.001)
+    compact = {one["model"]: one for one in figures(folder / "preferences_compact.csv.gz", *control)["models"]}
+    for name in ("win_rate", "standard_error", "length_controlled"):
+        assert mine[name] == pytest.approx(compact["claude-2"][name], abs=1e-9)
+
+
+def test_an_unreadable_annotation_does_not_move_the_prompts_behind_it(tmp_path: Path) -> None:
+    hard = difficulties(tmp_path / "difficulty.csv", 40)
+    good = [annotation(n, 1 + (n * 37 % 100) / 100) for n in range(40)]
+    whole = [*good[:3], {**good[3], "preference": 7}, *good[4:]]
+    (found,) = figures(write(tmp_path / "a.jsonl", *whole), "--difficulty", hard, "--c", 1)["models"]
+    said = [{**row, "index": n} for n, row in enumerate(good) if n != 3]
+    (wanted,) = figures(write(tmp_path / "b.jsonl", *said), "--difficulty", hard, "--c", 1)["models"]
+    assert found["length_controlled"] == wanted["length_controlled"] is not None
+    assert (found["n"], "note" in found, "note" in wanted) == (39, False, False)
+    short = figures(write(tmp_path / "c.jsonl", *good[:20]), "--difficulty", hard, "--c", 1)
+    assert "the first 20" in short["models"][0]["note"]
+    broken = figures(write(tmp_path / "d.jsonl", *good[:3], "{", *good[4:]), "--difficulty", hard, "--c", 1)
+    assert broken["bad_rows"] == 1
+    assert "d.jsonl, line 4 cannot be read" in broken["models"][0]["why"]
+
+
+def test_one_instruction_that_stands_twice_is_two_prompts_unless_its_baseline_says_the_same(tmp_path: Path) -> None:
+    rows = [annotation(0, 1), annotation(1, 2, instruction="Question 0"), annotation(2, 2), annotation(2, 1.5)]
+    (mine,) = figures(write(tmp_path / "a.jsonl", *rows))["models"]
+    assert (mine["n"], mine["superseded"], mine["win_rate"]) == (3, 1, pytest.approx(50))
+
+
+def test_tables_as_spreadsheets_write_them(tmp_path: Path) -> None:
+    """A byte order mark, an index, blank lines, places as decimals, holes, and rows that cannot be read."""
+    lines = ["\ufeff, Model ,PREFERENCE,len_1,len_2,index", "0,m,1.75,10,20,0.0", "", "1,m,,11,22,1.0"]
+    lines += [
+        "2,m,nan,11,22,2",
+        "3,m,0,9,5,3.0",
+        "4,m,3,9,5,4",
+        "5,m,x,9,5,5",
+        "6,m,1.5",
+        "7,,1.5,1,1,7",
+        "8,m,1,1,1,-1",
+    ]
+    path = tmp_path / "table"
+    path.write_bytes(gzip.compress("\r\n".join(lines).encode()))
+    found = figures(path)
+    (mine,) = found["models"]
+    assert (mine["model"], mine["n"], mine["nulls"], mine["win_rate"]) == ("m", 3, 2, pytest.approx(175 / 3))
+    assert (found["rows"], found["bad_rows"]) == (5, 4)
+    assert [reason.split(":")[0] for reason in found["bad"]] == [f"table, line {line}" for line in (7, 8, 10, 11)]
+
+
+def test_a_table_without_its_columns_or_in_another_encoding_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("model,score\nm,1\n")
+    with pytest.raises(BadInput, match=r"a\.csv has no column 'preference'; it has model, score"):
+        figures(path)
+    path.write_bytes("model,preference\nm\u00e9,1\n".encode("utf-16"))
+    with pytest.raises(BadInput, match="not UTF-8"):
+        figures(path)
+    path.write_bytes(gzip.compress(b"model,preference\n" * 99)[:20])
+    with pytest.raises(BadInput, match="gzip stream is damaged"):
+        figures(path)
+    path.write_text("preference\n1.5\n")
+    assert "neither `model` nor `generator_2`" in figures(path)["bad"][0]
+
+
+def test_weights_are_known_by_their_columns_and_need_difficulties(tmp_path: Path) -> None:
+    rows = write(tmp_path / "a.jsonl", *(annotation(n, 1.5) for n in range(20)))
+    weights = tmp_path / "weights.csv"
+    weights.write_text(
+        ",model,instruction_difficulty,np.tanh(std_delta_len),not_gamed_baseline.astype(float)\n0,mine,0,-1,0.5\n"
+    )
+    (mine,) = figures(rows, "--weights", weights)["models"]
+    assert mine["weights"] == {"length": -1, "difficulty": 0, "model": 0.5}
+    assert mine["length_controlled"] == pytest.approx(100 / (1 + 2.718281828459045**-0.5))
+    weights.write_text("a,b,c,d\nmine,-1,1,0.5\n")
+    (mine,) = figures(rows, "--weights", weights)["models"]
+    assert (mine["length_controlled"], "need the difficulties" in mine["why"]) == (None, True)
+    few = difficulties(tmp_path / "difficulty.csv", 12)
+    (mine,) = figures(rows, "--weights", weights, "--difficulty", few)["models"]
+    assert (mine["length_controlled"], "no difficulty for the prompt at 12" in mine["why"]) == (None, True)
+    gamed = tmp_path / "gamed.csv"
+    gamed.write_text("preference,std_delta_len,instruction_difficulty\n1.5,0,0\n")
+    with pytest.raises(BadInput, match="gamed baselines come with difficulties"):
+        figures(rows, "--gamed", gamed)
+
+
+def test_gamed_rows_with_draws_as_zero_and_holes(tmp_path: Path) -> None:
+    rows = write(tmp_path / "a.jsonl", *(annotation(n, 1 + n % 10 / 10) for n in range(40)))
+    hard = difficulties(tmp_path / "difficulty.csv", 40)
+
+    def controlled(*preferences: str) -> float:
+        path = tmp_path / "gamed.csv"
+        lines = [f"{p},{n - 2},{n % 3}" for n, p in enumerate(preferences * 10)]
+        path.write_text("preference,std_delta_len,instruction_difficulty\n" + "\n".join(lines))
+        (mine,) = figures(rows, "--difficulty", hard, "--gamed", path, "--c", 100)["models"]
+        return float(mine["length_controlled"])
+
+    assert (
+        controlled("1.9", "0", "1.2")
+        == controlled("1.9", "1.5", "1.2")
+        == pytest.approx(controlled("0.9", "0.5", "0.2"))
+    )
+    assert controlled("1.9", "", "1.2") != controlled("1.9", "0", "1.2")
 
 
 def test_annotations_with_nulls_zeros_and_repeated_rows(tmp_path: Path) -> None:
@@ -73,6 +215,79 @@ def test_fastchat_scores_of_several_models_are_ranked(published: Path) -> None:
     assert found["friedman"]["statistic"] == pytest.approx(586.157, abs=1e-3)
 
 
+def test_two_turns_of_a_question_are_one_item_of_friedmans_test(tmp_path: Path) -> None:
+    rows = [
+        {"question_id": q, "model": model, "turn": turn, "judge": ["j", "t"], "score": score + q % 2 * turn}
+        for q in range(12)
+        for model, score in (("a", 3), ("b", 5), ("c", 5 if q % 3 else 4))
+        for turn in (1, 2)
+        if (model, turn, q) != ("c", 2, 0)
+    ]
+    found = figures(write(tmp_path / "a.jsonl", *rows))
+    assert (found["items_of_all"], found["friedman"]["items"], found["judges"]) == (12, 12, {"j": 71})
+    assert found["rank_scores"] == {"a": 1, "b": pytest.approx((8 * 2.5 + 4 * 3) / 12), "c": pytest.approx(28 / 12)}
+    only = figures(write(tmp_path / "b.jsonl", rows[0], {**rows[4], "question_id": 5}))
+    assert (only["items_of_all"], only["friedman"]) == (0, None)
+
+
+def test_rows_without_an_id_are_about_the_question_at_their_place(tmp_path: Path) -> None:
+    rows = [{"model": model, "score": score} for score in (3, 5, "7") for model in ("a", "b")]
+    found = figures(write(tmp_path / "a.jsonl", *rows))
+    assert [(one["average"], one["n"], one["superseded"]) for one in found["models"]] == [(5, 3, 0), (5, 3, 0)]
+
+
+def test_arena_hard_says_whom_it_cannot_rate_and_which_rows_are_superseded(tmp_path: Path) -> None:
+    def row(model: str, question: str, *labels: str | None, **more: object) -> dict[str, Any]:
+        return {
+            "question_id": question,
+            "model": model,
+            "judge": "j",
+            "games": [{"score": one} for one in labels],
+            **more,
+        }
+
+    rows = [row("m", "1", "A>B", "A>>B"), row("m", "2", "B>A", None), row("m", "1", "A=B", "A=B", tstamp=9)]
+    found = figures(write(tmp_path / "a.jsonl", *rows, row("silent", "1", None, "a>b")))
+    assert (found["baseline"], found["unparsed"], found["superseded"]) == ("gpt-4-0314", 3, 1)
+    assert found["unrated"] == ["silent"]
+    assert found["models"][0]["win_rate"] == pytest.approx(100 * 2 / 3, abs=1e-6)
+
+
+def test_a_review_that_stands_twice_counts_once(tmp_path: Path) -> None:
+    row = {"question_id": 1, "answer1_id": "x", "answer2_id": "y", "text": "t", "score": [8, 7]}
+    found = figures(write(tmp_path / "a.jsonl", row, {**row, "score": ["6", "9"]}, {**row, "question_id": 2}))
+    (one,) = found["files"]
+    assert (one["total_1"], one["total_2"], one["n"], one["superseded"]) == (14, 16, 2, 1)
+    assert one["share_1"] == pytest.approx(14 / 16)
+
+
+def test_rewards_that_are_missing_are_lost_and_rows_without_a_subset_counted(tmp_path: Path) -> None:
+    rows = [{"subset": "hep-go", "score_chosen": chosen, "score_rejected": 1} for chosen in (None, [2], "2", "NaN", 1)]
+    rows += [{"subset": "hep-go"}, {"score_chosen": 1, "score_rejected": 0}, {**rows[0], "score_chosen": "high"}]
+    found = figures(write(tmp_path / "a.jsonl", *rows, "{"))
+    assert (found["subsets"], found["without_reward"], found["rows"], found["bad_rows"]) == ({"hep-go": 0.4}, 2, 5, 4)
+    other = write(tmp_path / "b.jsonl", annotation(1, 1.5))
+    assert figures(tmp_path / "a.jsonl", other)["bad_rows"] == 5
+    with pytest.raises(BadInput, match=r"b\.jsonl has no row of a subset with two rewards"):
+        figures(other, "--format", "rewardbench")
+
+
+def test_results_of_rewardbench_with_a_mark_texts_and_holes(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text('\ufeff{"hep-go": "0.5", "hep-js": NaN, "model": "m",\n "hep-cpp": 1}')
+    found = figures(path)
+    assert found["sections"] == {"Reasoning": 0.75}
+    assert "hep-js" in found["incomplete"]["Reasoning"]
+
+
+def test_a_format_that_does_not_exist_and_a_file_of_none(tmp_path: Path) -> None:
+    rows = write(tmp_path / "a.jsonl", {"choices": 5, "model_id": "m"})
+    with pytest.raises(BadInput, match="there is no format 'alpaca'"):
+        figures(rows, "--format", "alpaca")
+    with pytest.raises(BadInput, match="holds answers"):
+        figures(rows)
+
+
 def test_rewardbench_of_a_results_file_and_of_pairs(published: Path, tmp_path: Path) -> None:
     (file,) = (published / "rewardbench").glob("subset_scores*.json")
     assert figures(file)["overall"] == pytest.approx(0.77377, abs=1e-5)
@@ -88,13 +303,16 @@ def test_rewardbench_of_a_results_file_and_of_pairs(published: Path, tmp_path: P
 
 
 def test_pairs_in_both_orders(tmp_path: Path) -> None:
-    def game(first: str, second: str) -> dict[str, Any]:
-        names = {"question_id": 1, "model_1": "a", "model_2": "b", "turn": 1, "judge": ["gpt-4", "pair-v2"]}
-        return {**names, "g1_winner": first, "g2_winner": second}
+    def game(question: int, first: str | None, second: str, **more: object) -> dict[str, Any]:
+        names = {"question_id": question, "model_1": "a", "model_2": "b", "turn": 1, "judge": ["gpt-4", "pair-v2"]}
+        return {**names, "g1_winner": first, "g2_winner": second, **more}
 
     file = tmp_path / "pair.jsonl"
-    games = [("model_1", "model_1"), ("model_1", "model_2"), ("tie", "tie"), ("error", "model_1")]
-    file.write_text("".join(json.dumps(game(*winners)) + "\n" for winners in games))
-    a = next(one for one in figures(file)["models"] if one["model"] == "a")
-    assert (a["wins"], a["ties"], a["losses"], a["flips"], a["errors"]) == (1, 2, 0, 1, 1)
+    games = [("model_1", "model_1"), ("model_1", "model_2"), ("tie", "tie"), ("error", "model_1"), (None, "model_1")]
+    rows = [game(question, *winners) for question, winners in enumerate(games)]
+    older = game(0, "model_2", "model_2", tstamp=1.0)
+    found = figures(write(file, *[{**row, "tstamp": 2.0} for row in rows], older))
+    a = next(one for one in found["models"] if one["model"] == "a")
+    assert (a["wins"], a["ties"], a["losses"], a["flips"], a["errors"]) == (1, 2, 0, 1, 2)
+    assert (found["superseded"], found["one_order"]) == (1, 0)
     assert a["win_rate_adjusted"] == pytest.approx(2 / 3)

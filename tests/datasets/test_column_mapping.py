@@ -100,6 +100,21 @@ def test_other_columns_are_kept_beside_the_sample() -> None:
     assert shaped({"prompt": "Hi", "response": "a", "model": "m", "turn": 3})[2] == {"model": "m", "turn": 3}
 
 
+REWARDBENCH = {"prompt": "Hi", "chosen": "a", "rejected": "b", "subset": "hep-rust", "id": 7, "chosen_model": "m"}
+
+
+def test_a_benchmarks_subset_is_where_its_pair_is_from() -> None:
+    kind, sample, extra = shaped(REWARDBENCH)
+    assert (kind, sample["source"]) == ("preferences", "hep-rust")
+    assert extra == {"id": 7, "chosen_model": "m"}
+
+
+def test_a_column_named_source_wins_over_a_subset() -> None:
+    _, sample, extra = shaped({**REWARDBENCH, "source": "mine"})
+    assert sample["source"] == "mine"
+    assert extra == {"subset": "hep-rust", "id": 7, "chosen_model": "m"}
+
+
 def test_a_given_column_wins_over_a_recognised_one() -> None:
     row = {"prompt": "wrong", "q": "Hi", "response": "a", "gpt4_score": 9}
     kind, sample, _ = shaped(row, "labelled", {"prompt": "q", "reward": "gpt4_score"})

@@ -95,6 +95,35 @@ def ended(found: Any) -> bool:
     return found["state"] not in ("validating", "importing")
 
 
+def rewardbench(suffix: str) -> bytes:
+    """Pairs with the columns that RewardBench's files have."""
+    rows = [
+        {"id": number, "prompt": f"Hi {number}", "chosen": "a", "chosen_model": "m", "rejected": "b"}
+        | {"rejected_model": "n", "subset": ("hep-rust", "math-prm")[number % 2]}
+        for number in range(6)
+    ]
+    if suffix == "jsonl":
+        return lines(rows)
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_a_benchmark_of_pairs_is_recognised_with_its_subsets(
+    client: TestClient, runner: ImportRunner, suffix: str
+) -> None:
+    made = upload(client, rewardbench(suffix), f"rewardbench.{suffix}").json()
+    assert made["problem"] is None
+    mapping = {"prompt": "prompt", "chosen": "chosen", "rejected": "rejected", "source": "subset"}
+    assert made["detected"] == {"kind": "preferences", "mapping": mapping, "form": "columns"}
+    post(client, made["id"], "start")
+    assert wait(client, made["id"], ended)["state"] == "succeeded"
+    row = client.get(f"{PROJECT}/datasets/rewardbench/samples", params={"source": "math-prm"}).json()["items"][0]
+    assert row["sample"]["source"] == "math-prm"
+    assert row["extra"] == {"id": 1, "chosen_model": "m", "rejected_model": "n"}
+
+
 def stored_files(home: Path) -> list[str]:
     return [path.name for path in (home / "artifacts").rglob("*") if path.is_file()]
 

@@ -65,7 +65,7 @@ class World:
         command = [str(Path(sys.executable).with_name("steerboard")), "up", "--port", "0", "--ready-file", str(ready)]
         with (self.home / "up.log").open("wb") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        self.wait(ready.is_file, "steerboard up", 60)
+        self.wait(ready.is_file, "steerboard up", 240)
         self.url = json.loads(ready.read_text())["url"]
         token = json.loads((self.home / "client.json").read_text())["token"]
         self.client = httpx.Client(

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from dashboard_world import RECIPE, World
+from dashboard_world import RECIPE, World, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, expect
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
@@ -227,6 +227,30 @@ def test_the_filter_preview_says_what_a_threshold_keeps(page: Page, pipeline: st
     expect(page.get_by_text("(0.0%)")).to_be_visible()
 
 
+def test_a_benchmark_is_launched_from_a_models_page_and_unfolds_there(page: Page, world: World, pipeline: str) -> None:
+    subsets = ("alpacaeval-easy", "mt-bench-easy", "of-our-own")
+    rows = [{**row, "subset": subsets[number % 3]} for number, row in enumerate(preferences())]
+    world.import_rows("bench", "preferences", rows)
+    page.goto(f"/p/default/models/{pipeline}.reward")
+    page.get_by_role("link", name="Benchmark it").click()
+    expect(page.get_by_role("main").get_by_label(re.compile("^reward"))).to_have_value(
+        re.compile(f"^{pipeline}.reward")
+    )
+    choose(page, "pairs", "^bench")
+    page.get_by_role("button", name="Launch", exact=True).click()
+    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
+    result = page.get_by_role("tabpanel", name="Result")
+    expect(result).to_contain_text("of 40 pairs")
+    expect(result).to_contain_text("No subset of RewardBench: of-our-own.")
+    expect(result.get_by_role("table", name=re.compile("^Accuracy by subset"))).to_contain_text("alpacaeval-easy")
+    page.goto(f"/p/default/models/{pipeline}.reward")
+    table = page.get_by_role("table", name="Benchmarks of the model, the newest first")
+    expect(table.get_by_role("row", name=re.compile("^bench"))).to_be_visible()
+    expect(page.get_by_text("Chat lacks")).to_have_count(0)
+    table.get_by_role("button", name="Show the subsets of bench").click()
+    expect(page.get_by_text("Chat lacks alpacaeval-length, alpacaeval-hard, mt-bench-med.")).to_be_visible()
+
+
 @pytest.mark.parametrize("role", ["viewer", "annotator"])
 def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
     world: World, browser: Browser, pipeline: str, role: str
@@ -258,6 +282,7 @@ PAGES = (
     "/launch",
     "/launch?recipe=demo",
     "/launch/mle_filter",
+    "/launch/benchmark",
     "/compare",
     "/playground",
     "/datasets",
@@ -284,6 +309,7 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
         f"/datasets/{pipeline}.labelled?view=statistics",
         "/datasets/pairs?row=1",
         f"/models/{pipeline}.dt",
+        f"/models/{pipeline}.reward",
     )
     found = {}
     for path in (*PAGES, *deep):

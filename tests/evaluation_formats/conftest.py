@@ -7,6 +7,10 @@ from fastapi.testclient import TestClient
 from formats_world import FormatsWorld
 from sqlalchemy.orm import Session, sessionmaker
 
+from command_line import steerboard, url
+
+__all__ = ["steerboard", "url"]
+
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"
 
 

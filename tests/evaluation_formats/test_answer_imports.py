@@ -144,6 +144,23 @@ def test_rows_without_id_or_text_are_taken_by_their_places(world: FormatsWorld) 
     assert [world.responses("m")[n, 0][0] for n in range(2)] == [["first"], ["second"]]
 
 
+def test_places_say_nothing_after_a_row_that_cannot_be_read(world: FormatsWorld) -> None:
+    world.questions(3)
+    rows = [{"model_id": "m", "text": "0"}, {"model_id": "m"}, {"model_id": "m", "text": "2"}]
+    found = world.answers(jsonl(rows), bad_rows="skip")
+    assert world.responses("m") == {(0, 0): (["0"], None)}
+    assert (found["skipped_rows"], found["unmatched_rows"], found["unmatched"][0]["line"]) == (1, 1, 3)
+
+
+def test_instructions_of_alpaca_have_their_input_below_them(world: FormatsWorld) -> None:
+    rows = [{"instruction": "Sum up.", "input": "A text."}, {"instruction": "Sum up.", "input": "Another."}]
+    world.evaluation(jsonl(rows), format="alpaca_eval")
+    asked = world.client.get(f"{ROOT}/evaluations/e/prompts").json()["items"]
+    assert [one["messages"][0]["content"] for one in asked] == ["Sum up.\n\nA text.", "Sum up.\n\nAnother."]
+    world.answers(jsonl({**row, "output": row["input"], "generator": "m"} for row in reversed(rows)))
+    assert world.responses("m") == {(0, 0): (["A text."], None), (1, 0): (["Another."], None)}
+
+
 def test_names_of_entrants(world: FormatsWorld) -> None:
     world.questions(1)
     two = jsonl([answer(81, "a", "x"), answer(81, "b", "y")])

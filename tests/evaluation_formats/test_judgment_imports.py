@@ -195,6 +195,15 @@ def test_reviews_without_answers_are_known_by_the_file_name(world: FormatsWorld,
     assert (found["verdicts"], found["entrants_added"]) == (160, ["llama", "alpaca-13b"])
 
 
+def test_a_review_of_which_one_answer_is_of_nobody_here_is_left_out_whole(world: FormatsWorld) -> None:
+    world.questions(2)
+    world.entrants("a", "b")
+    review = {"answer1_id": "1", "answer2_id": "2", "text": "t", "score": [8, 7], "model_1": "a"}
+    rows = [{**review, "question_id": 81, "model_2": "b"}, {**review, "question_id": 82, "model_2": "nobody"}]
+    found = world.judgments(jsonl(rows))
+    assert (found["verdicts"], found["unmatched_rows"], found["unmatched"][0]["model"]) == (2, 1, "nobody")
+
+
 def test_of_several_judges_one_has_to_be_named(world: FormatsWorld) -> None:
     world.questions(2)
     world.entrants("m")

@@ -15,6 +15,7 @@ from formats_world import ROOT, FormatsWorld, jsonl
 
 COMMIT = "c" * 40
 QUESTIONS = jsonl([{"category": "math", "prompt": ["one", "two"], "reference": ["1", "2"], "question_id": 81}])
+EIGHTY = jsonl([{"category": "math", "prompt": ["one", "two"], "question_id": 81 + n} for n in range(80)])
 
 
 def test_benchmarks_are_listed_with_their_figures(world: FormatsWorld, published: Path) -> None:
@@ -88,6 +89,7 @@ class Hub(BaseHTTPRequestHandler):
     """The two calls that listing and downloading one file make."""
 
     repo = "HuggingFaceH4/mt_bench_prompts"
+    content = EIGHTY
 
     def do_HEAD(self) -> None:
         self.do_GET()
@@ -98,7 +100,7 @@ class Hub(BaseHTTPRequestHandler):
             listing = {"id": self.repo, "sha": COMMIT, "siblings": [{"rfilename": "raw/question.jsonl", "size": 9}]}
             self.answer(json.dumps(listing).encode())
         elif path == f"/datasets/{self.repo}/resolve/{COMMIT}/raw/question.jsonl":
-            self.answer(QUESTIONS)
+            self.answer(self.content)
         else:
             self.send_response(404)
             self.send_header("X-Error-Code", "RepoNotFound")
@@ -138,6 +140,15 @@ def test_a_known_set_is_fetched_by_name(world: FormatsWorld) -> None:
     assert (made.json()["name"], made.json()["turns"], made.json()["categories"]) == ("mt-bench-80", 2, ["math"])
     missing = world.client.post(f"{ROOT}/prompt-sets", json={"known": "arena-hard-v0.1"})
     assert missing.json()["code"] == "hub_not_found"
+    assert "import-prompts FILE --known arena-hard-v0.1" in missing.json()["hint"]
+
+
+@pytest.mark.usefixtures("hub")
+def test_what_is_fetched_must_be_all_of_it(world: FormatsWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hub, "content", QUESTIONS)
+    refused = world.client.post(f"{ROOT}/prompt-sets", json={"known": "mt-bench-80"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "other_prompts")
+    assert world.client.get(f"{ROOT}/prompt-sets").json()["items"] == []
 
 
 def test_known_sets_say_their_licence(world: FormatsWorld) -> None:

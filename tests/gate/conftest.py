@@ -1,3 +1,4 @@
+from command_line import steerboard, url
 from evaluation_databases import evaluated, shared
 
-__all__ = ["evaluated", "shared"]
+__all__ = ["evaluated", "shared", "steerboard", "url"]

@@ -1,4 +1,5 @@
-"""The story of docs/ci.md with curl alone, against `steerboard up` with a worker: token, recipe, evaluation, gate."""
+"""The story of docs/ci.md with curl alone, against `steerboard up` with a worker: token, recipe, evaluation, gate. And
+the commands of docs/evaluation.md, with an endpoint for the model and the judge."""
 
 from __future__ import annotations
 
@@ -19,10 +20,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from other_server import Answer, Seen, other_server
 from steerboard.evaluation.gate.rules import METRICS, GateRules, parse_rules
 from steerboard.evaluation.schemas import EvaluationCreate
 
-DOCS = (Path(__file__).parents[2] / "docs" / "ci.md").read_text()
+PAGES = Path(__file__).parents[2] / "docs"
+DOCS = (PAGES / "ci.md").read_text()
 
 RECIPE = """
 name: ci
@@ -49,8 +52,8 @@ UNDECIDED = {"metric": "win_rate", "entrant": "base", "vs": "sft", "by": "judge"
 BY_REWARD = {"metric": "win_rate", "entrant": "base", "vs": "sft", "by": "reward", "op": ">=", "value": 0}
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", DOCS, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = DOCS) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         "STEERBOARD_SWEEP_SECONDS": "0.5",
         "STEERBOARD_POLL_SECONDS": "0.5",
         "STEERBOARD_STAGE_THREADS": "1",
+        "STEERBOARD_ALLOWED_PRIVATE": "127.0.0.1",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
     ready = home / "ready.json"
@@ -137,6 +141,55 @@ done
     assert [rule["outcome"] for rule in verdict["rules"]] == ["pass", "pass", "fail", "invalid"]
     suite = ElementTree.parse(tmp_path / "gate.xml").getroot()
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
+
+
+def answered(request: Seen) -> Answer:
+    """A model that answers, and a judge that is for the first and counts its tokens."""
+    said = "[[A]]" if request.json["model"] == "the-judge" else "An answer."
+    usage = {"prompt_tokens": 100, "completion_tokens": 3}
+    message = {"role": "assistant", "content": said}
+    return Answer.json({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
+
+
+@pytest.mark.timeout(300)
+def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str], tmp_path: Path) -> None:
+    (commands,) = blocks("sh", (PAGES / "evaluation.md").read_text())
+    judged = {"judge": ["gpt-4", "single-v1"], "judgment": "[[7]]", "score": 7, "turn": 1}
+    questions = [{"question_id": n, "category": "writing", "turns": [f"Question {n}?"]} for n in range(6)]
+    answers = [{"question_id": n, "model_id": "vicuna-13b", "text": "Something else."} for n in range(6)]
+    judgments = [{"question_id": n, "model": model, **judged} for n in range(6) for model in ("vicuna-13b", "sft")]
+    for name, rows in (
+        ("questions.jsonl", questions),
+        ("vicuna-13b.jsonl", answers),
+        ("gpt-4_single.jsonl", judgments),
+    ):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    token = json.loads((Path(up["STEERBOARD_HOME"]) / "client.json").read_text())["token"]
+    with other_server() as other:
+        other.answer = answered
+        for name, model in (("our-sft", "ours"), ("gpt", "the-judge")):
+            httpx.post(
+                f"{up['STEERBOARD_URL']}/api/v1/projects/default/endpoints",
+                headers={"Authorization": f"Bearer {token}"},
+                json={"name": name, "base_url": f"{other.url}/v1", "model": model},
+            ).raise_for_status()
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", commands.replace("model=our-sft", "endpoint=our-sft")],
+            cwd=tmp_path,
+            env=up,
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "gpt-pairwise: succeeded, 12 verdicts, 12 requests and 0 known answers, 1,200 + 36 tokens" in done.stdout
+    assert "entrant sft: 6 answers\n" in done.stdout
+    assert json.loads((tmp_path / "report.json").read_text())["baseline"] == "sft"
+    games = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
+    assert {(game["g1_winner"], game["g2_winner"]) for game in games} == {("model_1", "model_2")}
+    figures = json.loads(done.stdout[done.stdout.index('{\n  "format"') :])
+    assert {one["model"] for one in figures["models"]} == {"vicuna-13b", "sft"}
 
 
 def test_the_documents_of_the_page_are_such_that_the_api_takes_them() -> None:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import httpx
 import pytest
-import uvicorn
 import yaml
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 from sqlalchemy.orm import Session, sessionmaker
 
+from command_line import Steerboard
 from evaluation_rows import Evaluated
+from other_server import Answer, other_server
 from steerboard.accounts.tables import Project
-from steerboard.cli.main import main
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
@@ -40,50 +34,6 @@ def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
     found.entrant("dt")
     found.scores({"sft": [4] * 20, "dt": [6, 7] * 10})
     return found
-
-
-@pytest.fixture
-def url(app: FastAPI) -> Iterator[str]:
-    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-    thread = threading.Thread(target=running.run)
-    thread.start()
-    while not running.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
-    app.state.stopping.set()
-    running.should_exit = True
-    thread.join()
-
-
-@dataclass(frozen=True)
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Steerboard = Callable[..., Done]
-
-
-@pytest.fixture
-def steerboard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Steerboard:
-    """The command as a shell would run it, in this process: starting one takes a second."""
-
-    def run(url: str, token: str, *arguments: str) -> Done:
-        monkeypatch.setenv("STEERBOARD_URL", url)
-        monkeypatch.setenv("STEERBOARD_TOKEN", token)
-        monkeypatch.setattr(sys, "argv", ["steerboard", *arguments])
-        capsys.readouterr()
-        code: object = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
-
-    return run
 
 
 def written(folder: Path, document: Any) -> str:
@@ -146,6 +96,48 @@ def test_wrong_usage_exits_64_and_an_unreachable_server_69(
     assert steerboard("http://127.0.0.1:9", token, "gate", "vicuna", "--rules", good).returncode == 69
 
 
+@pytest.mark.usefixtures("made")
+def test_only_a_verdict_exits_as_a_verdict_does(steerboard: Steerboard, url: str, token: str, tmp_path: Path) -> None:
+    """1 and 2 say something of the model, so no mishap may end with them, as a traceback would."""
+    good = written(tmp_path, [PASS])
+    rules = tmp_path / "odd.yaml"
+    for text, words in (
+        ("rules: [{metric: n, op: '>', value: .nan}]", "cannot be sent as JSON"),
+        ("rules: [{metric: n, op: '>', value: 2024-01-01}]", "cannot be sent as JSON"),
+        ("&rules [{metric: n, op: '>', value: *rules}]", "cannot be sent as JSON"),
+        ("rules: [{metric: n, op: >, value: 1}]", 'op: ">"'),
+        ("[" * 2000, "neither YAML nor JSON"),
+    ):
+        rules.write_text(text)
+        done = steerboard(url, token, "gate", "vicuna", "--rules", str(rules))
+        assert (done.returncode, words in done.stderr) == (64, True), (text, done.stderr)
+    done = steerboard(url, token, "gate", "vicuna", "--rules", good, "--junit", str(tmp_path))
+    assert (done.returncode, "cannot_write" in done.stderr) == (64, True), done.stderr
+    for address, given, words in (
+        (url.removeprefix("http://"), token, "STEERBOARD_URL"),
+        ("http://host:port", token, "STEERBOARD_URL"),
+        (url, "t\u00f6ken", "STEERBOARD_TOKEN"),
+    ):
+        done = steerboard(address, given, "gate", "vicuna", "--rules", good)
+        assert (done.returncode, words in done.stderr) == (64, True), (address, done.stderr)
+    assert steerboard(url, f"{token}\n", "gate", "vicuna", "--rules", good).returncode == 0
+
+
+def test_what_is_no_steerboard_is_unreachable(steerboard: Steerboard, tmp_path: Path) -> None:
+    good = written(tmp_path, [PASS])
+    with other_server() as other:
+        for answer, words in (
+            (Answer(301, [], {"Location": "https://elsewhere/"}), "leads on to https://elsewhere/"),
+            (Answer(200, [b"<html>Welcome</html>"], {"Content-Type": "text/html"}), "no Steerboard"),
+            (Answer.json({"status": "ok"}), "gave no verdict"),
+            (Answer(502, [b"<html>Bad gateway</html>"], {"Content-Type": "text/html"}), "answered 502"),
+        ):
+            other.answer = lambda _, answer=answer: answer  # type: ignore[misc]
+            done = steerboard(other.url, "token", "gate", "vicuna", "--rules", good)
+            assert (done.returncode, words in done.stderr) == (69, True), done.stderr
+            assert "<html>" not in done.stderr
+
+
 def test_a_baseline_is_pinned_by_model_and_stage(made: Evaluated, client: TestClient) -> None:
     model = made.model("our-sft", role="sft", method="sft")
 
@@ -183,6 +175,9 @@ def test_evaluations_are_shown_and_their_report_printed_or_written(
     path = tmp_path / "report.json"
     assert steerboard(url, token, "evaluations", "report", "vicuna", "--output", str(path)).returncode == 0
     assert json.loads(path.read_text())["judges"][0]["comparison"]["winner"] == "dt"
-    assert steerboard(url, token, "evaluations", "show", "nope").returncode == 1
+    unwritable = steerboard(url, token, "evaluations", "report", "vicuna", "--output", str(tmp_path / "no" / "r.json"))
+    assert (unwritable.returncode, "cannot_write" in unwritable.stderr) == (1, True)
+    unknown = steerboard(url, token, "evaluations", "show", "nope")
+    assert (unknown.returncode, "steerboard evaluations list" in unknown.stderr) == (1, True)
     assert steerboard(url, token, "evaluations", "show").returncode == 64
     assert steerboard(url, token, "evaluations", "dance").returncode == 64

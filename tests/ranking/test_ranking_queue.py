@@ -106,7 +106,7 @@ def test_an_item_whose_lock_ran_out_comes_back_with_its_draft_when_nobody_took_i
     world.expire()
     again = ann.one(campaign)
     assert again["id"] == mine["id"]
-    assert again["draft"] == {"ranks": {"A": 2, "B": 1}, "criteria_ranks": {}, "comment": "hm"}
+    assert again["draft"] == {"ranks": {"A": 2, "B": 1}, "criteria_ranks": {}, "comment": "hm", "flag": None}
     assert again["locked_until"] > mine["locked_until"]
     assert world.annotator("bob").one(campaign)["prompt"] != mine["prompt"]
 

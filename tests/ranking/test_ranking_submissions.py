@@ -77,7 +77,8 @@ def test_an_undone_submission_is_the_draft_again_and_a_late_copy_of_it_does_not_
     ann.submit(task, [3, 1, 2], key="submission-1", comment="sure", flag="look")
     again = ann.undo(task)
     assert again.status_code == 200
-    assert again.json()["draft"] == {"ranks": {"A": 3, "B": 1, "C": 2}, "criteria_ranks": {}, "comment": "sure"}
+    ranks = {"A": 3, "B": 1, "C": 2}
+    assert again.json()["draft"] == {"ranks": ranks, "criteria_ranks": {}, "comment": "sure", "flag": "look"}
     assert [answer["turns"] for answer in again.json()["answers"]] == [answer["turns"] for answer in task["answers"]]
     assert world.figures(campaign)["rankings"] == 0
     assert ann.undo(task).json()["draft"] == again.json()["draft"]

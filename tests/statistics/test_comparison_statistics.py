@@ -76,6 +76,20 @@ def test_why_there_is_no_winner(items, why):
     assert found.why.endswith(why)
 
 
+def test_a_mean_of_a_few_large_differences_against_the_ranks_makes_no_winner():
+    """100 small wins of a, 26 large ones of b: p is small since the ranks favour a, and b has the higher mean."""
+    differences = np.array([1.0] * 100 + [-4.0] * 26)
+    found = compare_scores(np.column_stack([5 + differences / 2, 5 - differences / 2]), ["a", "b"])
+    (pair,) = found.pairs
+    assert pair.p_holm < 0.05
+    assert pair.difference.value < 0
+    assert not pair.significant
+    assert found.winner is None
+    assert found.why.endswith("but the signed ranks favour a: a few large differences make the mean.")
+    clear = compare_scores(np.column_stack([5 + differences, 5 - differences])[:100], ["a", "b"])
+    assert (clear.winner, clear.pairs[0].significant) == ("a", True)
+
+
 def test_one_entrant_has_a_mean_and_no_rival():
     found = compare([{"a": float(x)} for x in range(20)], ["a"])
     assert found.scores[0].mean.value == 9.5

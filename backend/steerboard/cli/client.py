@@ -8,14 +8,18 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import orjson
 
+from steerboard.cli.output import written
+from steerboard.platform.outbound import BadUrl, check_url
 from steerboard.platform.settings import get_settings
-from steerboard_contracts.errors import ErrorLocation, SteerboardError
+from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 
 CLIENT_FILE = "client.json"
+_ELSEWHERE = "Check STEERBOARD_URL, and the proxies before the server."
 
 
 class ServerUnreachable(SteerboardError):
@@ -55,8 +59,16 @@ def write_client_file(home: Path, url: str, token: str) -> None:
     temporary.replace(path)
 
 
+def path_of(*parts: str) -> str:
+    """`evaluations/NAME/report`: what a user typed stays one part, whatever is in it."""
+    return "/".join(quote(part, safe="") for part in parts)
+
+
 def _address(home: Path) -> tuple[str, str]:
-    """URL and token: from STEERBOARD_URL and STEERBOARD_TOKEN, else from the file that `steerboard up` wrote."""
+    """URL and token: from STEERBOARD_URL and STEERBOARD_TOKEN, else from the file that `steerboard up` wrote.
+
+    Raises `ServerUnreachable` (`no_server`) and `BadInput` (`bad_url`, `invalid_token`).
+    """
     known: dict[str, str] = {}
     if client_file(home).exists():
         known = orjson.loads(client_file(home).read_bytes())
@@ -68,6 +80,16 @@ def _address(home: Path) -> tuple[str, str]:
             code="no_server",
             hint="Start one with `steerboard up`, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
         )
+    try:
+        url = check_url(url)
+    except BadUrl as error:
+        raise BadInput(
+            f"STEERBOARD_URL cannot be used: {error.detail}", code="bad_url", hint="Write http://HOST:PORT."
+        ) from None
+    # Secrets of CI often end with a line break.
+    token = token.strip()
+    if not (token.isascii() and token.isprintable()):
+        raise BadInput("STEERBOARD_TOKEN has characters that no token has", code="invalid_token")
     return url.rstrip("/"), token
 
 
@@ -88,7 +110,8 @@ class Client:
         return path if path.startswith("/") else f"/api/v1/projects/{self.project}/{path}".rstrip("/")
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """A POST gets an `Idempotency-Key`, so the one retry after a broken connection starts nothing twice."""
+        """An answer in JSON, or an empty one. A POST gets an `Idempotency-Key`, so the one retry after a broken
+        connection starts nothing twice."""
         headers = dict(options.pop("headers", None) or {})
         if method == "POST":
             headers.setdefault("Idempotency-Key", uuid.uuid4().hex)
@@ -98,7 +121,10 @@ class Client:
             response = self._again(method, path, headers, options)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        return _checked(response)
+        _checked(response)
+        if response.content and not response.headers.get("content-type", "").startswith("application/json"):
+            raise ServerUnreachable(f"what answers at {self.url} is no Steerboard server", hint=_ELSEWHERE)
+        return response
 
     def get(self, path: str, **params: Any) -> Any:
         given = {name: value for name, value in params.items() if value is not None}
@@ -132,14 +158,12 @@ class Client:
         temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.partial")
         size = 0
         try:
-            with self.http.stream("GET", self.path(path), params=params, timeout=None) as response:
-                if response.is_error:
-                    response.read()
-                    _checked(response)
+            with written(target), self.http.stream("GET", self.path(path), params=params, timeout=None) as response:
+                _checked(response)
                 with temporary.open("wb") as file:
                     for chunk in response.iter_bytes(1 << 20):
                         size += file.write(chunk)
-            temporary.replace(target)
+                temporary.replace(target)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
         finally:
@@ -153,9 +177,7 @@ class Client:
             headers = {} if last is None else {"Last-Event-ID": str(last)}
             try:
                 with self.http.stream("GET", self.path("events"), headers=headers, timeout=60.0) as response:
-                    if response.is_error:
-                        response.read()
-                        _checked(response)
+                    _checked(response)
                     for line in response.iter_lines():
                         if line.startswith("data: "):
                             event = orjson.loads(line.removeprefix("data: "))
@@ -180,13 +202,20 @@ class Client:
 
 
 def _checked(response: httpx.Response) -> httpx.Response:
+    """Raises `ApiError`, and `ServerUnreachable` for what no server of ours answers."""
+    if response.is_redirect:
+        where = response.headers.get("location", "nowhere")
+        raise ServerUnreachable(f"the server at {response.url} leads on to {where}", hint=_ELSEWHERE)
     if not response.is_error:
         return response
+    response.read()
     try:
         problem = response.json()
     except ValueError:
-        problem = {"detail": response.text[:500]}
-    raise ApiError(problem if isinstance(problem, dict) else {"detail": str(problem)}, response.status_code)
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {"detail": f"the server at {response.url} answered {response.status_code}", "hint": _ELSEWHERE}
+    raise ApiError(problem, response.status_code)
 
 
 def print_error(error: SteerboardError) -> None:

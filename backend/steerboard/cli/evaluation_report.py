@@ -4,43 +4,45 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from steerboard_contracts.evaluation_report import Comparison, Estimate, EvaluationReport, MethodsRow
+from steerboard_contracts.evaluation_report import Comparison, Estimate, EvaluationReport
 
 
 def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
-    """Methods by source, then winners, agreement and warnings."""
-    console.print(f"[bold]{report.evaluation}[/]: {report.prompts} prompts, version {report.version}", highlight=False)
-    for kind, row_name in (("people", "human"), ("judges", "judge"), ("reward models", "reward")):
-        _methods(console, report, kind, row_name)
+    """What every source says of the entrants, then winners, agreement and warnings. Only tables are fitted to the
+    terminal, so that a log of CI can be searched."""
+    console.print(Text(f"{report.evaluation}: {report.prompts} prompts, version {report.version}", style="bold"))
+    _table(console, "Answers", {"Characters": [(row.entrant, row.length) for row in report.methods]})
+    for kind, field in (("People of", "human"), ("Judge", "judge"), ("Reward model", "reward")):
+        columns = {"Mean": field, f"Wins vs {report.baseline}": f"{field}_win_rate"}
+        for source in sorted({source for row in report.methods for source in getattr(row, field)}):
+            found = {
+                heading: [(row.entrant, getattr(row, name).get(source)) for row in report.methods]
+                for heading, name in columns.items()
+            }
+            _table(console, f"{kind} {source}", found)
     for label, comparison in _comparisons(report):
-        console.print(f"{label}: {comparison.why}", markup=False)
-    for row in report.agreement:
+        console.print(f"{label}: {comparison.why}", markup=False, soft_wrap=True)
+    for row in (row for row in report.agreement if row.item.value is not None or row.spearman.value is not None):
         console.print(
             f"{row.a} and {row.b}: same verdict on {said(row.item)} of pairs, Spearman {said(row.spearman)}",
             markup=False,
+            soft_wrap=True,
         )
     for warning in report.warnings:
-        console.print(f"! {warning}", markup=False, style="yellow")
+        console.print(f"! {warning}", markup=False, style="yellow", soft_wrap=True)
 
 
-def _methods(console: Console, report: EvaluationReport, kind: str, field: str) -> None:
-    """A table of means and win rates of the sources of one kind; nothing where there are none."""
-    sources = sorted({source for row in report.methods for source in getattr(row, field)})
-    if not sources:
-        return
-    table = Table("Entrant", "Characters", box=None, title=f"By {kind}", title_justify="left")
-    for source in sources:
-        table.add_column(source, justify="right")
-        table.add_column(f"wins vs {report.baseline}", justify="right")
-    for row in report.methods:
-        table.add_row(row.entrant, said(row.length), *_cells(row, field, sources))
+def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Estimate | None]]]) -> None:
+    """A row an entrant of whom there is anything to say. `columns`: (entrant, estimate) by heading."""
+    table = Table("Entrant", box=None, title=Text(title, style="bold"), title_justify="left")
+    for heading in columns:
+        table.add_column(Text(heading), justify="right")
+    for cells in zip(*columns.values(), strict=True):
+        if any(found is not None for _, found in cells):
+            table.add_row(Text(cells[0][0]), *(said(found) if found is not None else "" for _, found in cells))
     console.print(table)
-
-
-def _cells(row: MethodsRow, field: str, sources: list[str]) -> list[str]:
-    means, rates = getattr(row, field), getattr(row, f"{field}_win_rate")
-    return [said(found) if found else "" for source in sources for found in (means.get(source), rates.get(source))]
 
 
 def _comparisons(report: EvaluationReport) -> list[tuple[str, Comparison]]:
@@ -50,8 +52,12 @@ def _comparisons(report: EvaluationReport) -> list[tuple[str, Comparison]]:
 
 
 def said(found: Estimate) -> str:
-    """`0.62 [0.51, 0.72]`."""
+    """`0.62 [0.51, 0.72]`, `1,284 [1,160, 1,390]`."""
     if found.value is None:
         return "-"
-    ends = "" if found.low is None or found.high is None else f" [{found.low:.3g}, {found.high:.3g}]"
-    return f"{found.value:.3g}{ends}"
+    ends = "" if found.low is None or found.high is None else f" [{_figure(found.low)}, {_figure(found.high)}]"
+    return f"{_figure(found.value)}{ends}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""`steerboard evaluations`: create, list, show, wait, report, and files of other projects in and out."""
+"""`steerboard evaluations`: create, list, show, judge, wait, report; files in and out are in `evaluation_files`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
-import httpx
 import orjson
 import typer
 import yaml
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
-from steerboard.cli.client import Client
+from steerboard.cli import evaluation_files
+from steerboard.cli.client import Client, path_of
 from steerboard.cli.evaluation_report import print_evaluation_report
 from steerboard.cli.output import EXIT_FAILED, JsonOption, print_json, write_whole
 from steerboard.cli.usage import ExactGroup
-from steerboard_contracts.errors import BadInput
 from steerboard_contracts.evaluation_report import EvaluationReport
 
 app = typer.Typer(
     cls=ExactGroup, no_args_is_help=True, help="Prompts x entrants: answers, and what people and judges say of them."
 )
+app.add_typer(evaluation_files.app)
 
-Name = Annotated[str, typer.Argument(help="Name or id of the evaluation.")]
+Name = evaluation_files.Name
 Out = dict[str, Any]
 
 POLL_SECONDS = 2.0
-_PATIENT = httpx.Timeout(None, connect=5.0)
+_WORK = {"entrants": "the answers of {}", "reward_assessments": "the rewards by {}", "judges": "the verdicts of {}"}
+_TEXTS = ("name", "model", "endpoint", "family", "baseline", "criteria")
 
 
 @app.command("list")
@@ -42,7 +42,9 @@ def list_evaluations(
     if json:
         print_json(found)
         return
-    table = Table("Name", "State", "Prompts", "Entrants", "Judges", "Campaigns", "Created", box=None)
+    table = Table(
+        "Name", "State", "Prompts", Column("Entrants", overflow="fold"), "Judges", "Campaigns", "Created", box=None
+    )
     for one in found:
         counts = (str(one["prompts"]), ", ".join(one["entrants"]), str(one["judges"]), str(one["campaigns"]))
         table.add_row(one["name"], one["state"], *counts, one["created_at"][:16].replace("T", " "))
@@ -52,18 +54,20 @@ def list_evaluations(
 @app.command()
 def show(evaluation: Name, json: JsonOption = False) -> None:
     """Its entrants, reward models, judges and campaigns, and what is left to do."""
-    found: Out = Client().get(_path(evaluation))
+    found: Out = Client().get(path_of("evaluations", evaluation))
     if json:
         print_json(found)
         return
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{found['name']}[/]: {found['prompts']} prompts, {found['state']}")
     for entrant in found["entrants"]:
         missing = f", {entrant['missing']} missing" if entrant["missing"] else ""
         console.print(f"  entrant {entrant['name']}: {entrant['responses']} answers{missing}", markup=False)
-    for kind, key in (("reward model", "reward_assessments"), ("judge", "judges"), ("campaign", "campaigns")):
+    for kind, key in (("reward model", "reward_assessments"), ("campaign", "campaigns")):
         for one in found[key]:
             console.print(f"  {kind} {one['name']}: {one['state']}", markup=False)
+    for one in found["judges"]:
+        console.print(f"  judge {one['name']}: {_said_by(one)}", markup=False)
     for reason in found["unfinished"]:
         console.print(f"  not finished: {reason}", markup=False)
 
@@ -77,7 +81,9 @@ def create(
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many of the dataset.")] = None,
     entrant: Annotated[
         list[str] | None,
-        typer.Option(help="A model, or fields of one: model=demo-1.dt,score=5.0,name=dt; again for more."),
+        typer.Option(
+            help="A model, or fields of one, as model=demo-1.dt,score=5.0,name=dt or as a JSON object; again for more."
+        ),
     ] = None,
     reward: Annotated[list[str] | None, typer.Option(help="A reward model; again for more.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Until the answers and rewards are there.")] = False,
@@ -95,11 +101,42 @@ def create(
     )
     if wait:
         _wait(client, made["id"])
-        made = client.get(_path(made["id"]))
+        made = client.get(path_of("evaluations", made["id"]))
     if json:
         print_json(made)
     else:
         print(f"{made['name']}: {made['prompts']} prompts, {made['state']}")
+
+
+@app.command()
+def judge(
+    evaluation: Name,
+    endpoint: Annotated[str, typer.Option(help="An endpoint of the project; its model judges.")],
+    style: Annotated[str, typer.Option(help="multi, single, pairwise, alpaca_eval or arena_hard.")],
+    name: Annotated[str | None, typer.Option(help="Of the judge.")] = None,
+    family: Annotated[str | None, typer.Option(help="Of its model, for self-preference.")] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(help="A setting, such as baseline=sft, entrants=[sft,dt] or max_tokens=512; again for more."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many requests it would be.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it has judged all.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Let an LLM compare or rate the answers. It waits for those that are still being made."""
+    settings = dict(_field(given, "--set") for given in set or [])
+    body = {"name": name, "style": style, "endpoint": endpoint, "family": family, "settings": settings}
+    client, path = Client(), path_of("evaluations", evaluation, "judges")
+    made: Out = client.post(path, body, params={"dry_run": dry_run})
+    if wait and not dry_run:
+        _wait(client, evaluation, only=made["id"])
+        made = client.get(f"{path}/{made['id']}")
+    if json:
+        print_json(made)
+    elif dry_run:
+        print(f"{made['requests']:,} requests, {made['cached']:,} of which are answered already")
+    else:
+        print(f"{made['name']}: {_said_by(made)}")
 
 
 @app.command()
@@ -116,7 +153,7 @@ def report(
     json: JsonOption = False,
 ) -> None:
     """The methods by every source, the winners, agreement and warnings."""
-    document: Out = Client(timeout=600.0).get(f"{_path(evaluation)}/report", baseline=baseline)
+    document: Out = Client(timeout=600.0).get(path_of("evaluations", evaluation, "report"), baseline=baseline)
     if output is not None:
         write_whole(output, orjson.dumps(document, option=orjson.OPT_INDENT_2))
     if json:
@@ -125,97 +162,57 @@ def report(
         print_evaluation_report(Console(highlight=False), EvaluationReport.model_validate(document))
 
 
-@app.command("import-answers")
-def import_answers(
-    evaluation: Name,
-    file: Annotated[Path, typer.Argument(help="FastChat, AlpacaEval or Arena-Hard answers; also gzipped.")],
-    name: Annotated[str | None, typer.Option(help="Name of the entrant; the file's by default.")] = None,
-    format: Annotated[str, typer.Option(help="auto, fastchat, alpaca_eval or arena_hard.")] = "auto",
-    family: Annotated[str | None, typer.Option(help="Family of the model, for judges' self-preference.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """Answers of models that are not ours become entrants."""
-    form = {"format": format, "name": name, "family": family}
-    found = _upload(f"{_path(evaluation)}/answers", file, form)
-    if json:
-        print_json(found)
-        return
-    names = ", ".join(one["name"] for one in found["entrants"])
-    print(f"{names}: {found['matched']} answers, {len(found['unmatched'])} of no prompt, {found['duplicates']} twice")
-
-
-@app.command("import-judgments")
-def import_judgments(
-    evaluation: Name,
-    file: Annotated[Path, typer.Argument(help="Judgments of FastChat, AlpacaEval, Arena-Hard or Vicuna.")],
-    name: Annotated[str | None, typer.Option(help="Name of the judge.")] = None,
-    format: Annotated[str, typer.Option(help="auto, or the format's name.")] = "auto",
-    model: Annotated[str | None, typer.Option(help="The judge's model.")] = None,
-    json: JsonOption = False,
-) -> None:
-    """Judgments made elsewhere become a judge, and enter every statistic."""
-    found = _upload(f"{_path(evaluation)}/judgments", file, {"format": format, "name": name, "model": model})
-    if json:
-        print_json(found)
-        return
-    print(
-        f"{found['judge']['name']}: {found['rows']} rows, {found['ok']} ok, {found['unparsed']} unparsed, "
-        f"{found['refused']} refused, {found['errors']} errors, {found['duplicates']} superseded"
-    )
-
-
-@app.command()
-def export(
-    evaluation: Name,
-    target: Annotated[Path, typer.Argument(help="The file to write.")],
-    format: Annotated[str, typer.Option(help="fastchat, alpaca_eval or arena_hard; of a judge also its others.")],
-    entrant: Annotated[str | None, typer.Option(help="Answers of this entrant.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Judgments of this judge.")] = None,
-) -> None:
-    """Answers of an entrant, or judgments of a judge, in another project's file format."""
-    if (entrant is None) == (judge is None):
-        raise typer.BadParameter("give either --entrant or --judge")
-    part = "answers" if judge is None else f"judges/{quote(judge, safe='')}/judgments"
-    params = {"format": format} | ({"entrant": entrant} if entrant else {})
-    size = Client().download(f"{_path(evaluation)}/{part}", target, **params)
-    print(f"Wrote {target} ({size:,} bytes)")
-
-
-def _path(evaluation: str) -> str:
-    return f"evaluations/{quote(evaluation, safe='')}"
+def _said_by(judge: Out) -> str:
+    """What a judge's verdicts are, and what they cost."""
+    words = [judge["state"], f"{judge['verdicts']:,} verdicts"]
+    words += [f"{judge[key]:,} {key}" for key in ("unparsed", "refused", "errors") if judge[key]]
+    if judge["requests"] or judge["cached"]:
+        words.append(f"{judge['requests']:,} requests and {judge['cached']:,} known answers")
+    if judge["prompt_tokens"] is not None:
+        words.append(f"{judge['prompt_tokens']:,} + {judge['completion_tokens']:,} tokens")
+    words += [f"{count:,} times {code}" for code, count in judge["failures"].items()]
+    words += [] if judge["valid"] else [f"not valid: {judge['unparsed_rate']:.1%} of them tell nothing"]
+    return ", ".join(words)
 
 
 def _entrant(given: str) -> Out:
-    """`demo-1.dt`, or `model=demo-1.dt,score=5.0,samples=4`. Numbers are read as YAML reads them."""
+    """`demo-1.dt`, or `model=demo-1.dt,score=5.0,samples=4`, or the fields as a JSON object."""
+    if given.startswith("{"):
+        try:
+            return dict(yaml.safe_load(given))
+        except (yaml.YAMLError, TypeError, ValueError):
+            raise typer.BadParameter(f"{given!r} is no JSON object", param_hint="--entrant") from None
     if "=" not in given:
         return {"model": given}
-    parts = [part.partition("=") for part in given.split(",")]
-    if any(not key or not value for key, _, value in parts):
-        raise typer.BadParameter(f"--entrant {given!r} is not of the form key=value,key=value")
-    names = ("name", "model", "endpoint", "family")
-    return {key.strip(): value if key.strip() in names else yaml.safe_load(value) for key, _, value in parts}
+    return dict(_field(part, "--entrant") for part in given.split(","))
 
 
-def _upload(path: str, file: Path, form: Out) -> Out:
-    fields = {key: value for key, value in form.items() if value is not None}
+def _field(given: str, option: str) -> tuple[str, Any]:
+    """(key, value) of `key=value`. Names stay texts, other values are read as YAML reads them."""
+    key, _, text = (part.strip() for part in given.partition("="))
+    if not key or not text:
+        raise typer.BadParameter(f"{given!r} is not of the form key=value", param_hint=option)
+    if key in _TEXTS:
+        return key, text
     try:
-        with file.open("rb") as content:
-            found: Out = Client().post(path, files={"file": (file.name, content)}, data=fields, timeout=_PATIENT)
-    except OSError as error:
-        raise BadInput(f"cannot read {file}: {error.strerror}", code="no_such_file") from None
-    return found
+        return key, yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise typer.BadParameter(f"the value of {given!r} cannot be read", param_hint=option) from None
 
 
-def _wait(client: Client, evaluation: str) -> None:
-    """Campaigns are left to people: only runs are waited for."""
+def _wait(client: Client, evaluation: str, only: str | None = None) -> None:
+    """Campaigns are left to people: waited for are runs, and the search for the prompts in training data; or the run of
+    `only`, the id of a part."""
     while True:
-        found: Out = client.get(_path(evaluation))
-        runs = [one["run"] for key in ("entrants", "reward_assessments", "judges") for one in found[key] if one["run"]]
-        if not any(run["state"] in ("pending", "queued", "running") for run in runs):
+        found: Out = client.get(path_of("evaluations", evaluation))
+        parts = [(what, one) for key, what in _WORK.items() for one in found[key] if one["run"]]
+        runs = [(what.format(one["name"]), one["run"]) for what, one in parts if only in (None, one["id"])]
+        at_work = any(run["state"] in ("pending", "queued", "running") for _, run in runs)
+        if not at_work and (only is not None or not found["contamination"]["waiting"]):
             break
         time.sleep(POLL_SECONDS)
-    broken = [run for run in runs if run["state"] != "succeeded"]
-    for run in broken:
-        print(f"{found['name']}: a run {run['state']}: {run['reason']}", file=sys.stderr)
+    broken = [(what, run) for what, run in runs if run["state"] != "succeeded"]
+    for what, run in broken:
+        print(f"{found['name']}: {what} {run['state']}: {run['reason']}", file=sys.stderr)
     if broken:
         raise typer.Exit(EXIT_FAILED)

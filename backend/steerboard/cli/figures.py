@@ -22,13 +22,17 @@ def figures(
     format: Annotated[str, typer.Option(help=_FORMATS)] = "auto",
     baseline: Annotated[str | None, typer.Option(help="Arena-Hard: the model to compare with.")] = None,
     difficulty: Annotated[
-        _Table, typer.Option(exists=True, help="AlpacaEval: CSV with instruction_difficulty, a row a prompt.")
+        _Table,
+        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV with instruction_difficulty, a row a prompt."),
     ] = None,
-    gamed: Annotated[_Table, typer.Option(exists=True, help="AlpacaEval: CSV of the gamed baselines.")] = None,
+    gamed: Annotated[
+        _Table, typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV of the gamed baselines.")
+    ] = None,
     weights: Annotated[
-        _Table, typer.Option(exists=True, help="AlpacaEval: CSV of published weights, taken instead of a fit.")
+        _Table,
+        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV of published weights, taken instead of a fit."),
     ] = None,
-    c: Annotated[float | None, typer.Option(help="AlpacaEval: this C instead of cross-validation.")] = None,
+    c: Annotated[float | None, typer.Option(min=1e-9, help="AlpacaEval: this C instead of cross-validation.")] = None,
 ) -> None:
     """What a benchmark's own scripts print, from its judgment files, as one JSON document."""
     # Imported here, so that no other command waits for scikit-learn.

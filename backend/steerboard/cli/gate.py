@@ -6,16 +6,17 @@ rules that cannot be used, and names that the server does not know), 69 no serve
 
 from __future__ import annotations
 
+import json as strict_json
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 import yaml
+from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from steerboard.cli.client import Client
+from steerboard.cli.client import Client, ServerUnreachable, path_of
 from steerboard.cli.output import JsonOption, print_json, write_whole
 from steerboard.cli.usage import ExactCommand, exit_code_of
 from steerboard.evaluation.gate.junit import junit_xml
@@ -26,6 +27,7 @@ commands = typer.Typer()
 
 EXITS = {"pass": 0, "fail": 1, "invalid": 2}
 _STYLES = {"pass": "green", "fail": "red", "invalid": "yellow"}
+_QUOTED = 'In YAML, write operators and dates in quotation marks: op: ">".'
 # A first report over many verdicts takes seconds, and others may come first.
 _TIMEOUT = 600.0
 
@@ -41,9 +43,10 @@ def gate(
     try:
         body = _read(rules)
         if junit is not None and not junit.absolute().parent.is_dir():
-            raise BadInput(f"there is no folder {junit.absolute().parent} for the JUnit file")
-        found = Client(timeout=_TIMEOUT).post(f"evaluations/{quote(evaluation, safe='')}/gate", body)
-        verdict = GateVerdict.model_validate(found)
+            raise BadInput(f"there is no folder {junit.absolute().parent} for the JUnit file", code="cannot_write")
+        client = Client(timeout=_TIMEOUT)
+        found = client.post(path_of("evaluations", evaluation, "gate"), body)
+        verdict = _verdict(client, found)
         if junit is not None:
             write_whole(junit, junit_xml(verdict).encode())
     except SteerboardError as error:
@@ -55,18 +58,33 @@ def gate(
     raise typer.Exit(EXITS[verdict.verdict])
 
 
+def _verdict(client: Client, found: Any) -> GateVerdict:
+    """Raises `ServerUnreachable` for an answer that is no verdict."""
+    try:
+        return GateVerdict.model_validate(found)
+    except ValidationError as error:
+        raise ServerUnreachable(
+            f"what answers at {client.url} gave no verdict", hint="Is it a Steerboard of another version?"
+        ) from error
+
+
 def _read(path: Path) -> Any:
     """Rules as the API takes them. Raises `BadInput` for a file that cannot be read."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise BadInput(f"{path} is neither YAML nor JSON: {error}") from None
+        raise BadInput(f"cannot read {path}: {error.strerror}", code="no_such_file") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is neither YAML nor JSON: {error}", hint=_QUOTED) from None
     if isinstance(document, list):
         document = {"rules": document}
     if not isinstance(document, dict) or not isinstance(document.get("rules"), list):
         raise BadInput(f"{path} has no list of rules", hint="docs/ci.md has an example.")
+    try:
+        strict_json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        # YAML also has dates, infinities and values that hold themselves.
+        raise BadInput(f"{path} has a value that cannot be sent as JSON: {error}", hint=_QUOTED) from None
     return document
 
 

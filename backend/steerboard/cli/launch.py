@@ -14,7 +14,6 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -22,21 +21,17 @@ from typing import IO
 
 import orjson
 import uvicorn
-from fastapi import FastAPI
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service as accounts
+from steerboard.cli import beside
 from steerboard.cli.client import write_client_file
-from steerboard.datasets import background
-from steerboard.datasets.imports_runner import ImportRunner
 from steerboard.platform import migrations
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.embedded import EmbeddedServers
 from steerboard.platform.guarded import Guarded, GuardedSpec, ServerFailed
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.web import create_app
-from steerboard.runs import sweeper
-from steerboard.webhooks import delivery
 from steerboard_contracts.errors import SteerboardError
 
 log = logging.getLogger("steerboard.up")
@@ -44,7 +39,6 @@ log = logging.getLogger("steerboard.up")
 _WATCH_SECONDS = 1.0
 _WORKER_STOP_SECONDS = 30.0
 _API_STOP_SECONDS = 5
-_FORGET_SECONDS = 600.0
 LOCAL_TOKEN = "local"
 
 
@@ -160,7 +154,9 @@ class Platform:
         get_settings.cache_clear()
 
     def _start_api(self, sessions: sessionmaker[Session], listener: socket.socket) -> None:
-        app = create_app(self.settings, sessions=sessions, background=lambda app: _beside(app, sessions, self.settings))
+        app = create_app(
+            self.settings, sessions=sessions, background=lambda app: beside.start(app, sessions, self.settings)
+        )
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, timeout_graceful_shutdown=_API_STOP_SECONDS, server_header=False
         )
@@ -252,52 +248,3 @@ def _bind(host: str, port: int) -> socket.socket:
             hint="Choose another with --port, or --port 0 for any free one.",
         ) from None
     return listener
-
-
-def _beside(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> Callable[[], None]:
-    """What runs beside the API: the sweeper, the imports' runner, which endpoints wake, and the senders of webhooks.
-    Returns how to stop."""
-    stop_sweeping = _sweep(sessions, settings)
-    app.state.import_runner = ImportRunner(sessions, settings).start()
-    senders = delivery.Senders(sessions, settings, app.state.secrets)
-    senders.start()
-
-    def stop() -> None:
-        app.state.import_runner.stop()
-        stop_sweeping()
-        senders.stop()
-
-    return stop
-
-
-def _sweep(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], None]:
-    """Requeue what lost its worker, also while no worker is there to do it, and forget old sessions, links and
-    attempts. Returns how to stop."""
-    stopping = threading.Event()
-
-    def sweep() -> None:
-        forget_at = 0.0
-        while not stopping.wait(settings.sweep_seconds):
-            try:
-                sweeper.sweep(sessions, settings)
-                if time.monotonic() >= forget_at:
-                    with transaction(sessions) as session:
-                        accounts.forget_old(session)
-                        delivery.forget_old(session)
-                    forget_at = time.monotonic() + _FORGET_SECONDS
-            except Exception:
-                log.exception("sweeping failed; it is tried again")
-
-    thread = threading.Thread(target=sweep, name="sweeper", daemon=True)
-    thread.start()
-    background.start(sessions, settings.sweep_seconds, stopping)
-    # Imported here, so that no other command waits for the statistics.
-    from steerboard.evaluation import contamination
-
-    contamination.start(sessions, settings.sweep_seconds, stopping)
-
-    def stop() -> None:
-        stopping.set()
-        thread.join()
-
-    return stop

@@ -13,6 +13,7 @@ from steerboard_contracts.errors import ErrorLocation
 
 KEPT = 1000
 _REASONS = 200
+_HINT = "Mend these rows, or leave them out with --bad-rows skip (bad_rows=skip). Nothing was imported."
 _TURN = re.compile(r"\bprompt\.\d+\.")
 _FIGURES = re.compile(r"\d[\d,.]*")
 
@@ -40,7 +41,7 @@ class BadRowLog:
         reason = _FIGURES.sub("N", _TURN.sub("prompt.N.", problem.reason))
         self.counts[reason if reason in self.counts or len(self.counts) < _REASONS else "other reasons"] += 1
 
-    def refusal(self, unit: str, read: int) -> RowsRefused:
+    def refusal(self, unit: str, read: int, hint: str = _HINT) -> RowsRefused:
         """The error for a refused import. Its code is that of the rows when they share one, else `bad_row`."""
         first = self.kept[0]
         where = f"{unit} {first.line}" + (f" of {first.file}" if first.file else "")
@@ -52,7 +53,7 @@ class BadRowLog:
         return RowsRefused(
             detail,
             code=next(iter(self.codes)) if len(self.codes) == 1 else "bad_row",
-            hint="Mend these rows, or leave them out with --bad-rows skip. Nothing was imported.",
+            hint=hint,
             errors=[
                 ErrorLocation(
                     location=f"{unit} {bad.line}" + (f" of {bad.file}" if bad.file else ""), message=bad.reason

@@ -14,7 +14,7 @@ _ABOUT = {
     "desirable": "Whether the answer is good: true or false, 1 or 0, yes or no, up or down.",
     "reward": "The grade of the answer, a finite number.",
     "reference": "A reference answer.",
-    "source": "Where the row comes from.",
+    "source": "Where the row comes from: a corpus, or a subset of a benchmark.",
     "messages": "The conversation as a list of messages; it stands for the prompt, and for the response where it ends "
     "with one.",
     "system": "A system message before the prompt.",

@@ -22,7 +22,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "margin": ("margin",),
     "desirable": ("desirable", "label", "thumbs_up", "is_good"),
     "reward": ("reward", "score", "rating", "grade"),
-    "source": ("source",),
+    "source": ("source", "subset"),
     "reference": ("reference", "reference_answer"),
 }
 _LISTED = 20
@@ -32,7 +32,7 @@ _SCORES = ("score_chosen", "score_rejected")
 # What a kind can take from a file. `messages`, `system` and `input` become part of the prompt.
 FIELDS: dict[SampleKind, tuple[str, ...]] = {
     "instructions": ("prompt", "response", "messages", "system", "input", "source"),
-    "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input"),
+    "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input", "source"),
     "unpaired": ("prompt", "response", "desirable", "messages", "system", "input"),
     "prompts": ("prompt", "reference", "messages", "system", "input"),
     "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input"),

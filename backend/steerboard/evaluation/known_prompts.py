@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from tempfile import TemporaryFile
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import httpx
 
@@ -24,10 +24,11 @@ _FASTCHAT = "https://raw.githubusercontent.com/lm-sys/FastChat/v0.2.36/fastchat/
 
 @dataclass(frozen=True)
 class Known:
-    """`source`: a hub name, or an https URL."""
+    """`turns`: of each of the prompts. `source`: a hub name, or an https URL."""
 
     title: str
     prompts: int
+    turns: int
     licence: str
     source: str
     format: QuestionFormat
@@ -37,6 +38,7 @@ KNOWN: dict[str, Known] = {
     "mt-bench-80": Known(
         "MT-Bench: 80 questions of two turns in eight categories",
         80,
+        2,
         "Apache-2.0",
         "HuggingFaceH4/mt_bench_prompts:raw/question.jsonl",
         "fastchat",
@@ -44,6 +46,7 @@ KNOWN: dict[str, Known] = {
     "vicuna-80": Known(
         "Vicuna: 80 questions of one turn in nine categories",
         80,
+        1,
         "Apache-2.0",
         f"{_FASTCHAT}/vicuna_bench/question.jsonl",
         "fastchat",
@@ -51,6 +54,7 @@ KNOWN: dict[str, Known] = {
     "arena-hard-v0.1": Known(
         "Arena-Hard v0.1: 500 hard questions of users",
         500,
+        1,
         "Apache-2.0",
         "lmarena-ai/arena-hard-auto:data/arena-hard-v0.1/question.jsonl",
         "arena_hard",
@@ -58,26 +62,28 @@ KNOWN: dict[str, Known] = {
     "arena-hard-v2.0": Known(
         "Arena-Hard v2.0: 500 hard questions and 250 of creative writing",
         750,
+        1,
         "Apache-2.0",
         "lmarena-ai/arena-hard-auto:data/arena-hard-v2.0/question.jsonl",
         "arena_hard",
     ),
     "alpaca-eval-805": Known(
-        "AlpacaEval: 805 instructions", 805, "CC-BY-NC-4.0", "tatsu-lab/alpaca_eval:alpaca_eval.json", "alpaca_eval"
+        "AlpacaEval: 805 instructions", 805, 1, "CC-BY-NC-4.0", "tatsu-lab/alpaca_eval:alpaca_eval.json", "alpaca_eval"
     ),
 }
 
 
 def known_sets() -> list[KnownPromptSet]:
     return [
-        KnownPromptSet(name=name, title=one.title, prompts=one.prompts, licence=one.licence, source=one.source)
+        KnownPromptSet(
+            name=name, title=one.title, prompts=one.prompts, turns=one.turns, licence=one.licence, source=one.source
+        )
         for name, one in KNOWN.items()
     ]
 
 
-def known_source(name: str, settings: Settings) -> tuple[Source, QuestionFormat]:
-    """The file of a known set, fetched when it is opened. Raises `BadInput` (`unknown_prompts`, `hub_not_found`,
-    `hub_unavailable`, `prompts_unavailable`)."""
+def known_set(name: str) -> Known:
+    """Raises `BadInput` (`unknown_prompts`)."""
     known = KNOWN.get(name)
     if known is None:
         raise BadInput(
@@ -85,15 +91,40 @@ def known_source(name: str, settings: Settings) -> tuple[Source, QuestionFormat]
             code="unknown_prompts",
             hint=f"Known are {', '.join(KNOWN)}; upload a file for others.",
         )
-    if known.source.startswith("https://"):
-        return Source(f"{name}.jsonl", partial(_download, known.source, settings)), known.format
-    return hub_sources(known.source, _MOST_BYTES)[0], known.format
+    return known
 
 
-def fetched(source: Source) -> Source:
-    """The same, fetched once however often it is read."""
-    file = source.open()
-    return Source(source.label, lambda: file)
+def fetched(name: str, settings: Settings) -> Source:
+    """The file of a known set, fetched once however often it is read. Raises `BadInput` (`unknown_prompts`,
+    `hub_not_found`, `hub_unavailable`, `prompts_unavailable`)."""
+    known = known_set(name)
+    try:
+        if known.source.startswith("https://"):
+            label, file = f"{name}.jsonl", _download(known.source, settings)
+        else:
+            (source, *_) = hub_sources(known.source, _MOST_BYTES)
+            label, file = source.label, source.open()
+    except BadInput as error:
+        error.hint = (
+            f"Check the network of the server. Or fetch the file of {known.source} yourself, and give it too: "
+            f"`steerboard evaluations import-prompts FILE --known {name}`, or `file` beside `known` in the form."
+        )
+        raise
+    return Source(label, lambda: file)
+
+
+def check_known(name: str, label: str, prompts: Sequence[Mapping[str, Any]]) -> None:
+    """Raises `BadInput` (`other_prompts`) unless these are as many prompts, of as many turns, as the known set has."""
+    known = known_set(name)
+    turns = {1 + len(prompt["follow_ups"]) for prompt in prompts}
+    if len(prompts) == known.prompts and turns == {known.turns}:
+        return
+    found = " or ".join(map(str, sorted(turns)))
+    raise BadInput(
+        f"{name} has {known.prompts} prompts of {known.turns} turns, but {label} has {len(prompts)} of {found}",
+        code="other_prompts",
+        hint=f"Take the whole file of {known.source}; as prompts of your own, import this one without `known`.",
+    )
 
 
 def _download(url: str, settings: Settings) -> BinaryIO:
@@ -112,7 +143,6 @@ def _download(url: str, settings: Settings) -> BinaryIO:
         raise BadInput(
             f"{url} could not be fetched: {error}",
             code="prompts_unavailable",
-            hint="Check the server's network, or fetch the file yourself and upload it.",
         ) from error
     file.seek(0)
     return file

@@ -72,7 +72,8 @@ def _questions(source: Source, format: str) -> list[dict[str, Any]]:
                 f"{source.label} has more than {MOST_PROMPTS:,} prompts",
                 hint="Import it as a dataset of prompts and evaluate on a part of it.",
             )
-    left_out.refuse_bad("refuse", rows)
+    if left_out.bad.total:
+        raise left_out.bad.refusal("line", rows, hint="Mend these rows, or take them out. Nothing was imported.")
     return prompts
 
 

@@ -11,7 +11,7 @@ from starlette.datastructures import FormData
 
 from steerboard.datasets.uploads import Form, Write, checked, form_body, uploaded
 from steerboard.evaluation.imports.schemas import KnownPromptSet, PromptSetForm, PromptSetOut
-from steerboard.evaluation.known_prompts import fetched, known_sets, known_source
+from steerboard.evaluation.known_prompts import check_known, fetched, known_set, known_sets
 from steerboard.evaluation.prompt_sets import import_prompts, sets_out
 from steerboard.evaluation.prompts import get_prompt_set
 from steerboard.evaluation.tables import PromptSet
@@ -69,16 +69,18 @@ def list_known_prompt_sets(access: Read) -> list[KnownPromptSet]:
 def create_prompt_set(
     request: Request, session: Db, access: Write, form: Annotated[FormData, Depends(form_or_json)]
 ) -> PromptSetOut:
-    """Prompts of a file (FastChat, AlpacaEval, Arena-Hard, or JSON lines with `prompt`), or of a known benchmark."""
+    """Prompts of a file (FastChat, AlpacaEval, Arena-Hard, or JSON lines with `prompt`), or of a known benchmark, which
+    the server fetches where no file is given. With both, the file must have the benchmark's prompts and turns."""
     given = checked(PromptSetForm, form)
     source, name, format = uploaded(form), given.name, str(given.format)
-    if (source is None) == (given.known is None):
-        raise InvalidRequest("give either a file or the name of a known prompt set", hint="Send `file` or `known`.")
     if given.known is not None:
-        source, format = known_source(given.known, request.app.state.settings)
-        source, name = fetched(source), name or given.known
-    assert source is not None
+        name, format = name or given.known, known_set(given.known).format if format == "auto" else format
+        source = source or fetched(given.known, request.app.state.settings)
+    if source is None:
+        raise InvalidRequest("there is no file, and no name of a known prompt set", hint="Send `file` or `known`.")
     made = import_prompts(session, access.project, source, name, format, access.actor)
+    if given.known is not None:
+        check_known(given.known, source.label, made.prompts)
     audit(session, access, "prompt_set.create", made.name, {"file": source.label, "prompts": len(made.prompts)})
     return sets_out(session, [made])[0]
 

@@ -63,7 +63,11 @@ def get_prompt_set(session: Session, project: Project, ref: str) -> PromptSet:
     match = PromptSet.id == id_ if id_ else PromptSet.name == ref
     found = session.scalar(select(PromptSet).where(PromptSet.project_id == project.id, match))
     if found is None:
-        raise NotFound(f"there is no prompt set {ref!r}", code="unknown_prompt_set", hint="Import it first.")
+        raise NotFound(
+            f"there is no prompt set {ref!r}",
+            code="unknown_prompt_set",
+            hint="Import it first: `steerboard evaluations import-prompts`, or POST prompt-sets.",
+        )
     return found
 
 

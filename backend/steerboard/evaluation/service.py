@@ -21,6 +21,8 @@ from steerboard.runs.lifecycle import request_cancel
 from steerboard.runs.states import ENDED
 from steerboard.runs.tables import Run
 
+_LISTED = "`steerboard evaluations list`, or GET evaluations, tells which there are."
+
 
 def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> Evaluation:
     """By id or name. Raises `NotFound` (`unknown_evaluation`), also for another project's."""
@@ -28,7 +30,7 @@ def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> 
     match = Evaluation.id == id_ if id_ else Evaluation.name == ref
     evaluation = session.scalar(select(Evaluation).where(Evaluation.project_id == project.id, match))
     if evaluation is None:
-        raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation")
+        raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation", hint=_LISTED)
     return evaluation
 
 

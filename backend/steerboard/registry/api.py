@@ -15,10 +15,12 @@ from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.errors import NotFound, problems
 from steerboard.platform.paging import Page, paginate
 from steerboard.registry import endpoints_api, promotions_api, service
+from steerboard.registry.benchmarks import benchmarks_of
 from steerboard.registry.evaluations import entered_evaluations, evaluations_of
 from steerboard.registry.lineage import lineage
 from steerboard.registry.schemas import Lineage, ModelDetail, ModelEvaluationOut, ModelFile, ModelOut, ModelStage
 from steerboard.registry.tables import Artifact, Model
+from steerboard_contracts.benchmark import FinishedBenchmark
 from steerboard_contracts.models import ModelRole
 
 router = APIRouter(prefix="/models", tags=["models"])
@@ -117,6 +119,14 @@ def list_model_evaluations(
 ) -> list[ModelEvaluationOut]:
     """The newest finished evaluations that the model was an entrant of, each with its rows of the report."""
     return evaluations_of(session, service.get_model(session, access.project, model), limit)
+
+
+@router.get("/{model}/benchmarks", responses=problems(404))
+def list_model_benchmarks(
+    session: Db, access: Read, model: str, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> list[FinishedBenchmark]:
+    """The newest finished benchmarks of a reward model, and of others of the same content."""
+    return benchmarks_of(session, service.get_model(session, access.project, model), limit)
 
 
 @router.get("/{model}/files/{path:path}", response_class=StreamingResponse, responses=problems(404))

@@ -37,7 +37,11 @@ def get_endpoint(session: Session, project: Project, ref: str) -> Endpoint:
     match = Endpoint.id == id_ if id_ else Endpoint.name == ref
     endpoint = session.scalar(select(Endpoint).where(Endpoint.project_id == project.id, match))
     if endpoint is None:
-        raise NotFound(f"there is no endpoint {ref!r}", code="unknown_endpoint")
+        raise NotFound(
+            f"there is no endpoint {ref!r}",
+            code="unknown_endpoint",
+            hint="The dashboard's Settings, or GET endpoints, list those that there are.",
+        )
     return endpoint
 
 

@@ -23,6 +23,7 @@ from steerboard.runs.single import checked
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import (
     RUN_CONFIG,
+    BenchmarkConfig,
     EvaluateConfig,
     GenerateConfig,
     MleFilterConfig,
@@ -101,7 +102,7 @@ def _kept(session: Session, config: RunConfig, things: Mapping[str, Dataset | Mo
 
 
 def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int | None) -> float:
-    """In a unit of the kind's own: samples learned, answers written, rows scored; 1 where there is none.
+    """In a unit of the kind's own: samples learned, answers written, rows or sides scored; 1 where there is none.
 
     `learned`: how many rows of the train split are left to learn from, where that is known.
     """
@@ -125,6 +126,9 @@ def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int
         return float(prompts * config.decoding.n)
     if isinstance(config, ScoreConfig):
         return float(rows)
+    if isinstance(config, BenchmarkConfig):
+        pairs = things.get("pairs")
+        return 2.0 * pairs.rows if isinstance(pairs, Dataset) else 0.0
     if isinstance(config, EvaluateConfig):
         answers = sum(max(1, len(entrant.scores)) for entrant in config.entrants)
         return float(min(config.prompts, held_out) * answers)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from steerboard_contracts.configs import (
     BaseModelConfig,
+    BenchmarkConfig,
     Config,
     DecisionTransformerConfig,
     EvaluateConfig,
@@ -111,6 +112,14 @@ STAGE_KINDS: tuple[StageKind, ...] = (
             "labelled": _data("labelled", required=False),
             "preferences": _data("preferences", required=False),
         },
+        None,
+        None,
+    ),
+    StageKind(
+        "benchmark",
+        None,
+        BenchmarkConfig,
+        {"reward": _model("reward"), "pairs": _data("preferences")},
         None,
         None,
     ),

@@ -22,6 +22,7 @@ from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard.runs.texts import storable_text
 from steerboard_contracts.stage import (
     AnswersOutput,
+    BenchmarkOutput,
     DatasetOutput,
     ModelOutput,
     ReportOutput,
@@ -144,7 +145,7 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
     return labelled
 
 
-def _document(output: AnswersOutput | ReportOutput, path: Path) -> dict[str, Any]:
+def _document(output: AnswersOutput | ReportOutput | BenchmarkOutput, path: Path) -> dict[str, Any]:
     """The file as an object that Postgres stores."""
     document = _storable(json.loads(path.read_bytes()))
     return {"answers": document} if isinstance(output, AnswersOutput) else dict(document)

@@ -11,7 +11,7 @@ from steerboard.runs.transitions import ENDED
 
 _FROM_THE_START = "Starts from the beginning"
 # Stages that keep each row they have finished, without saying so as a checkpoint.
-_KEEP_ROWS = ("generate", "score", "evaluate")
+_KEEP_ROWS = ("generate", "score", "evaluate", "benchmark")
 _KEEP_ANSWERS = "judge"
 
 

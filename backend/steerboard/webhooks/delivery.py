@@ -83,26 +83,30 @@ def signed_headers(secret: str, id_: str, timestamp: int, body: bytes) -> dict[s
     }
 
 
+_now = func.clock_timestamp()
+_other = aliased(WebhookDelivery)
+# Asked again and again by every sender, and built once.
+_DUE = (
+    select(WebhookDelivery, Webhook)
+    .join(Webhook, Webhook.id == WebhookDelivery.webhook_id)
+    .where(
+        WebhookDelivery.state == "pending",
+        WebhookDelivery.next_attempt_at <= _now,
+        or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_expires_at < _now),
+        Webhook.active,
+        ~exists().where(_other.webhook_id == Webhook.id, _other.state == "pending", _other.lease_expires_at > _now),
+    )
+    .order_by(WebhookDelivery.next_attempt_at)
+    .limit(1)
+    .with_for_update(of=WebhookDelivery, skip_locked=True)
+)
+
+
 def claim_next(session: Session) -> Parcel | None:
     """The delivery that is due longest, leased to the caller. A webhook with one on its way waits (but for two senders
     that look at the same moment), so a slow receiver holds up only itself.
     """
-    other = aliased(WebhookDelivery)
-    now = func.clock_timestamp()
-    found = session.execute(
-        select(WebhookDelivery, Webhook)
-        .join(Webhook, Webhook.id == WebhookDelivery.webhook_id)
-        .where(
-            WebhookDelivery.state == "pending",
-            WebhookDelivery.next_attempt_at <= now,
-            or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_expires_at < now),
-            Webhook.active,
-            ~exists().where(other.webhook_id == Webhook.id, other.state == "pending", other.lease_expires_at > now),
-        )
-        .order_by(WebhookDelivery.next_attempt_at)
-        .limit(1)
-        .with_for_update(of=WebhookDelivery, skip_locked=True)
-    ).one_or_none()
+    found = session.execute(_DUE).one_or_none()
     return lease(session, *found) if found else None
 
 

@@ -141,6 +141,17 @@ export const modelEvaluationsQuery = (project: string, model: string) =>
       ),
   });
 
+export const modelBenchmarksQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "benchmarks", model],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/benchmarks", {
+          params: { path: { project, model } },
+        }),
+      ),
+  });
+
 export const waitingQuery = (project: string) =>
   queryOptions({
     queryKey: [project, "waiting"],

@@ -224,7 +224,7 @@ export function apply(project: string, client: QueryClient, event: LiveEvent): v
     return;
   }
   if (event.type === "run.state" || event.type === "run.moved") {
-    for (const key of ["runs", "run", "pipelines", "pipeline"]) {
+    for (const key of ["runs", "run", "pipelines", "pipeline", "benchmarks"]) {
       void client.invalidateQueries({ queryKey: [project, key] });
     }
     void client.invalidateQueries({ queryKey: ["queues"] });

@@ -1274,6 +1274,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/models/{model}/benchmarks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Model Benchmarks
+         * @description The newest finished benchmarks of a reward model, and of others of the same content.
+         */
+        get: operations["list_model_benchmarks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/models/{model}/evaluations": {
         parameters: {
             query?: never;
@@ -1648,7 +1668,8 @@ export interface paths {
         put?: never;
         /**
          * Create Prompt Set
-         * @description Prompts of a file (FastChat, AlpacaEval, Arena-Hard, or JSON lines with `prompt`), or of a known benchmark.
+         * @description Prompts of a file (FastChat, AlpacaEval, Arena-Hard, or JSON lines with `prompt`), or of a known benchmark, which
+         *     the server fetches where no file is given. With both, the file must have the benchmark's prompts and turns.
          */
         post: operations["create_prompt_set"];
         delete?: never;
@@ -2780,6 +2801,31 @@ export interface components {
             model?: string | null;
         };
         /**
+         * BenchmarkResult
+         * @description `accuracy`: share of pairs with chosen > rejected, with Wilson's interval; `ties` of equal rewards are lost.
+         *
+         *     `sources`: the largest first, empty where no pair names one; `more_sources` are not listed. `rewardbench` is null
+         *     where no source is one of its subsets; it is computed over all sources.
+         */
+        BenchmarkResult: {
+            accuracy: components["schemas"]["Estimate"];
+            /**
+             * More Sources
+             * @default 0
+             */
+            more_sources: number;
+            /** Pairs */
+            pairs: number;
+            rewardbench?: components["schemas"]["RewardBenchSections"] | null;
+            /**
+             * Sources
+             * @default []
+             */
+            sources: components["schemas"]["SourceAccuracy"][];
+            /** Ties */
+            ties: number;
+        };
+        /**
          * BestOfN
          * @description Mean over prompts of the expected best of n drawn without replacement from the samples that there are.
          */
@@ -3493,6 +3539,8 @@ export interface components {
                     [key: string]: number;
                 };
             };
+            /** Flag */
+            flag?: string | null;
             /** Ranks */
             ranks?: {
                 [key: string]: number;
@@ -4022,6 +4070,30 @@ export interface components {
             }[];
             /** Prompt */
             prompt: string;
+        };
+        /**
+         * FinishedBenchmark
+         * @description The result of a run, and the dataset that its pairs are from.
+         */
+        FinishedBenchmark: {
+            /** Dataset */
+            dataset: string;
+            /**
+             * Dataset Id
+             * Format: uuid
+             */
+            dataset_id: string;
+            /**
+             * Ended At
+             * Format: date-time
+             */
+            ended_at: string;
+            result: components["schemas"]["BenchmarkResult"];
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
         };
         /**
          * FlagOut
@@ -4924,6 +4996,8 @@ export interface components {
             source: string;
             /** Title */
             title: string;
+            /** Turns */
+            turns: number;
         };
         /** LabelledExample */
         LabelledExample: {
@@ -5801,7 +5875,8 @@ export interface components {
          * PairRow
          * @description `a` against `b` on the same items. `win_rate` = (wins + ties/2) / n; `difference` of the mean scores a - b.
          *
-         *     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table.
+         *     `p` and `p_holm`: Wilcoxon signed-rank over items, Holm over all pairs of the table. `significant`: `p_holm` below
+         *     0.05, and the ranks favour the same entrant as the mean.
          */
         PairRow: {
             /** A */
@@ -6527,6 +6602,27 @@ export interface components {
             values: number;
         };
         /**
+         * RewardBenchSections
+         * @description RewardBench's sections, accuracies from 0 to 1, subsets weighted as it does; `overall` is their mean, null while
+         *     one of the four is missing.
+         *
+         *     `incomplete`: sections that lack subsets, with their names; `unknown`: sources that are no subset of it.
+         */
+        RewardBenchSections: {
+            /** Incomplete */
+            incomplete: {
+                [key: string]: string[];
+            };
+            /** Overall */
+            overall: number | null;
+            /** Sections */
+            sections: {
+                [key: string]: number;
+            };
+            /** Unknown */
+            unknown: string[];
+        };
+        /**
          * RewardByLength
          * @description Raw rewards of the pinned source, or else of the first one, in bins of about as many rows each.
          */
@@ -6613,14 +6709,21 @@ export interface components {
          * @description `trained`: entrants that were trained on this model's rewards, for whom it is no independent judge.
          *
          *     `comparison` is in `units`: z by the model's normaliser, raw where it has none. `raw`: the means as the model
-         *     gives them.
+         *     gives them. `benchmarks`: the newest of this model on each dataset of pairs, whichever evaluation it is in.
          */
         RewardReport: {
             accuracy: components["schemas"]["Estimate"];
+            /**
+             * Benchmarks
+             * @default []
+             */
+            benchmarks: components["schemas"]["FinishedBenchmark"][];
             /** Best Of N */
             best_of_n: components["schemas"]["BestOfN"][];
             calibration: components["schemas"]["Calibration"] | null;
             comparison: components["schemas"]["Comparison"];
+            /** Content Hash */
+            content_hash: string;
             /** Histogram Raw */
             histogram_raw: {
                 [key: string]: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
@@ -7355,6 +7458,17 @@ export interface components {
              * @enum {string}
              */
             type: "model" | "dataset";
+        };
+        /**
+         * SourceAccuracy
+         * @description Pairs of one source (of RewardBench: of one subset). `source` is null for pairs that name none.
+         */
+        SourceAccuracy: {
+            accuracy: components["schemas"]["Estimate"];
+            /** Source */
+            source: string | null;
+            /** Ties */
+            ties: number;
         };
         /** SourceRewards */
         SourceRewards: {
@@ -13317,6 +13431,67 @@ export interface operations {
             };
         };
     };
+    list_model_benchmarks: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FinishedBenchmark"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_model_evaluations: {
         parameters: {
             query?: {
@@ -15537,7 +15712,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "evaluate" | "answer" | "reward" | "judge")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "evaluate" | "benchmark" | "answer" | "reward" | "judge")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -16204,7 +16379,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "evaluate" | "answer" | "reward" | "judge";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "evaluate" | "benchmark" | "answer" | "reward" | "judge";
                 project: string;
             };
             cookie?: never;

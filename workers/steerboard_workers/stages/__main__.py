@@ -25,6 +25,7 @@ MODULES: dict[RunKind, str] = {
     "mix": "steerboard_workers.stages.mix",
     "score": "steerboard_workers.stages.score",
     "evaluate": "steerboard_workers.stages.evaluate",
+    "benchmark": "steerboard_workers.stages.benchmark",
     "answer": "steerboard_workers.stages.answer",
     "reward": "steerboard_workers.stages.reward_responses",
 }

@@ -6,25 +6,19 @@ or else the pairs themselves, tell what its scores are in z units.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
 from steerboard_contracts.configs import RewardConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import ResponseRewardsOutput, RewardSummary, Succeeded
 from steerboard_workers.stages.evaluation.judging import MOST_PAIRS, Labelled
-from steerboard_workers.stages.loading import RewardModel, load_reward_model
+from steerboard_workers.stages.loading import load_reward_model
 from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.remembered import KEY, Scorer
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.score import RewardNotFinite
-from steerboard_workers.stages.scoring import Scorable, score_batches
-
-# Enough to sort by length, few enough to keep in memory.
-BLOCK = 16_384
+from steerboard_workers.stages.scoring import Scorable
 
 
 def run(stage: Stage) -> Succeeded:
@@ -32,9 +26,9 @@ def run(stage: Stage) -> Succeeded:
     assert isinstance(config, RewardConfig)
     stage.progress(0, 1, "models", "loading")
     reward_model = load_reward_model(stage.model_path("reward"), config.precision, stage.spec.device)
-    with PartialRows(stage, ("key",)) as partial:
+    with PartialRows(stage, KEY) as partial:
         before = len(partial.rows)
-        scorer = _Scorer(stage, reward_model, config.batch_tokens, partial)
+        scorer = Scorer(stage, reward_model, config.batch_tokens, partial)
         rows = sum(1 for _ in stage.evaluated("responses"))
         texts = (Scorable(row["prompt"], row["response"]) for row in stage.evaluated("responses"))
         scorer.score(texts, rows, "answers")
@@ -52,44 +46,7 @@ def run(stage: Stage) -> Succeeded:
     )
 
 
-class _Scorer:
-    """Scores what has no score yet, and remembers it through kills by the content of prompt and response."""
-
-    def __init__(self, stage: Stage, reward_model: RewardModel, batch_tokens: int, partial: PartialRows) -> None:
-        self._stage = stage
-        self._reward_model = reward_model
-        self._batch_tokens = batch_tokens
-        self._partial = partial
-
-    def score(self, samples: Iterable[Scorable], total: int, unit: str) -> None:
-        """`total` is how many there are, for the progress in `unit`."""
-        done = 0
-        waiting = iter(samples)
-        while block := list(islice(waiting, BLOCK)):
-            left = {key: sample for sample in block if (key := _key(sample),) not in self._partial}
-            done += len(block) - len(left)
-            self._stage.progress(done, total, unit, f"scoring {unit}")
-            keys = list(left)
-            for places, values in score_batches(self._reward_model, list(left.values()), self._batch_tokens):
-                for place, value in zip(places, values, strict=True):
-                    if not math.isfinite(value):
-                        raise RewardNotFinite(
-                            f"the reward of {left[keys[place]].response[:80]!r} is {value}",
-                            hint="Score with precision fp32.",
-                        )
-                self._partial.add({"key": keys[p], "value": v} for p, v in zip(places, values, strict=True))
-                done += len(places)
-                self._stage.progress(done, total, unit, f"scoring {unit}")
-
-    def value(self, sample: Scorable) -> float:
-        return float(self._partial.rows[(_key(sample),)]["value"])
-
-
-def _key(sample: Scorable) -> str:
-    return hashlib.sha256(json.dumps([sample.prompt, sample.response], sort_keys=True).encode()).hexdigest()
-
-
-def _held_out(stage: Stage, scorer: _Scorer, seed: int) -> RewardSummary:
+def _held_out(stage: Stage, scorer: Scorer, seed: int) -> RewardSummary:
     """Margins of the held-out pairs, and a normaliser where one can be fitted."""
     found = RewardSummary()
     pairs: list[tuple[Scorable, Scorable]] = []

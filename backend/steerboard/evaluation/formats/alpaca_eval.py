@@ -24,14 +24,14 @@ from steerboard_statistics.alpaca_eval import probability
 
 
 def question(row: Mapping[str, Any]) -> Question:
-    """{instruction, dataset}: its place in the file is its id, from 0, for difficulties belong to places."""
+    """{instruction, input?, dataset}: its place in the file is its id, from 0, for difficulties belong to places."""
     category = optional_text(row, "dataset")
-    return Question(None, category, [user(text(row, "instruction"))], [], None)
+    return Question(None, category, [user(_instruction(row))], [], None)
 
 
 def answers(row: Mapping[str, Any]) -> list[Answer]:
     """{instruction, output, generator}."""
-    return [Answer(named(row, "generator"), None, text(row, "instruction"), 0, [text(row, "output")])]
+    return [Answer(named(row, "generator"), None, _instruction(row), 0, [text(row, "output")])]
 
 
 def annotation(row: Mapping[str, Any]) -> list[Judgment]:
@@ -58,7 +58,7 @@ def annotation(row: Mapping[str, Any]) -> list[Judgment]:
             model=model,
             other=baseline,
             question_id=None,
-            prompt=text(row, "instruction"),
+            prompt=_instruction(row),
             turn=1,
             value=value,
             status="ok" if value is not None else status_of(row, "unparsed"),
@@ -95,3 +95,9 @@ def annotation_row(
         "raw_completion": verdict["raw"],
     }
     return row if verdict["status"] == "ok" else {**row, "status": verdict["status"]}
+
+
+def _instruction(row: Mapping[str, Any]) -> str:
+    """With the `input` below it that rows of Alpaca's own kind have, empty or not."""
+    instruction, more = text(row, "instruction"), optional_text(row, "input")
+    return f"{instruction}\n\n{more}" if more and more.strip() else instruction

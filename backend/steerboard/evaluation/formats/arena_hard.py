@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,6 +79,8 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
         if game is not None and not isinstance(game, dict):
             raise Unreadable("has a game that is no object")
         label = None if game is None else game.get("score")
+        if isinstance(label, float) and math.isnan(label):
+            label = None
         if label is not None and not isinstance(label, str):
             raise Unreadable(f"has {label!r} for the score of a game"[:200])
         read = verdict_of(label)

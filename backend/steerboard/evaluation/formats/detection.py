@@ -102,7 +102,8 @@ def _judgments(row: Mapping[str, Any]) -> tuple[Kind, str] | None:
 
 def _answers(row: Mapping[str, Any]) -> tuple[Kind, str] | None:
     if "choices" in row:
-        turns = next((c.get("turns") for c in row["choices"] or [] if isinstance(c, dict)), None)
+        choices = row["choices"] if isinstance(row["choices"], list) else []
+        turns = next((choice.get("turns") for choice in choices if isinstance(choice, dict)), None)
         nested = isinstance(turns, list) and bool(turns) and isinstance(turns[0], dict)
         return "answers", "arena_hard" if nested else "fastchat"
     if "messages" in row and "model" in row:

@@ -3,6 +3,7 @@ the Vicuna announcement, which are of one turn."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -117,13 +118,17 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
     """{question_id, model_1, model_2, g1_winner, g2_winner, g1_judgment, g2_judgment, judge, turn, tstamp}.
 
     Winners are named by model (model_1, model_2, tie, error), not by place: in game 1 model_1 is shown first, in
-    game 2 model_2. A file of one order has no g2_winner.
+    game 2 model_2. A file of one order has no g2_winner; null is a game without a verdict.
     """
     found = []
     for game, first in ((1, True), (2, False)):
-        winner = row.get(f"g{game}_winner")
-        if winner is None and game == 2:
+        if f"g{game}_winner" not in row:
+            if game == 1:
+                raise Unreadable("has no `g1_winner`")
             continue
+        winner = row[f"g{game}_winner"]
+        if winner is None or (isinstance(winner, float) and math.isnan(winner)):
+            winner = "error"
         if not isinstance(winner, str) or winner not in (*_WINNERS, "error"):
             raise Unreadable(f"has {winner!r} in `g{game}_winner`, not model_1, model_2, tie or error"[:200])
         value, raw = _WINNERS.get(winner), optional_text(row, f"g{game}_judgment")

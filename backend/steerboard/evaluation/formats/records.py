@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from steerboard.runs.texts import storable_text
+
+# Possessive, so that no text makes it slow.
+_NUMBER = re.compile(r"[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d{1,3}+)?+", re.ASCII)
+# What tables and scripts write for a number that is missing.
+_MISSING = ("", "nan", "none", "null")
+_LONGEST_NUMBER = 50
+_MILLISECONDS = 4e9
 
 
 class Unreadable(ValueError):
@@ -95,7 +104,7 @@ def identifier(row: Mapping[str, Any], *names: str) -> str | None:
     """An id, written as a number or a text; 81, 81.0 and "81" are the same."""
     for name in names:
         value = row.get(name)
-        if value is None:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             continue
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -106,13 +115,23 @@ def identifier(row: Mapping[str, Any], *names: str) -> str | None:
 
 
 def number(row: Mapping[str, Any], name: str) -> float | None:
-    """A finite number; None for null and NaN, which tables write for what is missing."""
+    """A finite number, also one written as a text; None for null, NaN and what else tables write for a missing one."""
     value = row.get(name)
+    if isinstance(value, str):
+        value = _number_in(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e100:
-        raise Unreadable(f"has {value!r} in `{name}`, not a number"[:200])
+        raise Unreadable(f"has {row[name]!r} in `{name}`, not a number"[:200])
     return float(value)
+
+
+def _number_in(text: str) -> object:
+    """The number, None for one that is missing, or the text where it is neither."""
+    stripped = text.strip()
+    if stripped.lower() in _MISSING:
+        return None
+    return float(stripped) if len(stripped) < _LONGEST_NUMBER and _NUMBER.fullmatch(stripped) else text
 
 
 def turn_of(row: Mapping[str, Any]) -> int:
@@ -126,9 +145,24 @@ def turn_of(row: Mapping[str, Any]) -> int:
 
 
 def moment(row: Mapping[str, Any], name: str = "tstamp") -> float | None:
-    """Seconds since 1970; None where they make no date."""
-    value = number(row, name)
-    return value if value is not None and 0 <= value < 4e9 else None
+    """Seconds since 1970, of a number of seconds or milliseconds or of an ISO date; None where it makes no date.
+
+    It only tells which of several rows is the newest, so a row is never refused for it.
+    """
+    value = row.get(name)
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        try:
+            at = dt.datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+        value = (at if at.tzinfo else at.replace(tzinfo=dt.UTC)).timestamp()
+    try:
+        seconds = number({name: value}, name)
+    except Unreadable:
+        return None
+    if seconds is not None and _MILLISECONDS <= seconds < _MILLISECONDS * 1000:
+        seconds /= 1000
+    return seconds if seconds is not None and 0 <= seconds < _MILLISECONDS else None
 
 
 def texts(value: object, name: str) -> list[str]:

@@ -19,6 +19,8 @@ MIN_N = 10
 # More missing answers than this, and the rest may be the easy ones.
 MAX_MISSING = 0.05
 
+_HINT = 'docs/ci.md lists all metrics. In YAML, operators stand in quotation marks: op: ">".'
+
 ESTIMATE = ("value", "ci_low", "ci_high", "n")
 PAIR = (*ESTIMATE, "p", "p_holm")
 CORRELATION = ("spearman", "kendall", "ci_low", "ci_high", "n")
@@ -126,7 +128,7 @@ def parse_rules(given: GateRules, entrants: Sequence[str]) -> list[GateRule]:
     if not given.rules:
         faults.append(ErrorLocation(location="rules", message="a gate has at least one rule"))
     if faults:
-        raise BadInput("the rules of the gate cannot be used", errors=faults, hint="docs/ci.md lists all metrics.")
+        raise BadInput("the rules of the gate cannot be used", errors=faults, hint=_HINT)
     return rules
 
 

@@ -56,7 +56,7 @@ def import_answers(
     prompts = Prompts.of(session, evaluation)
     found = _look(source, format, prompts, left_out)
     left_out.refuse_bad(form.bad_rows, found.rows)
-    left_out.refuse_nothing(source.label, len(found.newest))
+    left_out.refuse_nothing(source.label, len(found.newest), "Import it into an evaluation of these prompts.")
     made = _enter(session, evaluation, found, form, {"file": source.label, "format": format})
     prompts.again()
     short = _store(session, source, format, prompts, found, made)
@@ -90,18 +90,19 @@ def _look(source: Source, format: str, prompts: Prompts, left_out: LeftOut) -> F
             left_out.unreadable(line, problem)
             continue
         model = answers[0].model
-        position = prompts.find(answers[0].question_id, answers[0].prompt, before[model], model)
+        place = before[model] if not left_out.bad.total else None
+        position = prompts.find(answers[0].question_id, answers[0].prompt, place, model)
         before[model] += 1
         if position is None:
             left_out.no_match(line, model, answers[0].question_id, _no_prompt(answers[0].question_id))
             continue
         for answer in answers:
-            place = model, position, answer.sample
+            taken = model, position, answer.sample
             at = answer.at if answer.at is not None else -1.0
-            if place in found.newest:
+            if taken in found.newest:
                 found.duplicates += 1
-            if place not in found.newest or at >= found.newest[place][1]:
-                found.newest[place] = ordinal, at
+            if taken not in found.newest or at >= found.newest[taken][1]:
+                found.newest[taken] = ordinal, at
             ordinal += 1
             found.samples[model] = max(found.samples.get(model, 1), answer.sample + 1)
         ids = found.answer_ids.setdefault(model, [])
@@ -118,7 +119,7 @@ def _too_many(answers: list[Answer]) -> Problem | None:
 
 def _no_prompt(question_id: str | None) -> str:
     if question_id is None:
-        return "is about none of the prompts"
+        return "names no question, and neither its text nor its place tells one of the prompts"
     return f"is about question {question_id}, which is none of the prompts"
 
 
@@ -188,13 +189,16 @@ def _store(
     """Returns how many answers have fewer turns than their prompt."""
     kept = {ordinal for ordinal, _ in found.newest.values()}
     before: Counter[str] = Counter()
+    unread = False
     ordinal = short = 0
     with copy_in(session, COPY_RESPONSES) as copy:
         for _, row in read(source, ANSWERS[format]):
             if isinstance(row, Problem) or _too_many(row) is not None:
+                unread = True
                 continue
             model = row[0].model
-            position = prompts.find(row[0].question_id, row[0].prompt, before[model], model)
+            place = before[model] if not unread else None
+            position = prompts.find(row[0].question_id, row[0].prompt, place, model)
             before[model] += 1
             if position is None:
                 continue

@@ -21,6 +21,7 @@ from steerboard.evaluation.imports.judgments import import_judgments
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
 from steerboard.evaluation.imports.unmatched import SKIPPED_SHOWN, LeftOut
 from steerboard.evaluation.judging.judges import get_judge, judges_out
+from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.service import get_evaluation
 from steerboard.platform.access import Access, AccessTo, Db, audit
 from steerboard.platform.errors import InvalidRequest, NotFound, problems
@@ -99,7 +100,8 @@ def get_answers(
     found = get_evaluation(session, access.project, evaluation)
     chosen = get_entrant(session, found, entrant) if entrant is not None else None
     if entrant is not None and chosen is None:
-        raise NotFound(f"there is no entrant {entrant!r}", code="unknown_entrant")
+        known = ", ".join(one.name for one in entrants_of(session, found))
+        raise NotFound(f"there is no entrant {entrant!r}; there are {known or 'none'}", code="unknown_entrant")
     rows = exports.answer_rows(session, found, format, chosen)
     return _download(rows, f"{found.name}.{chosen.name if chosen else 'answers'}", format)
 

@@ -34,6 +34,10 @@ STYLES = {
     "vicuna_review": "multi",
 }
 _UNKNOWN_JUDGE = "unknown"
+_ELSEWHERE = (
+    "Import the entrants' answers first, under the names of this file; or let it enter its models itself with"
+    " --add-entrants (add_entrants=true)."
+)
 _COPY = (
     "COPY evaluation_verdicts (judge_id, position, turn, a, b, a_first, value, weight, status, raw, detail,"
     " superseded, created_at) FROM STDIN"
@@ -64,7 +68,7 @@ def import_judgments(
     imported = ImportedVerdicts(session, evaluation, source, tally.format, form)
     _look(imported, tally, left_out)
     left_out.refuse_bad(form.bad_rows, tally.rows)
-    left_out.refuse_nothing(source.label, tally.verdicts)
+    left_out.refuse_nothing(source.label, tally.verdicts, _ELSEWHERE)
     model = _judge_model(imported.judges, form)
     style = STYLES[tally.format]
     judge = Judge(

@@ -47,17 +47,17 @@ class Prompts:
         """Before the same rows are gone through a second time."""
         self._met.clear()
 
-    def find(self, question_id: str | None, text: str | None, place: int, by: Hashable) -> int | None:
+    def find(self, question_id: str | None, text: str | None, place: int | None, by: Hashable) -> int | None:
         """The position that a row is about, or None.
 
-        `place`: how many rows of `by` (its model, or pair of models) the file had before. A text that several prompts
-        share means each of them in turn.
+        `place`: how many rows of `by` (its model, or pair of models) the file had before; None where one before it
+        could not be read, whose place nobody knows. A text that several prompts share means each of them in turn.
         """
         if question_id is not None and question_id in self._ids:
             return self._ids[question_id]
         if text is not None:
             asked = text.strip()
-            if place < len(self._positions) and self._text_at[self._positions[place]] == asked:
+            if place is not None and place < len(self._positions) and self._text_at[self._positions[place]] == asked:
                 return self._positions[place]
             same = self._texts.get(asked, [])
             if not same:
@@ -65,7 +65,7 @@ class Prompts:
             met = self._met[by, asked]
             self._met[by, asked] += 1
             return same[min(met, len(same) - 1)]
-        if question_id is None and place < len(self._positions):
+        if question_id is None and place is not None and place < len(self._positions):
             return self._positions[place]
         return None
 

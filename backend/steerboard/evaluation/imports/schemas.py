@@ -16,8 +16,8 @@ UNMATCHED_SHOWN = 100
 
 
 class PromptSetForm(BaseModel):
-    """The fields beside the file. Instead of a file: `known`, one of GET prompt-sets/known. Without a `name`, the known
-    set's own, or one made from the file's."""
+    """The fields beside the file. `known`: one of GET prompt-sets/known, fetched where no file is given. Without a
+    `name`, the known set's own, or one made from the file's."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,6 +73,7 @@ class KnownPromptSet(BaseModel):
     name: str
     title: str
     prompts: int
+    turns: int
     licence: str
     source: str
 

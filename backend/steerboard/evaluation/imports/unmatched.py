@@ -40,14 +40,16 @@ class LeftOut:
         if self.bad.total and bad_rows == "refuse":
             raise self.bad.refusal("line", rows)
 
-    def refuse_nothing(self, label: str, matched: int) -> None:
-        """Raises `RowsRefused` or `NothingMatches` where nothing is left."""
+    def refuse_nothing(self, label: str, matched: int, hint: str) -> None:
+        """Raises `RowsRefused`, or `NothingMatches` with the `hint`, where nothing is left."""
         if matched:
             return
         if self.unmatched:
             first = self.unmatched[0]
             raise NothingMatches(
                 f"none of the {self.unmatched_rows:,} rows of {label} belongs here; line {first.line} {first.reason}",
-                hint="Import it where these prompts and entrants are, or send add_entrants=true with judgments.",
+                hint=hint,
             )
-        raise self.bad.refusal("line", self.bad.total) if self.bad.total else RowsRefused(f"{label} has no rows")
+        if self.bad.total:
+            raise self.bad.refusal("line", self.bad.total, hint="No row is left. Is it the right file and format?")
+        raise RowsRefused(f"{label} has no rows")

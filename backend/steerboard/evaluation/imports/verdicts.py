@@ -62,11 +62,13 @@ class ImportedVerdicts:
         self._prompts.again()
         self.judges.clear()
         self.rows = 0
+        unread = False
         before: Counter[tuple[str | None, str | None]] = Counter()
         for line, row in read(self._source, JUDGMENTS[self._format]):
             self.rows += 1
             if isinstance(row, Problem):
                 left_out.unreadable(line, row)
+                unread = True
                 continue
             first: Judgment = row[0]
             if first.judge is not None:
@@ -75,15 +77,17 @@ class ImportedVerdicts:
                     left_out.no_match(line, first.model, first.question_id, f"is a judgment of {first.judge}")
                     continue
             pair = first.model, first.other
-            position = self._prompts.find(first.question_id, first.prompt, before[pair], pair)
+            place = before[pair] if not unread else None
+            position = self._prompts.find(first.question_id, first.prompt, place, pair)
             before[pair] += 1
-            for judgment in row:
-                found = self._resolve(judgment, position)
-                if isinstance(found, Resolved):
-                    yield found
-                else:
-                    left_out.no_match(line, judgment.model or judgment.answer_id, judgment.question_id, found)
-                    break  # A row counts once, however many verdicts it has.
+            found = [self._resolve(judgment, position) for judgment in row]
+            resolved = [one for one in found if isinstance(one, Resolved)]
+            if len(resolved) == len(row):
+                yield from resolved
+                continue
+            # All of a row or none of it: the score of one of two answers means little without the other.
+            judgment, why = next((one, why) for one, why in zip(row, found, strict=True) if isinstance(why, str))
+            left_out.no_match(line, judgment.model or judgment.answer_id, judgment.question_id, why)
 
     def _resolve(self, judgment: Judgment, position: int | None) -> Resolved | str:
         """The verdict, or why it does not belong here."""

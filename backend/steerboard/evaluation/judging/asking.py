@@ -69,7 +69,8 @@ class Asker:
             except (httpx.HTTPError, httpx.StreamError) as error:
                 raise self._broken(error) from None
             except AddressRefused as error:
-                raise AskFailed("address_refused", error.detail, retryable=False) from None
+                detail = " ".join(filter(None, (f"{error.detail}.", error.hint)))
+                raise AskFailed("address_refused", detail, retryable=False) from None
 
     def _ask(self, client: httpx.Client, body: dict[str, Any]) -> Answer:
         library = OpenAI(

@@ -44,7 +44,10 @@ def get_judge(session: Session, evaluation: Evaluation, ref: str) -> Judge:
     match = Judge.id == id_ if id_ else Judge.name == ref
     judge = session.scalar(select(Judge).where(Judge.evaluation_id == evaluation.id, match))
     if judge is None:
-        raise NotFound(f"evaluation {evaluation.name!r} has no judge {ref!r}", code="unknown_judge")
+        known = ", ".join(one.name for one in judges_of(session, evaluation))
+        raise NotFound(
+            f"evaluation {evaluation.name!r} has no judge {ref!r}; it has {known or 'none'}", code="unknown_judge"
+        )
     return judge
 
 

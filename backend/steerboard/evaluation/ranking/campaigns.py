@@ -84,7 +84,8 @@ def _entrants(session: Session, evaluation: Evaluation, names: list[str] | None)
     known = {entrant.name: entrant for entrant in entrants_of(session, evaluation)}
     for name in names or []:
         if name not in known:
-            raise NotFound(f"{evaluation.name!r} has no entrant {name!r}", code="unknown_entrant")
+            there = ", ".join(known) or "none"
+            raise NotFound(f"{evaluation.name!r} has no entrant {name!r}; it has {there}", code="unknown_entrant")
     chosen = list(dict.fromkeys(names if names is not None else known))
     if not 2 <= len(chosen) <= MOST_ENTRANTS:
         raise BadInput(

@@ -60,7 +60,11 @@ def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID) -> 
     """Raises `NotFound` (`unknown_campaign`)."""
     found = session.execute(_CAMPAIGN, {"campaign": campaign_id, "project": project.id}).one_or_none()
     if found is None:
-        raise NotFound("there is no such campaign", code="unknown_campaign", hint="GET rankings lists the open ones.")
+        raise NotFound(
+            "there is no such campaign",
+            code="unknown_campaign",
+            hint="The page Ranking, or GET rankings, lists those that are open to you.",
+        )
     criteria = [Criterion.model_validate(criterion) for criterion in found.criteria]
     return CampaignRow(**(dict(found._mapping) | {"criteria": criteria}))
 

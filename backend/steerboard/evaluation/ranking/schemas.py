@@ -36,6 +36,7 @@ class Draft(BaseModel):
     ranks: DraftRanks | None = None
     criteria_ranks: Annotated[dict[str, DraftRanks], Field(max_length=8)] = {}
     comment: Comment | None = None
+    flag: Reason | None = None
 
 
 class DraftSaved(BaseModel):

@@ -117,6 +117,7 @@ def _reopen(session: Session, held: Grip) -> None:
         ranks=by_key(task.ranks),
         criteria_ranks={name: by_key(ranks) or {} for name, ranks in (task.criteria_ranks or {}).items()},
         comment=task.comment,
+        flag=task.flag,
     )
     counted = int(held.state == "submitted")
     session.execute(_REOPEN, {"task": task.id, "draft": draft.model_dump_json(), "counted": counted})

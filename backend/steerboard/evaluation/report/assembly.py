@@ -25,6 +25,7 @@ from steerboard.evaluation.report.rewards import reward_sections
 from steerboard.evaluation.report.sources import lengths
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
 from steerboard.platform.errors import NotFound
+from steerboard.registry.benchmarks import newest_benchmarks
 from steerboard_contracts.evaluation_report import EvaluationReport
 
 Sessions = sessionmaker[Session]
@@ -74,7 +75,8 @@ def assemble(data: EvaluationData) -> EvaluationReport:
 
 
 def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | None:
-    """The report of the evaluation's newest version, if it was computed before. What is unfinished is looked up anew.
+    """The report of the evaluation's newest version, if it was computed before. What is unfinished, and the reward
+    models' benchmarks, are looked up anew.
 
     Raises `NotFound` when the evaluation was deleted meanwhile; so does `compute`.
     """
@@ -91,6 +93,10 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
         # Runs start and fail without a new version.
         report.unfinished = service.unfinished(session, evaluation)
         report.finished = not report.unfinished
+        hashes = {reward.content_hash for reward in report.rewards}
+        benchmarks = newest_benchmarks(session, evaluation.project_id, hashes)
+        for reward in report.rewards:
+            reward.benchmarks = benchmarks.get(reward.content_hash, [])
         report.evaluation = evaluation.name
         return report
 

@@ -8,6 +8,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from steerboard.evaluation.report.data import Bools, EvaluationData, Floats, JudgeFacts
+from steerboard.evaluation.report.verdicts import ScoreUnits
 from steerboard_contracts.evaluation_report import AlpacaRow, ArenaRow, SingleRow
 from steerboard_statistics import alpaca_eval, arena_hard, fastchat, length_controlled
 
@@ -52,7 +53,7 @@ def alpaca_rows(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> 
         try:
             some = [value for value, known in zip(given, there, strict=True) if known]
             fit = length_controlled.fit(
-                some, lengths[rows, column][there].tolist(), lengths[rows, baseline][there].tolist()
+                some, lengths[rows, baseline][there].tolist(), lengths[rows, column][there].tolist()
             )
             controlled = fit.win_rate
         except ValueError:
@@ -93,12 +94,13 @@ def arena_rows(data: EvaluationData, judge: JudgeFacts) -> list[ArenaRow]:
     ]
 
 
-def single_rows(data: EvaluationData, judge: JudgeFacts) -> list[SingleRow]:
+def single_rows(data: EvaluationData, judge: JudgeFacts, units: ScoreUnits) -> list[SingleRow]:
     """MT-Bench's means by turn and category; the best average first."""
-    names, verdicts = data.names(), judge.verdicts
+    names, columns = data.names(), np.unique(judge.verdicts.a).tolist()
     ratings = [
-        fastchat.Rating(int(row), names[column], int(turn), None if np.isnan(value) else float(value))
-        for row, column, turn, value in zip(verdicts.row, verdicts.a, verdicts.turn, verdicts.value, strict=True)
+        fastchat.Rating(row, names[column], turn, scores[column])
+        for row, turn, scores in zip(units.row.tolist(), units.turn.tolist(), units.scores.tolist(), strict=True)
+        for column in columns
     ]
     categories: dict[Hashable, str] = {
         row: prompt.category for row, prompt in enumerate(data.prompts) if prompt.category is not None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.benchmark import FinishedBenchmark
 from steerboard_contracts.prompts import Normaliser
 
 Floats = NDArray[np.float64]
@@ -105,6 +106,7 @@ class RewardFacts:
     entrant: Ints
     sample: Ints
     values: Floats
+    benchmarks: list[FinishedBenchmark]
 
 
 @dataclass(frozen=True)

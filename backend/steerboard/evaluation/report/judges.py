@@ -77,6 +77,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         pairs = pair_units(judge.verdicts, entrants, judge.style)
         scores, signs, comparison = _paired(data, judge, pairs)
         biases, half = _pair_biases(judge.verdicts, pairs, characters, seed=data.seed), pairs.half
+        single = []
     else:
         units = score_units(judge.verdicts, entrants)
         scores = units.items(prompts)
@@ -84,6 +85,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         columns = np.flatnonzero(np.isfinite(scores).any(axis=0))
         comparison = compare_scores(scores[:, columns], names_of(data, columns), seed=data.seed)
         biases = _score_biases(judge.verdicts, units, characters, seed=data.seed)
+        single = single_rows(data, judge, units)
     counts = {status: judge.statuses.get(status, 0) for status in ("ok", "unparsed", "refused", "error", "superseded")}
     total = counts["ok"] + counts["unparsed"] + counts["refused"] + counts["error"]
     rate = (total - counts["ok"]) / total if total else 0.0
@@ -110,7 +112,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         biases=biases,
         alpaca_eval=alpaca_rows(data, judge, characters) if judge.style == "alpaca_eval" else [],
         arena_hard=arena_rows(data, judge) if judge.style == "arena_hard" else [],
-        single=[] if paired else single_rows(data, judge),
+        single=single,
         warnings=[],
     )
     report.warnings.extend(_warnings(report, half))

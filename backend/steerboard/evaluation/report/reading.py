@@ -37,6 +37,7 @@ from steerboard.evaluation.tables import (
     RewardValue,
     Verdict,
 )
+from steerboard.registry.benchmarks import newest_benchmarks
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
 from steerboard_contracts.prompts import Normaliser
@@ -270,6 +271,8 @@ def _rewards(
         .where(RewardAssessment.evaluation_id == evaluation.id)
         .order_by(RewardAssessment.id)
     ).all()
+    hashes = {assessment.content_hash for assessment, _ in assessments}
+    benchmarks = newest_benchmarks(session, evaluation.project_id, hashes)
     made = []
     for assessment, state in assessments:
         found = session.execute(
@@ -293,6 +296,7 @@ def _rewards(
                 entrant=entrant.astype(np.int64)[kept],
                 sample=sample.astype(np.int64)[kept],
                 values=value[kept],
+                benchmarks=benchmarks.get(assessment.content_hash, []),
             )
         )
     return made

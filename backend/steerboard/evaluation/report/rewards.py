@@ -39,6 +39,7 @@ def _section(data: EvaluationData, facts: RewardFacts) -> tuple[RewardReport, So
     in_z = {name: (of - shift) / scale for name, of in values.items()}
     report = RewardReport(
         reward_model=facts.name,
+        content_hash=facts.content_hash,
         state=facts.state,
         trained=[who.name for who in data.entrants if facts.content_hash in who.trained_on],
         comparison=comparison,
@@ -51,6 +52,7 @@ def _section(data: EvaluationData, facts: RewardFacts) -> tuple[RewardReport, So
         length_correlation=_heat_map(data, rewards, lengths, columns),
         best_of_n=_best_of_n(data, (rewards - shift) / scale, columns),
         warnings=[],
+        benchmarks=facts.benchmarks,
     )
     report.warnings.extend(_warnings(report))
     return report, Source("reward", facts.name, scores, signs_of(scores), comparison)

@@ -14,7 +14,8 @@ PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard")
 
 @dataclass(frozen=True)
 class ScoreUnits:
-    """One row a prompt and turn: `scores` (units, entrants), NaN where there is no score."""
+    """One row a prompt and turn: `scores` (units, entrants), NaN where there is no score. An answer that was scored
+    several times, as in the Vicuna reviews of both orders, has the mean."""
 
     row: Ints
     turn: Ints
@@ -53,9 +54,10 @@ def score_units(verdicts: Verdicts, entrants: int) -> ScoreUnits:
     used = verdicts.ok & (verdicts.b < 0)
     turns = int(verdicts.turn.max(initial=1)) + 1
     keys, place = np.unique(verdicts.row[used] * turns + verdicts.turn[used], return_inverse=True)
-    scores = np.full((len(keys), entrants), np.nan)
-    scores[place, verdicts.a[used]] = verdicts.value[used]
-    return ScoreUnits(keys // turns, keys % turns, scores)
+    cell, size = place * entrants + verdicts.a[used], len(keys) * entrants
+    total: Floats = np.bincount(cell, verdicts.value[used], minlength=size).astype(np.float64)
+    number: Floats = np.bincount(cell, minlength=size).astype(np.float64)
+    return ScoreUnits(keys // turns, keys % turns, divide(total, number).reshape(len(keys), entrants))
 
 
 def pair_units(verdicts: Verdicts, entrants: int, style: str) -> PairUnits:

@@ -92,7 +92,10 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
     `/api/v1/projects/${project}/datasets/${dataset.id}/export?format=${format}`;
   const trains: Record<string, [string, string][]> = {
     instructions: [["sft", "Train SFT on it"]],
-    preferences: [["reward_model", "Train a reward model on it"]],
+    preferences: [
+      ["reward_model", "Train a reward model on it"],
+      ["benchmark", "Benchmark a reward model on it"],
+    ],
     labelled: [
       ["mle_filter", "Align with MLE and a filter"],
       ["rwr", "Align with reward-weighted regression"],

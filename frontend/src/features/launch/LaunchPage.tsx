@@ -24,6 +24,7 @@ const KINDS: [string, string, string][] = [
   ["score", "Score", "Give every row of a dataset a reward."],
   ["mix", "Mix", "A labelled mixture from several sources."],
   ["evaluate", "Evaluate", "Compare models on held-out prompts by reward."],
+  ["benchmark", "Benchmark", "How often a reward model prefers the chosen answer; RewardBench's sections."],
   ["base", "Base model", "Bring in a folder or a hub name, or start from random weights."],
 ];
 

@@ -27,7 +27,7 @@ import { RwrPreview } from "./RwrPreview";
 import { ThingSelect } from "./ThingSelect";
 
 const route = getRouteApi("/p/$project/launch/$kind");
-const OTHER_KINDS = ["base", "generate", "mix", "score", "evaluate"];
+const OTHER_KINDS = ["base", "generate", "mix", "score", "evaluate", "benchmark"];
 /** What is set most often stands first; the rest is folded away. */
 const MAIN = [
   "source",
@@ -100,8 +100,8 @@ export function LaunchRunPage() {
             schema={schema}
             origin={origin.data}
             given={{
-              ...(ofData ? { data: ofData } : {}),
-              ...(ofModel ? { model: ofModel } : {}),
+              ...(ofData ? { [firstSlot(schema, "dataset")]: ofData } : {}),
+              ...(ofModel ? { [firstSlot(schema, "model")]: ofModel } : {}),
               ...Object.fromEntries([...named, ...made]),
             }}
           />
@@ -109,6 +109,12 @@ export function LaunchRunPage() {
       }}
     </LoadedPage>
   );
+}
+
+/** Where a dataset or model goes that a link brought along. */
+function firstSlot(schema: Schemas["RunKindOut"], type: "dataset" | "model"): string {
+  const slot = schema.inputs.find((one) => one.type === type);
+  return slot?.many ? `${slot.name}.0` : (slot?.name ?? type);
 }
 
 function RunForm({

@@ -9,6 +9,7 @@ import { Graph, type GraphNode } from "../../shared/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
+import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
 import { ModelActions } from "./ModelActions";
 import { History, StageBadge } from "./Promotion";
@@ -69,6 +70,7 @@ export function ModelPage() {
               <Files project={project} model={found as Model} />
             </Stack>
           </SimpleGrid>
+          <Benchmarks project={project} model={found as Model} />
           <Evaluations project={project} model={found.name} entered={found.in_evaluations} />
           <History project={project} model={found.name} />
           <section>

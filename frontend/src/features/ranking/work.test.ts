@@ -18,8 +18,9 @@ describe("work on a task", () => {
   beforeEach(() => localStorage.clear());
 
   it("is what this browser kept, else what the server was told", () => {
-    const told = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, comment: "hm" });
-    expect(load(told)).toEqual({ ...EMPTY, levels: { "": { A: 1 }, style: { B: 1 } }, comment: "hm" });
+    const said = { comment: "hm", flag: "a secret" };
+    const told = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, ...said });
+    expect(load(told)).toEqual({ ...EMPTY, levels: { "": { A: 1 }, style: { B: 1 } }, ...said });
     const mine = { levels: { "": { A: 2, B: 1 } }, comment: "", flag: "odd", seconds: 7 };
     keep("t1", mine);
     expect(begun("t1")).toBe(true);
@@ -42,7 +43,9 @@ describe("work on a task", () => {
       ranks: { A: 1 },
       criteria_ranks: { style: { A: 2, B: 1 } },
       comment: null,
+      flag: null,
     });
+    expect(draftOf({ ...EMPTY, flag: " odd " }).flag).toBe("odd");
     expect(draftOf({ ...EMPTY, levels: { "": {} } }).ranks).toBeNull();
   });
 

@@ -31,7 +31,7 @@ export function load(task: Task): Work {
   if (!task.draft) return EMPTY;
   const levels: Record<string, Levels> = { ...task.draft.criteria_ranks };
   if (task.draft.ranks) levels[""] = task.draft.ranks;
-  return { ...EMPTY, levels, comment: task.draft.comment ?? "" };
+  return { ...EMPTY, levels, comment: task.draft.comment ?? "", flag: task.draft.flag ?? "" };
 }
 
 export function keep(task: string, work: Work): void {
@@ -60,5 +60,6 @@ export function draftOf(work: Work) {
       Object.entries(criteria).map(([name, levels]) => [name, { ...levels }]),
     ),
     comment: work.comment || null,
+    flag: work.flag.trim() || null,
   };
 }

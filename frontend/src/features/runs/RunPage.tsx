@@ -14,7 +14,9 @@ import {
 } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import type { Schemas } from "../../api/client";
 import { runQuery, type RunDetail } from "../../api/runs";
+import { BenchmarkBody } from "../../shared/Benchmarks";
 import { useNow } from "../../shared/clock";
 import { LoadedPage } from "../../shared/Feedback";
 import { between, figure, seconds } from "../../shared/format";
@@ -61,7 +63,10 @@ function RunView({ run }: { run: RunDetail }) {
   const navigate = route.useNavigate();
   const report = run.outputs.find((output) => output.type === "report")?.document as Report | undefined;
   const reported = report?.methods?.length ? report : undefined;
+  const benchmark = run.outputs.find((output) => output.type === "benchmark")?.document as
+    Schemas["BenchmarkResult"] | undefined;
   const tabs = [
+    ...(benchmark ? [["benchmark", "Result"]] : []),
     ...(reported ? [["report", "Report"]] : []),
     ["charts", "Charts"],
     ["log", "Log"],
@@ -70,7 +75,8 @@ function RunView({ run }: { run: RunDetail }) {
     ...(run.shards.length > 0 ? [["shards", "Shards"]] : []),
   ] as [string, string][];
   // What one wants to see of a run that draws no curves, or drew its last.
-  const first = reported ? "report" : bad ? "life" : run.kind === "train" ? "charts" : "log";
+  const first =
+    (benchmark ?? reported) ? tabs[0]![0] : bad ? "life" : run.kind === "train" ? "charts" : "log";
   const open = tabs.some(([name]) => name === tab) ? tab! : first;
   return (
     <Page
@@ -158,6 +164,11 @@ function RunView({ run }: { run: RunDetail }) {
         {reported && (
           <Tabs.Panel value="report" pt="md">
             <ReportBody report={reported} />
+          </Tabs.Panel>
+        )}
+        {benchmark && (
+          <Tabs.Panel value="benchmark" pt="md">
+            <BenchmarkBody result={benchmark} />
           </Tabs.Panel>
         )}
         <Tabs.Panel value="charts" pt="md">

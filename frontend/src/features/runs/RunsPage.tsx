@@ -11,7 +11,18 @@ import { RunsTable } from "../../shared/RunsTable";
 
 const route = getRouteApi("/p/$project/runs");
 const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled"];
-const KINDS = ["base", "train", "generate", "mix", "score", "evaluate", "answer", "reward", "judge"];
+const KINDS = [
+  "base",
+  "train",
+  "generate",
+  "mix",
+  "score",
+  "evaluate",
+  "benchmark",
+  "answer",
+  "reward",
+  "judge",
+];
 
 export function RunsPage() {
   const { project } = route.useParams();

@@ -1,8 +1,10 @@
 import { Card, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
+import { BenchmarksTable } from "../../../shared/Benchmarks";
 import { Chart } from "../../../shared/Chart";
 import { count, percent } from "../../../shared/format";
 import { Histogram } from "../../../shared/Histogram";
+import { useProject } from "../../../shared/links";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, type Report } from "./figures";
 import { LengthHeatMap } from "./LengthHeatMap";
@@ -40,10 +42,30 @@ export function RewardSection({ reward }: { reward: Reward }) {
         comparison={reward.comparison}
         score={reward.units === "z" ? "Mean reward, z" : "Mean reward, raw"}
       />
+      {!!reward.benchmarks?.length && <Benchmarks reward={reward} />}
       <Histograms reward={reward} />
       {reward.best_of_n.length > 0 && <BestOfN rows={reward.best_of_n} />}
       {reward.length_correlation.length > 0 && <LengthHeatMap cells={reward.length_correlation} />}
     </Section>
+  );
+}
+
+function Benchmarks({ reward }: { reward: Reward }) {
+  const project = useProject();
+  return (
+    <div>
+      <Title order={4} size="h6">
+        Benchmarks
+      </Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        The newest of this model on each dataset of pairs: how often the chosen answer has the higher reward.
+      </Text>
+      <BenchmarksTable
+        project={project}
+        benchmarks={reward.benchmarks ?? []}
+        label={`Benchmarks of ${reward.reward_model}`}
+      />
+    </div>
   );
 }
 

@@ -1,0 +1,27 @@
+import { Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { Schemas } from "../../api/client";
+import { modelBenchmarksQuery } from "../../api/data";
+import { BenchmarksTable } from "../../shared/Benchmarks";
+
+/** What benchmark runs found of this reward model. */
+export function Benchmarks({ project, model }: { project: string; model: Schemas["ModelDetail"] }) {
+  const query = useQuery({ ...modelBenchmarksQuery(project, model.name), enabled: model.role === "reward" });
+  if (!query.data?.length) return null;
+  return (
+    <section>
+      <Title order={2} size="h4" mb="sm">
+        Benchmarks
+      </Title>
+      <BenchmarksTable
+        project={project}
+        benchmarks={query.data}
+        label="Benchmarks of the model, the newest first"
+      />
+      <Text size="xs" c="dimmed">
+        How often the chosen answer has the higher reward, with the 95% interval. Of pairs that the model was
+        trained on it says little.
+      </Text>
+    </section>
+  );
+}

@@ -1,0 +1,154 @@
+"""`steerboard evaluations`: prompts, answers and judgments in and out, and every row that was left out is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from formats_world import jsonl
+
+from command_line import Done, Steerboard
+
+QUESTIONS = [{"question_id": 81 + n, "category": "math", "turns": [f"question {n}", "and then?"]} for n in range(3)]
+
+
+def answer(model: str, question: int, *turns: str, at: float = 1.0) -> dict[str, Any]:
+    choices = [{"index": 0, "turns": list(turns)}]
+    return {"question_id": question, "answer_id": "x", "model_id": model, "choices": choices, "tstamp": at}
+
+
+def rating(model: str, question: int, score: float, turn: int = 1, at: float = 1.0) -> dict[str, Any]:
+    judge = ["gpt-4", "single-v1"]
+    named = {"question_id": question, "model": model, "judge": judge, "turn": turn, "tstamp": at}
+    return {**named, "judgment": f"[[{score}]]", "score": score}
+
+
+class Shell:
+    """Commands in a folder of files."""
+
+    def __init__(self, steerboard: Steerboard, url: str, token: str, folder: Path) -> None:
+        self._steerboard, self._url, self._token, self.folder = steerboard, url, token, folder
+
+    def __call__(self, *arguments: str, code: int = 0) -> Done:
+        done = self._steerboard(self._url, self._token, "evaluations", *arguments)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def file(self, name: str, rows: list[Any]) -> str:
+        path = self.folder / name
+        path.write_bytes(jsonl(rows))
+        return str(path)
+
+
+@pytest.fixture
+def shell(steerboard: Steerboard, url: str, token: str, tmp_path: Path) -> Shell:
+    return Shell(steerboard, url, token, tmp_path)
+
+
+@pytest.fixture
+def weekly(shell: Shell) -> Shell:
+    """An evaluation `weekly` of three prompts of two turns, with nobody in it."""
+    printed = shell("import-prompts", shell.file("questions.jsonl", QUESTIONS), "--name", "mine").stdout
+    assert printed == "mine: 3 prompts of 2 turns (fastchat)\n"
+    assert shell("create", "weekly", "--prompt-set", "mine").stdout == "weekly: 3 prompts, answered\n"
+    return shell
+
+
+def test_rows_of_answers_that_are_left_out_are_told(weekly: Shell) -> None:
+    rows = [
+        answer("vicuna", 81, "old", "old"),
+        answer("vicuna", 81, "new", "new", at=2),
+        answer("vicuna", 82, "only one"),
+        answer("vicuna", 999, "of another set"),
+        {"model_id": "vicuna", "question_id": 83},
+        "{broken",
+    ]
+    file = weekly.file("vicuna.jsonl", rows)
+    refused = weekly("import-answers", "weekly", file, code=1)
+    assert "--bad-rows skip" in refused.stderr
+    assert "line 6" in refused.stderr
+    printed = weekly("import-answers", "weekly", file, "--bad-rows", "skip").stdout.splitlines()
+    assert printed[0] == "vicuna: 2 answers, 1 missing"
+    assert (
+        printed[1].strip().startswith("1 rows are about none of the prompts; the first, line 4, is about question 999")
+    )
+    assert printed[2].strip().startswith("2 rows cannot be read; the first, line 5")
+    assert printed[3].strip() == "1 answers are there twice; the newest count"
+    assert printed[4].strip() == "1 answers have fewer turns than their prompt"
+
+
+def test_judgments_of_nobody_here_are_told_and_may_bring_their_models(weekly: Shell) -> None:
+    weekly("import-answers", "weekly", weekly.file("vicuna.jsonl", [answer("vicuna", 81, "a", "b")]))
+    rows = [rating("vicuna", 81, 7), rating("vicuna", 81, -1, turn=2), rating("alpaca", 81, 3)]
+    printed = weekly("import-judgments", "weekly", weekly.file("some.jsonl", rows)).stdout.splitlines()
+    assert printed[0] == "gpt-4-single: 3 rows, 2 verdicts: 1 ok, 1 unparsed, 0 refused, 0 errors"
+    assert printed[1].strip() == "1 rows do not belong here; the first, line 3, judges alpaca, which is no entrant"
+    strange = weekly.file("strange.jsonl", [rating("bard", 81, 5)])
+    refused = weekly("import-judgments", "weekly", strange, code=1)
+    assert "nothing_matches" in refused.stderr
+    assert "--add-entrants" in refused.stderr
+    assert "entered: bard" in weekly("import-judgments", "weekly", strange, "--add-entrants").stdout
+    assert "judge gpt-4-single: succeeded, 2 verdicts, 1 unparsed, not valid: 50.0%" in weekly("show", "weekly").stdout
+
+
+def test_what_is_exported_is_what_was_imported(weekly: Shell) -> None:
+    rows = [answer("vicuna", 81 + n, f"first {n}", f"second {n}") for n in range(3)]
+    weekly("import-answers", "weekly", weekly.file("vicuna.jsonl", rows))
+    out = weekly.folder / "out.jsonl"
+    weekly("export", "weekly", str(out), "--entrant", "vicuna")
+    told = [(row["question_id"], row["model_id"], row["choices"]) for row in map(json.loads, out.open())]
+    assert told == [(row["question_id"], row["model_id"], row["choices"]) for row in rows]
+    weekly("import-judgments", "weekly", weekly.file("some.jsonl", [rating("vicuna", 81, 7.5)]), "--name", "gpt")
+    weekly("export", "weekly", str(out), "--judge", "gpt")
+    assert [(row["score"], row["judgment"]) for row in map(json.loads, out.open())] == [(7.5, "[[7.5]]")]
+    for target, words in ((weekly.folder / "no" / "out.jsonl", "cannot_write"), (weekly.folder, "cannot_write")):
+        assert words in weekly("export", "weekly", str(target), "--entrant", "vicuna", code=1).stderr
+    unknown = weekly("export", "weekly", str(out), "--entrant", "bard", code=1)
+    assert "there are vicuna" in unknown.stderr
+    assert "it has gpt" in weekly("export", "weekly", str(out), "--judge", "bard", code=1).stderr
+
+
+def test_entrants_are_given_by_name_by_fields_or_as_json(weekly: Shell) -> None:
+    for entrant in ("gone", "model=gone,score=5.0", '{"model": "gone", "decoding": {"max_new_tokens": 8}}'):
+        refused = weekly("create", "next", "--prompt-set", "mine", "--entrant", entrant, code=1)
+        assert "there is no model 'gone'" in refused.stderr
+    for entrant in ("model=", "=gone", "score={,model=a", "{model", "{}{"):
+        wrong = weekly("create", "next", "--prompt-set", "mine", "--entrant", entrant, code=64)
+        assert "--entrant" in wrong.stderr
+    unknown = weekly("create", "next", "--prompt-set", "yours", code=1)
+    assert "import-prompts" in unknown.stderr
+
+
+def test_a_judge_is_refused_with_every_field_at_fault(weekly: Shell) -> None:
+    refused = weekly("judge", "weekly", "--endpoint", "nobody", "--style", "single", code=1)
+    assert "GET endpoints" in refused.stderr
+    refused = weekly("judge", "weekly", "--endpoint", "x", "--style", "best", "--set", "max_tokens=many", code=1)
+    assert "body.style" in refused.stderr
+    assert "body.settings.max_tokens" in refused.stderr
+    assert (
+        "--set"
+        in weekly("judge", "weekly", "--endpoint", "x", "--style", "single", "--set", "baseline", code=64).stderr
+    )
+
+
+def test_a_known_benchmark_comes_from_a_file_that_has_all_of_it(shell: Shell) -> None:
+    eighty = [{"question_id": 81 + n, "category": "math", "turns": [f"question {n}", "and?"]} for n in range(80)]
+    file = shell.file("question.jsonl", eighty)
+    assert shell("import-prompts", file, "--known", "mt-bench-80").stdout.startswith(
+        "mt-bench-80: 80 prompts of 2 turns"
+    )
+    single = shell("import-prompts", file, "--known", "vicuna-80", code=1)
+    assert "80 prompts of 1 turns, but question.jsonl has 80 of 2" in single.stderr
+    short = shell.file("short.jsonl", eighty[:79])
+    refused = shell("import-prompts", short, "--known", "mt-bench-80", "--name", "again", code=1)
+    assert ("other_prompts" in refused.stderr, "without `known`" in refused.stderr) == (True, True)
+    listed = shell("prompt-sets").stdout
+    assert "again" not in listed
+    assert "vicuna-80" in listed
+    broken = shell("import-prompts", shell.file("broken.jsonl", [*eighty[:2], "{"]), code=1)
+    assert "line 3" in broken.stderr
+    assert "--bad-rows" not in broken.stderr
+    assert "give a file, or --known" in shell("import-prompts", code=64).stderr
+    assert "no_such_file" in shell("import-prompts", str(shell.folder / "gone.jsonl"), code=1).stderr

@@ -1,0 +1,138 @@
+"""Files as they are on the net, imported: the report says what `steerboard figures` says of the same file."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from formats_world import ROOT, FormatsWorld, jsonl
+from typer.testing import CliRunner
+
+from steerboard.cli.figures import commands
+
+
+def figures(path: Path, content: bytes, *more: str) -> Any:
+    path.write_bytes(content)
+    ran = CliRunner().invoke(commands, [str(path), *more], catch_exceptions=False)
+    assert ran.exit_code == 0, ran.output
+    return json.loads(ran.stdout)
+
+
+def judge_of(world: FormatsWorld) -> dict[str, Any]:
+    (judge,) = world.client.get(f"{ROOT}/evaluations/e/report").json()["judges"]
+    return dict(judge)
+
+
+def test_single_answers_with_numbers_as_texts_failures_duplicates_and_gaps(world: FormatsWorld, tmp_path: Path) -> None:
+    world.questions(30, turns=2)
+    world.entrants("a", "b", turns=2)
+    chance, rows = random.Random(1), []
+    for model in ("a", "b"):
+        for number in range(81, 111):
+            for turn in (1, 2):
+                score: Any = chance.choice([7, 8.5, "9", "6.5", 0, -1, "-1", None, "nan", float("nan")])
+                row = {"question_id": str(number), "model": model, "judge": ["gpt-4", "single-v1"], "turn": turn}
+                rows.append({**row, "score": score, "tstamp": 5.0})
+                if chance.random() < 0.2:
+                    rows.append({**row, "turn": str(turn), "score": 3, "tstamp": chance.choice(["1.5", 9.0, "x"])})
+    chance.shuffle(rows)
+    content = jsonl(rows[5:])
+    world.judgments(content)
+    judge, found = judge_of(world), figures(tmp_path / "f.jsonl", content)
+    assert found["bad_rows"] == 0
+    assert judge["superseded"] == sum(one["superseded"] for one in found["models"]) > 3
+    assert judge["unparsed"] == sum(one["unparsed"] for one in found["models"]) > 10
+    imported = {one["entrant"]: (one["turn_1"], one["turn_2"], one["average"], one["n"]) for one in judge["single"]}
+    for one in found["models"]:
+        theirs = one["turns"]["1"], one["turns"]["2"], one["average"], one["n"]
+        assert imported[one["model"]] == pytest.approx(theirs, abs=1e-12)
+
+
+def test_pairs_in_both_orders_with_nulls_and_errors(world: FormatsWorld, tmp_path: Path) -> None:
+    world.questions(40)
+    world.entrants("a", "b")
+    chance, rows = random.Random(2), []
+    for number in range(81, 121):
+        winners = [chance.choice(["model_1", "model_1", "model_2", "tie", "error", None]) for _ in range(2)]
+        row = {"question_id": number, "model_1": "a", "model_2": "b", "judge": ["gpt-4", "pair-v2"], "turn": 1}
+        rows.append({**row, "g1_winner": winners[0], "g2_winner": winners[1], "tstamp": 4})
+        if chance.random() < 0.2:
+            rows.append({**row, "g1_winner": "model_2", "g2_winner": "model_2", "tstamp": chance.choice([3, 4])})
+    content = jsonl(rows)
+    world.judgments(content)
+    judge, found = judge_of(world), figures(tmp_path / "f.jsonl", content)
+    (pair,) = judge["comparison"]["pairs"]
+    a = next(one for one in found["models"] if one["model"] == "a")
+    assert (pair["wins"], pair["ties"], pair["losses"]) == (a["wins"], a["ties"], a["losses"])
+    assert pair["win_rate"]["value"] == pytest.approx(a["win_rate_adjusted"])
+    assert judge["biases"]["flip_rate"]["value"] == pytest.approx(a["flip_rate"])
+    assert judge["superseded"] == 2 * found["superseded"] > 0
+    assert a["errors"] > 5
+
+
+def test_arena_hard_games_with_nulls_and_repeated_rows(world: FormatsWorld, tmp_path: Path) -> None:
+    world.questions(40)
+    world.entrants("a", "b", "gpt-4-0314")
+    chance, rows = random.Random(3), []
+    labels = ["A>>B", "A>B", "A=B", "B>A", "B>>A", None, "a>b", float("nan")]
+    for model in ("a", "b"):
+        for number in range(81, 121):
+            games = [chance.choice([None, *({"score": label} for label in labels)]) for _ in range(2)]
+            row = {"question_id": str(number), "model": model, "judge": "j"}
+            rows.append({**row, "games": games, "tstamp": 2.0})
+            if chance.random() < 0.2:
+                rows.append({**row, "games": [{"score": "A>>B"}, {"score": "B>>A"}], "tstamp": 1.0})
+    content = jsonl(rows)
+    world.judgments(content)
+    judge, found = judge_of(world), figures(tmp_path / "f.jsonl", content)
+    assert found["baseline"] == "gpt-4-0314"
+    assert (found["bad_rows"], found["unparsed"]) == (0, judge["unparsed"] + judge["errors"])
+    assert judge["superseded"] == 2 * found["superseded"] > 0
+    imported = {one["entrant"]: (one["win_rate"], one["n"]) for one in judge["arena_hard"]}
+    for one in found["models"]:
+        assert imported[one["model"]] == pytest.approx((one["win_rate"], one["n"]), abs=1e-6)
+
+
+def test_alpaca_eval_annotations_in_which_one_instruction_stands_twice(world: FormatsWorld, tmp_path: Path) -> None:
+    instructions = [f"do {number if number != 7 else 3}" for number in range(30)]
+    world.evaluation(json.dumps([{"instruction": one, "dataset": "d"} for one in instructions]).encode())
+    chance = random.Random(4)
+    rows = [
+        {
+            "instruction": one,
+            "generator_1": "base",
+            "output_1": f"{place} " + "b" * chance.randrange(50),
+            "generator_2": "m",
+            "output_2": "m" * chance.randrange(1, 90),
+            "annotator": "w",
+            "preference": chance.choice([1.75, "1.25", 0, 1, 2, None, 1.5, 1.9]),
+        }
+        for place, one in enumerate(instructions)
+    ]
+    content = json.dumps(rows).encode()
+    world.judgments(content, add_entrants="true")
+    judge, found = judge_of(world), figures(tmp_path / "f.json", content)
+    (theirs,), (mine,) = found["models"], judge["alpaca_eval"]
+    assert (theirs["superseded"], theirs["n"] + theirs["nulls"]) == (0, 30)
+    for name in ("win_rate", "standard_error", "discrete_win_rate", "length_controlled"):
+        assert mine[name] == pytest.approx(theirs[name], abs=1e-9)
+    assert (mine["n_wins"], mine["n_losses"], mine["n_ties"]) == (theirs["wins"], theirs["losses"], theirs["draws"])
+
+
+def test_reviews_of_both_orders_in_one_file_are_averaged(world: FormatsWorld) -> None:
+    world.questions(10)
+    world.entrants("a", "b")
+    rows = []
+    for number in range(81, 91):
+        row = {"question_id": number, "answer1_id": "1", "answer2_id": "2", "text": "t"}
+        rows.append({**row, "model_1": "a", "model_2": "b", "score": [9, 5]})
+        rows.append({**row, "model_1": "b", "model_2": "a", "score": ["8", "6"]})
+    world.judgments(jsonl(rows))
+    judge = judge_of(world)
+    assert (judge["ok"], judge["superseded"]) == (40, 0)
+    means = {one["entrant"]: one["mean"]["value"] for one in judge["comparison"]["scores"]}
+    assert means == {"a": 7.5, "b": 6.5}
+    assert {one["entrant"]: one["average"] for one in judge["single"]} == means

@@ -1,0 +1,62 @@
+"""The benchmark stage: how often a reward model scores the chosen side of a pair above the rejected one.
+
+All rows count, whatever their split: a benchmark is no training data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from steerboard_contracts.configs import BenchmarkConfig
+from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.stage import BenchmarkOutput, Succeeded
+from steerboard_statistics.pair_benchmark import benchmark
+from steerboard_workers.stages.loading import load_reward_model
+from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.remembered import KEY, Scorer
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.scoring import Scorable
+
+
+def run(stage: Stage) -> Succeeded:
+    config = stage.spec.config
+    assert isinstance(config, BenchmarkConfig)
+    dataset = stage.dataset("pairs")
+    if dataset.kind != "preferences":
+        raise BadInput(
+            f"dataset {dataset.name} is of kind {dataset.kind} and has no pairs",
+            code="wrong_dataset_kind",
+            hint="Give a dataset of kind preferences.",
+        )
+    if dataset.rows == 0:
+        raise EmptySelection(f"dataset {dataset.name} has no pairs to score")
+    stage.progress(0, 1, "models", "loading")
+    reward_model = load_reward_model(stage.model_path("reward"), config.precision, stage.spec.device)
+    with PartialRows(stage, KEY) as partial:
+        before = len(partial.rows)
+        scorer = Scorer(stage, reward_model, config.batch_tokens, partial)
+        texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))
+        scorer.score(texts, 2 * dataset.rows, "texts")
+        result = benchmark((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))
+    with stage.output_file("benchmark.json") as path:
+        path.write_text(result.model_dump_json(), encoding="utf-8")
+    sections = result.rewardbench.sections if result.rewardbench else {}
+    overall = result.rewardbench.overall if result.rewardbench else None
+    return Succeeded(
+        outputs=[BenchmarkOutput(path=stage.output_path("benchmark.json"))],
+        summary={
+            "pairs": result.pairs,
+            "accuracy": result.accuracy.value,
+            "ties": result.ties,
+            "resumed_rows": before,
+            **({"rewardbench": overall} if overall is not None else {}),
+            **{f"rewardbench_{name.lower().replace(' ', '_')}": share for name, share in sections.items()},
+        },
+    )
+
+
+def _pairs(stage: Stage) -> Iterator[tuple[str | None, Scorable, Scorable]]:
+    """(source, prompt with the chosen side, with the rejected one) of every row."""
+    for row in stage.rows("pairs"):
+        prompt = row["prompt"]
+        yield row.get("source"), Scorable(prompt, row["chosen"]), Scorable(prompt, row["rejected"])
