@@ -87,7 +87,9 @@ def other_server() -> Iterator[OtherServer]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     other.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield other
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield other
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -4,8 +4,8 @@ All bootstrap intervals are 95% percentile intervals over items, expanded for th
 resampled mean is too short by sqrt((n - 1) / n), and a normal quantile stands where Student's belongs. So percentiles
 are taken at Phi(-sqrt(n / (n - 1)) t) instead of 2.5% (Hesterberg, "What Teachers Should Know about the Bootstrap",
 2015). In simulations of annotators with known quality and many ties they cover the true differences in 94 to 97% at 20
-to 80 items and 91 to 96% at 10. Where 80% of the items tie, or most values are near one end, it is 86 to 87% at 8, 90 to
-91% at 10 and 93 to 96% at 20. Plain percentiles and BCa cover 92 to 94% at 20 and 87 to 93% at 10; the studentised
+to 80 items and 91 to 96% at 10; where 80% of the items tie, or most values are near one end, in 93 to 96% at 20, 90 to
+91% at 10 and 86 to 87% at 8. Plain percentiles and BCa cover 92 to 94% at 20 and 87 to 93% at 10; the studentised
 bootstrap does as well as the expanded one, but its draws have no spread to divide by where nearly all items are tied.
 """
 

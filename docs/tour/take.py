@@ -1,14 +1,13 @@
 """Take the pictures of docs/tour.md from a running demo: `make tour`, beside a `make demo` that has finished.
 
-Chromium drives the real pages of the newest finished `demo` pipeline. What it adds: a comparison and a control curve in
-the playground, and the evaluation `tour` with a campaign that nobody has ranked in.
+Chromium drives the real pages of the newest finished `demo` pipeline; nothing is changed but one comparison and one
+control curve in the playground.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +30,6 @@ def main() -> None:
         sys.exit("no pipeline has finished: run `make demo` first")
     name = finished[0]["name"]
     runs = {run["name"]: run["id"] for run in client.get(f"pipelines/{name}")["runs"]}
-    campaign = _evaluate(client, name)
     link = client.url + client.post("/api/v1/sign-in-links")["path"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -52,37 +50,10 @@ def main() -> None:
         take("model", f"models/{name}.dt")
         take("playground", f"playground?model={name}.dt", lambda: _compare(page))
         take("curve", "", lambda: _curve(page, name))
-        take("evaluation", "evaluations/tour?tab=report")
-        take("rank", f"rank/{campaign}", lambda: _rank(page))
         page.set_viewport_size(PHONE)  # type: ignore[arg-type]
         page.emulate_media(color_scheme="dark")
         take("phone", f"pipelines/{name}")
         browser.close()
-
-
-def _evaluate(client: Client, pipeline: str) -> str:
-    """The evaluation `tour` of the pipeline's policies, finished; returns the id of its campaign."""
-    if not any(one["name"] == "tour" for one in client.get("evaluations")["items"]):
-        greedy = {"temperature": 0.0, "max_new_tokens": 96}
-        entrants = [{"name": method, "model": f"{pipeline}.{method}"} for method in ("sft", "mle", "rwr")]
-        entrants += [{"name": f"dt at {score}", "model": f"{pipeline}.dt", "score": score} for score in (5.0, -5.0)]
-        prompts = next(one["name"] for one in client.get("datasets")["items"] if one["kind"] == "prompts")
-        body = {
-            "name": "tour",
-            "prompts": {"dataset": prompts, "split": "held_out", "limit": 60},
-            "entrants": [entrant | {"decoding": greedy} for entrant in entrants],
-            "rewards": [f"{pipeline}.reward"],
-        }
-        client.post("evaluations", json=body)
-        client.post("evaluations/tour/campaigns", json={"name": "richness", "overlap": 2})
-    while client.get("evaluations/tour")["unfinished"]:
-        time.sleep(1)
-    return str(client.get("evaluations/tour/campaigns")["items"][0]["id"])
-
-
-def _rank(page: Page) -> None:
-    page.get_by_role("article").first.wait_for()
-    page.keyboard.press("1")
 
 
 def _taker(page: Page) -> Callable[..., None]:

@@ -89,14 +89,16 @@ def test_an_unreadable_annotation_does_not_move_the_prompts_behind_it(tmp_path: 
     hard = difficulties(tmp_path / "difficulty.csv", 40)
     good = [annotation(n, 1 + (n * 37 % 100) / 100) for n in range(40)]
     whole = [*good[:3], {**good[3], "preference": 7}, *good[4:]]
-    (found,) = figures(write(tmp_path / "a.jsonl", *whole), "--difficulty", hard, "--c", 1)["models"]
+    (found,) = figures(write(tmp_path / "a.jsonl", *whole), "--difficulty", hard, "--c", 100)["models"]
     said = [{**row, "index": n} for n, row in enumerate(good) if n != 3]
-    (wanted,) = figures(write(tmp_path / "b.jsonl", *said), "--difficulty", hard, "--c", 1)["models"]
+    (wanted,) = figures(write(tmp_path / "b.jsonl", *said), "--difficulty", hard, "--c", 100)["models"]
     assert found["length_controlled"] == wanted["length_controlled"] is not None
+    hard.write_text("instruction_difficulty\n" + "".join(f"{n % 7 - 3}\n" for n in range(40)))
+    assert figures(tmp_path / "b.jsonl", "--difficulty", hard, "--c", 100)["models"] == [wanted]
     assert (found["n"], "note" in found, "note" in wanted) == (39, False, False)
-    short = figures(write(tmp_path / "c.jsonl", *good[:20]), "--difficulty", hard, "--c", 1)
+    short = figures(write(tmp_path / "c.jsonl", *good[:20]), "--difficulty", hard, "--c", 100)
     assert "the first 20" in short["models"][0]["note"]
-    broken = figures(write(tmp_path / "d.jsonl", *good[:3], "{", *good[4:]), "--difficulty", hard, "--c", 1)
+    broken = figures(write(tmp_path / "d.jsonl", *good[:3], "{", *good[4:]), "--difficulty", hard, "--c", 100)
     assert broken["bad_rows"] == 1
     assert "d.jsonl, line 4 cannot be read" in broken["models"][0]["why"]
 
@@ -246,7 +248,7 @@ def test_arena_hard_says_whom_it_cannot_rate_and_which_rows_are_superseded(tmp_p
             **more,
         }
 
-    rows = [row("m", "1", "A>B", "A>>B"), row("m", "2", "B>A", None), row("m", "1", "A=B", "A=B", tstamp=9)]
+    rows = [row("m", "1", "A=B", "A=B", tstamp=9), row("m", "2", "B>A", None), row("m", "1", "A>B", "A>>B", tstamp=8)]
     found = figures(write(tmp_path / "a.jsonl", *rows, row("silent", "1", None, "a>b")))
     assert (found["baseline"], found["unparsed"], found["superseded"]) == ("gpt-4-0314", 3, 1)
     assert found["unrated"] == ["silent"]

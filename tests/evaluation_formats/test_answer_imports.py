@@ -147,8 +147,8 @@ def test_rows_without_id_or_text_are_taken_by_their_places(world: FormatsWorld) 
 def test_places_say_nothing_after_a_row_that_cannot_be_read(world: FormatsWorld) -> None:
     world.questions(3)
     rows = [{"model_id": "m", "text": "0"}, {"model_id": "m"}, {"model_id": "m", "text": "2"}]
-    found = world.answers(jsonl(rows), bad_rows="skip")
-    assert world.responses("m") == {(0, 0): (["0"], None)}
+    found = world.answers(jsonl([*rows, {"model_id": "m", "text": "3", "question_id": 83}]), bad_rows="skip")
+    assert world.responses("m") == {(0, 0): (["0"], None), (2, 0): (["3"], None)}
     assert (found["skipped_rows"], found["unmatched_rows"], found["unmatched"][0]["line"]) == (1, 1, 3)
 
 

@@ -14,6 +14,7 @@ from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, Wron
 from steerboard.datasets.files.records import Problem, Source
 from steerboard.evaluation.formats import rows as rows_module
 from steerboard.evaluation.formats.detection import ANSWERS, JUDGMENTS, QUESTIONS, detect, read
+from steerboard.evaluation.formats.records import Unreadable, moment, number
 from steerboard.evaluation.formats.rows import read_rows
 
 
@@ -134,3 +135,43 @@ def test_other_shapes_are_recognised(row: dict[str, Any], kind: str, format: str
 def test_a_file_of_no_known_format_names_its_fields() -> None:
     with pytest.raises(WrongFileType, match="colour, size"):
         detect(source(b'{"size": 1, "colour": "red"}'))
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("7.5", 7.5), (" -1 ", -1.0), ("1e3", 1000.0), (".5", 0.5), ("", None), ("NaN", None), ("null", None), (2, 2.0)],
+)
+def test_a_number_may_be_written_as_a_text(written: object, value: float | None) -> None:
+    assert number({"score": written}, "score") == value
+
+
+@pytest.mark.parametrize("written", ["five", "1_000", "inf", "0x10", "٣", "1" * 60, True, [1], float("inf")])
+def test_what_is_no_number_is_refused_with_its_field(written: object) -> None:
+    with pytest.raises(Unreadable, match="in `score`, not a number"):
+        number({"score": written}, "score")
+
+
+@pytest.mark.parametrize(
+    ("written", "at"),
+    [
+        (1700000000.5, 1700000000.5),
+        ("1700000000.5", 1700000000.5),
+        (1700000000500, 1700000000.5),
+        ("2023-11-14T22:13:20.5Z", 1700000000.5),
+        ("2023-11-14 22:13:20.5", 1700000000.5),
+        ("yesterday", None),
+        (-5, None),
+        (True, None),
+        ([], None),
+    ],
+)
+def test_a_time_that_nobody_understands_is_none_and_does_not_spoil_its_row(written: object, at: float | None) -> None:
+    assert moment({"tstamp": written}) == at
+
+
+def test_fields_of_another_shape_are_bad_rows() -> None:
+    rows = [{"uid": "1", "turns": 5}, {"uid": "1", "turns": {}}]
+    content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    found = [row for _, row in read(source(content), QUESTIONS["arena_hard"])]
+    assert [row.reason for row in found if isinstance(row, Problem)] == ["has no list in `turns`"] * 2
+    assert detect(source(b'{"choices": 5, "model_id": "m"}')) == ("answers", "fastchat")

@@ -204,6 +204,15 @@ def test_a_review_of_which_one_answer_is_of_nobody_here_is_left_out_whole(world:
     assert (found["verdicts"], found["unmatched_rows"], found["unmatched"][0]["model"]) == (2, 1, "nobody")
 
 
+def test_places_say_nothing_after_a_judgment_that_cannot_be_read(world: FormatsWorld) -> None:
+    world.questions(3)
+    world.entrants("m")
+    rows = [{"model": "m", "score": 5, "turn": 1}, {"model": "m", "turn": 1}, {"model": "m", "score": 6, "turn": 1}]
+    found = world.judgments(jsonl(rows), name="j", bad_rows="skip")
+    assert [row[0] for row in world.verdicts("j")] == [0]
+    assert (found["skipped_rows"], found["unmatched_rows"]) == (1, 1)
+
+
 def test_of_several_judges_one_has_to_be_named(world: FormatsWorld) -> None:
     world.questions(2)
     world.entrants("m")

@@ -163,6 +163,12 @@ def test_item_agreements_interval_is_over_items():
     assert found.high - found.low == pytest.approx(2 * half, rel=0.15)
 
 
+def test_agreeing_on_all_of_a_few_items_does_not_prove_it_of_others():
+    found = item_agreement(np.ones((8, 3)), np.ones((8, 3)))
+    assert (found.value, found.high, found.n) == (1, 1, 8)
+    assert found.low == pytest.approx(0.6756, abs=1e-4)
+
+
 def test_two_sources_on_the_same_items():
     random = np.random.default_rng(4)
     people = random.normal([0, 0.5, 1, 2], 1, size=(80, 4))

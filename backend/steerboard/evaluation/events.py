@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import text, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from steerboard.evaluation.ranking.statements import Statement
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.access import Access
 from steerboard.platform.database import new_id
@@ -36,7 +37,7 @@ def changed(session: Session, evaluation: Evaluation, what: str) -> None:
     )
 
 
-_RANKED = text("""
+_RANKED = Statement("""
     WITH raised AS (
         UPDATE evaluations SET version = version + 1 WHERE id = CAST(:evaluation AS uuid) RETURNING project_id, name
     ),
@@ -61,7 +62,7 @@ def ranked(session: Session, evaluation_id: uuid.UUID, access: Access, action: s
     """
     session.flush()
     given = {"evaluation": str(evaluation_id), "audit_id": new_id(), "actor": access.actor}
-    session.execute(_RANKED, given | {"action": action, "target": target})
+    _RANKED(session, given | {"action": action, "target": target})
     wake(session, channel(access.project.id))
 
 

@@ -34,8 +34,11 @@ _BROWSER = (
     .where(BrowserSession.session_hash == bindparam("session_hash"), BrowserSession.expires_at > func.now())
 )
 _PROJECTS = "GET /api/v1/projects lists yours; the command line takes that of STEERBOARD_PROJECT."
-_PROJECT_BY_ID = select(Project).where(Project.id == bindparam("ref"))
-_PROJECT_BY_NAME = select(Project).where(Project.name == bindparam("ref"))
+_PROJECT = select(Project, Membership.role).outerjoin(
+    Membership, (Membership.project_id == Project.id) & (Membership.user_id == bindparam("user_id"))
+)
+_PROJECT_BY_ID = _PROJECT.where(Project.id == bindparam("ref"))
+_PROJECT_BY_NAME = _PROJECT.where(Project.name == bindparam("ref"))
 _ROLE = select(Membership.role).where(
     Membership.project_id == bindparam("project_id"), Membership.user_id == bindparam("user_id")
 )
@@ -65,9 +68,15 @@ class Caller:
 
     def scopes_in(self, session: Session, project: Project) -> frozenset[str]:
         """What the caller may do there; empty when the project is none of theirs."""
+        role = None
+        if self.token_scopes is None:
+            role = session.scalar(_ROLE, {"project_id": project.id, "user_id": self.user_id})
+        return self.scopes_as(role, project)
+
+    def scopes_as(self, role: str | None, project: Project) -> frozenset[str]:
+        """The same for the role that the caller's person has there, which does not matter to a token."""
         if self.token_scopes is not None:
             return self.token_scopes if self.project_id in (None, project.id) else frozenset()
-        role = session.scalar(_ROLE, {"project_id": project.id, "user_id": self.user_id})
         return frozenset(allowed(role))
 
     def scopes_outside(self, session: Session) -> frozenset[str]:
@@ -162,10 +171,11 @@ async def refuse_strangers(request: Request) -> None:
 def visible_project(session: Session, caller: Caller, ref: str) -> tuple[Project, frozenset[str]]:
     """A project by id or name, with the caller's scopes. Another's project is `NotFound`, like one that is not."""
     try:
-        project = session.scalar(_PROJECT_BY_ID, {"ref": uuid.UUID(ref)})
+        found = session.execute(_PROJECT_BY_ID, {"ref": uuid.UUID(ref), "user_id": caller.user_id}).one_or_none()
     except ValueError:
-        project = session.scalar(_PROJECT_BY_NAME, {"ref": ref})
-    scopes = caller.scopes_in(session, project) if project else frozenset[str]()
+        found = session.execute(_PROJECT_BY_NAME, {"ref": ref, "user_id": caller.user_id}).one_or_none()
+    project, role = found if found is not None else (None, None)
+    scopes = caller.scopes_as(role, project) if project is not None else frozenset[str]()
     if project is None or not scopes:
         raise NotFound(f"there is no project `{ref}`", hint=_PROJECTS)
     return project, scopes

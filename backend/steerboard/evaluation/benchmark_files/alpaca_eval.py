@@ -43,7 +43,7 @@ class Preference:
 @dataclass
 class Model:
     """One model against one baseline. `order`: of its prompts in the files, also of those whose row cannot be read;
-    `rows`: by prompt, the newest of each; `lost`: a row that may be this model's and is about nobody knows what."""
+    `rows`: by prompt, the newest of each; `lost`: a row before some of these that nobody can read at all."""
 
     name: str
     baseline: str | None
@@ -59,17 +59,14 @@ class Annotations:
     def __init__(self) -> None:
         self.models: dict[tuple[str, str | None], Model] = {}
         self.judges: dict[str, int] = {}
-        self._here: set[tuple[str, str | None]] = set()
         self._lost: str | None = None
 
     def next_file(self) -> None:
-        self._here, self._lost = set(), None
+        self._lost = None
 
     def lost(self, where: str) -> None:
-        """A line that cannot be read at all: the places of the prompts after it are not known."""
+        """A line of this file that cannot be read at all: the places of the prompts after it are not known."""
         self._lost = where
-        for key in self._here:
-            self.models[key].lost = where
 
     def add(self, row: Mapping[str, Any], where: str) -> None:
         """Raises `Unreadable`."""
@@ -83,7 +80,6 @@ class Annotations:
             raise
         model = self.models.setdefault(key, Model(*key))
         model.lost = model.lost or self._lost
-        self._here.add(key)
         prompt = self._prompt(row, model)
         model.order.setdefault(prompt, len(model.order))
         made = _preference(row, prompt)

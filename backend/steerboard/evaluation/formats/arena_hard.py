@@ -34,7 +34,9 @@ def question(row: Mapping[str, Any]) -> Question:
     if turns is None:
         messages, follow_ups = [user(text(row, "prompt"))], list[str]()
     else:
-        contents = [turn.get("content") if isinstance(turn, dict) else turn for turn in turns or []]
+        if not isinstance(turns, list):
+            raise Unreadable("has no list in `turns`")
+        contents = [turn.get("content") if isinstance(turn, dict) else turn for turn in turns]
         messages, follow_ups = split_turns(texts(contents, "turns"))
     category = optional_text(row, "subcategory") or optional_text(row, "category")
     return Question(_id(row), category, messages, follow_ups, None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -12,8 +11,9 @@ from steerboard.evaluation.ranking.errors import BadRanks, CampaignClosed, LockL
 from steerboard.evaluation.ranking.locks import UNTIL, Grip, grip
 from steerboard.evaluation.ranking.out import KEYS
 from steerboard.evaluation.ranking.schemas import Draft, DraftSaved
+from steerboard.evaluation.ranking.statements import Statement
 
-_SAVE = text(f"""
+_SAVE = Statement(f"""
     UPDATE ranking_tasks t SET draft = CAST(:draft AS jsonb), locked_until = {UNTIL}
     FROM ranking_campaigns c WHERE t.id = :task AND c.id = t.campaign_id RETURNING t.locked_until""")
 
@@ -32,7 +32,7 @@ def save(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.U
         raise LockLost("the time for this item ran out, and others rank it now", hint="Go on with the next one.")
     _check(draft, held)
     given = {"task": task_id, "draft": draft.model_dump_json()}
-    return DraftSaved(locked_until=session.scalars(_SAVE, given).one())
+    return DraftSaved(locked_until=_SAVE(session, given).scalar_one())
 
 
 def _check(draft: Draft, held: Grip) -> None:

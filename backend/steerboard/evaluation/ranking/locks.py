@@ -2,9 +2,6 @@
 
 Whoever changes that locks the item's row first, and only then looks, in a statement of its own, at the tasks: so the
 look sees all that others committed before they let the row go. Locks run out by the database's clock.
-
-Statements of the queue are text, made once: a hundred annotators are served each second by one process, and building
-the same expressions anew took it longer than all else.
 """
 
 from __future__ import annotations
@@ -13,11 +10,10 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import text
-from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.evaluation.ranking.statements import Statement
 from steerboard.platform.errors import NotFound
 
 # Of a task `t`: nobody else may take its place.
@@ -30,21 +26,21 @@ ROOM = """(i.gold IS NOT NULL OR i.rankings + (
 ) < c.overlap)"""
 UNTIL = "clock_timestamp() + make_interval(secs => c.lock_seconds)"
 
-_LOCK = text("""
+_LOCK = Statement("""
     SELECT i.id FROM ranking_tasks t JOIN ranking_items i ON i.id = t.item_id JOIN ranking_campaigns c
         ON c.id = t.campaign_id
     WHERE t.id = :task AND t.user_id = :user AND c.project_id = :project FOR NO KEY UPDATE OF i""")
-_LOOK = text(f"""
+_LOOK = Statement(f"""
     SELECT t.state, t.submission, coalesce({LIVE}, false) AS live, {ROOM} AS room, i.id AS item_id, t.campaign_id,
         EXISTS (SELECT FROM ranking_history h WHERE h.task_id = t.id AND h.was ->> 'event' = 'undone'
                 AND h.was ->> 'submission' = :submission) AS undone,
         c.state AS campaign_state, c.evaluation_id, jsonb_array_length(c.entrants) AS answers, c.criteria
     FROM ranking_tasks t JOIN ranking_items i ON i.id = t.item_id JOIN ranking_campaigns c ON c.id = t.campaign_id
-    WHERE t.id = :task""").columns(criteria=JSONB)
-_FREE = text("""
+    WHERE t.id = :task""")
+_FREE = Statement("""
     WITH free AS (SELECT id FROM ranking_items WHERE id = ANY(:items) FOR NO KEY UPDATE SKIP LOCKED)
     SELECT array_agg(id) FROM free""")
-_RENEW = text(f"""
+_RENEW = Statement(f"""
     UPDATE ranking_tasks t SET locked_until = {UNTIL}
     FROM ranking_items i JOIN ranking_campaigns c ON c.id = i.campaign_id
     WHERE i.id = t.item_id AND t.item_id = ANY(:items) AND t.user_id = :user AND t.state = 'locked'
@@ -78,9 +74,9 @@ def grip(
 ) -> Grip:
     """Raises `NotFound` (`unknown_task`), also for somebody else's task."""
     whose: dict[str, Any] = {"task": task_id, "user": user_id}
-    if session.execute(_LOCK, whose | {"project": project.id}).one_or_none() is None:
+    if _LOCK(session, whose | {"project": project.id}).one_or_none() is None:
         raise NotFound("you have no such task", code="unknown_task", hint="Ask for the next items.")
-    found = session.execute(_LOOK, whose | {"submission": submission}).one()
+    found = _LOOK(session, whose | {"submission": submission}).one()
     return Grip(
         task_id=task_id,
         item_id=found.item_id,
@@ -100,6 +96,6 @@ def grip(
 def renew(session: Session, user_id: uuid.UUID, items: list[uuid.UUID]) -> None:
     """Lock the caller's tasks of these items again, where they are live or have room. Others' work is not waited for:
     an item whose row somebody is changing keeps the lock that it has."""
-    free = session.scalar(_FREE, {"items": items})
+    free = _FREE(session, {"items": items}).scalar()
     if free:
-        session.execute(_RENEW, {"items": free, "user": user_id})
+        _RENEW(session, {"items": free, "user": user_id})

@@ -6,8 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from sqlalchemy import TextualSelect, exists, func, or_, select, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -15,6 +14,7 @@ from steerboard.evaluation.ranking.campaigns_schemas import CampaignState, Crite
 from steerboard.evaluation.ranking.locks import LIVE
 from steerboard.evaluation.ranking.progress import progress
 from steerboard.evaluation.ranking.schemas import Draft, MyTask, OpenCampaign, Task, TaskAnswer, TaskPrompt
+from steerboard.evaluation.ranking.statements import Statement
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import EvaluationPrompt
 from steerboard.platform.errors import NotFound
@@ -22,24 +22,20 @@ from steerboard.platform.errors import NotFound
 KEYS = "ABCDEFGH"
 _EXCERPT = 200
 
-_CAMPAIGN = text("""
-    SELECT id, evaluation_id, state, overlap, gold_every, entrants, salt, criteria
-    FROM ranking_campaigns WHERE id = :campaign AND project_id = :project""").columns(entrants=JSONB, criteria=JSONB)
+_COLUMNS = ("id", "evaluation_id", "state", "overlap", "gold_every", "entrants", "salt", "criteria")
+_FROM = "FROM ranking_campaigns WHERE id = :campaign AND project_id = :project"
+_CAMPAIGN = Statement(f"SELECT {', '.join(_COLUMNS)} {_FROM}")
+_ALONE = Statement(f"SELECT {', '.join(_COLUMNS)}, pg_advisory_xact_lock(:alone) {_FROM}")
 _TASKS = """
-    SELECT t.id, i.position, t.shown, t.draft, t.locked_until, p.messages, p.follow_ups
+    SELECT t.id, t.shown, t.draft, t.locked_until, p.messages, p.follow_ups, (
+        SELECT jsonb_object_agg(r.entrant_id, r.turns) FROM evaluation_responses r
+        WHERE r.entrant_id = ANY(CAST(:entrants AS uuid[])) AND r.position = i.position AND r.sample = 0
+    ) AS turns
     FROM ranking_tasks t JOIN ranking_items i ON i.id = t.item_id JOIN ranking_campaigns c ON c.id = t.campaign_id
     JOIN evaluation_prompts p ON p.evaluation_id = c.evaluation_id AND p.position = i.position
     WHERE t.campaign_id = :campaign AND {where}"""
-_JSON = dict.fromkeys(("shown", "draft", "messages", "follow_ups"), JSONB)
-_AT_HAND = text(_TASKS.format(where=f"t.user_id = :user AND {LIVE} ORDER BY t.created_at LIMIT :limit")).columns(
-    **_JSON
-)
-_ONE = text(_TASKS.format(where="t.id = :task")).columns(**_JSON)
-_ANSWERS = text("""
-    SELECT CAST(entrant_id AS text) AS entrant, position, turns FROM evaluation_responses
-    WHERE entrant_id = ANY(CAST(:entrants AS uuid[])) AND position = ANY(:positions) AND sample = 0""").columns(
-    turns=JSONB
-)
+_AT_HAND = Statement(_TASKS.format(where=f"t.user_id = :user AND {LIVE} ORDER BY t.created_at LIMIT :limit"))
+_ONE = Statement(_TASKS.format(where="t.id = :task"))
 
 
 @dataclass(frozen=True)
@@ -56,9 +52,10 @@ class CampaignRow:
     criteria: list[Criterion]
 
 
-def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID) -> CampaignRow:
-    """Raises `NotFound` (`unknown_campaign`)."""
-    found = session.execute(_CAMPAIGN, {"campaign": campaign_id, "project": project.id}).one_or_none()
+def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID, alone: int | None = None) -> CampaignRow:
+    """Raises `NotFound` (`unknown_campaign`). With `alone` it waits for all other transactions of that number."""
+    given = {"campaign": campaign_id, "project": project.id}
+    found = (_CAMPAIGN(session, given) if alone is None else _ALONE(session, given | {"alone": alone})).one_or_none()
     if found is None:
         raise NotFound(
             "there is no such campaign",
@@ -66,7 +63,8 @@ def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID) -> 
             hint="The page Ranking, or GET rankings, lists those that are open to you.",
         )
     criteria = [Criterion.model_validate(criterion) for criterion in found.criteria]
-    return CampaignRow(**(dict(found._mapping) | {"criteria": criteria}))
+    named = {name: getattr(found, name) for name in _COLUMNS}
+    return CampaignRow(**named | {"criteria": criteria})
 
 
 def tasks_at_hand(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: int) -> list[Task]:
@@ -79,19 +77,14 @@ def task_out(session: Session, campaign: CampaignRow, task_id: uuid.UUID) -> Tas
     return _tasks(session, campaign, _ONE, {"task": task_id})[0]
 
 
-def _tasks(session: Session, campaign: CampaignRow, query: TextualSelect, given: dict[str, Any]) -> list[Task]:
-    found = session.execute(query, given | {"campaign": campaign.id}).all()
-    if not found:
-        return []
-    answers = {"entrants": campaign.entrants, "positions": [task.position for task in found]}
-    turns = {(entrant, position): said for entrant, position, said in session.execute(_ANSWERS, answers)}
+def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dict[str, Any]) -> list[Task]:
+    found = query(session, given | {"campaign": campaign.id, "entrants": campaign.entrants}).all()
     return [
         Task(
             id=task.id,
             prompt=TaskPrompt(messages=task.messages, follow_ups=task.follow_ups),
             answers=[
-                TaskAnswer(key=key, turns=turns[entrant, task.position])
-                for key, entrant in zip(KEYS, task.shown, strict=False)
+                TaskAnswer(key=key, turns=task.turns[entrant]) for key, entrant in zip(KEYS, task.shown, strict=False)
             ],
             criteria=campaign.criteria,
             draft=Draft.model_validate(task.draft) if task.draft else None,

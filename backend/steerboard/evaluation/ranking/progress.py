@@ -5,12 +5,12 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.ranking.locks import LIVE
+from steerboard.evaluation.ranking.statements import Statement
 
-_PROGRESS = text(f"""
+_PROGRESS = Statement(f"""
     SELECT
         (SELECT count(*) FROM ranking_items WHERE campaign_id = c.id AND rankings < c.overlap)
         + (SELECT count(*) FROM (
@@ -53,7 +53,7 @@ class Progress:
 
 
 def progress(session: Session, campaign_id: uuid.UUID, user_id: uuid.UUID) -> Progress:
-    found = session.execute(_PROGRESS, {"campaign": campaign_id, "user": user_id}).one()
+    found = _PROGRESS(session, {"campaign": campaign_id, "user": user_id}).one()
     return Progress(
         left=found.left,
         done=found.done,

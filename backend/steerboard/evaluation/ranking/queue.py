@@ -12,7 +12,6 @@ import random
 import uuid
 
 import orjson
-from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -20,6 +19,7 @@ from steerboard.evaluation.ranking.locks import ROOM, UNTIL, renew
 from steerboard.evaluation.ranking.out import CampaignRow, campaign_row, tasks_at_hand
 from steerboard.evaluation.ranking.progress import Progress, progress
 from steerboard.evaluation.ranking.schemas import NextTasks, QueueState
+from steerboard.evaluation.ranking.statements import Statement
 from steerboard.evaluation.ranking.tables import random_id
 
 # Somebody else may take what was just found; after so many times the browser asks again.
@@ -38,9 +38,9 @@ _FIND = """
     SELECT i.id FROM ranking_items i
     WHERE i.campaign_id = :campaign AND {kind} AND i.id NOT IN (SELECT item_id FROM busy)
     ORDER BY i.rankings DESC, i.place DESC LIMIT :limit FOR NO KEY UPDATE OF i SKIP LOCKED"""
-_GOLD = text(_FIND.format(kind="i.gold IS NOT NULL", busy=_MINE))
-_PLAIN = text(_FIND.format(kind="i.gold IS NULL AND i.rankings < :overlap", busy=f"{_MINE} UNION ALL {_FULL}"))
-_TAKE = text(f"""
+_GOLD = Statement(_FIND.format(kind="i.gold IS NOT NULL", busy=_MINE))
+_PLAIN = Statement(_FIND.format(kind="i.gold IS NULL AND i.rankings < :overlap", busy=f"{_MINE} UNION ALL {_FULL}"))
+_TAKE = Statement(f"""
     INSERT INTO ranking_tasks (id, campaign_id, item_id, user_id, shown, state, locked_until)
     SELECT n.id, c.id, i.id, :user, CAST(n.shown AS jsonb), 'locked', {UNTIL}
     FROM unnest(CAST(:ids AS uuid[]), CAST(:items AS uuid[]), CAST(:shown AS text[]))
@@ -48,19 +48,16 @@ _TAKE = text(f"""
     JOIN ranking_items i ON i.id = n.item_id JOIN ranking_campaigns c ON c.id = i.campaign_id
     WHERE {_NEW} AND {ROOM}
     ORDER BY n.number ON CONFLICT DO NOTHING RETURNING id""")
-_ONE_TAB = text("SELECT pg_advisory_xact_lock(:key)")
 
 
 def next_tasks(session: Session, project: Project, campaign_id: uuid.UUID, user_id: uuid.UUID, ahead: int) -> NextTasks:
     """At most `ahead` tasks, locked to the caller: those at hand, oldest first, then new ones. One whose lock ran out
     is taken again where its item has room. Raises `NotFound` (`unknown_campaign`)."""
-    campaign = campaign_row(session, project, campaign_id)
-    if campaign.state == "closed":
-        mine = progress(session, campaign.id, user_id)
-        return NextTasks(items=[], left=mine.left, done=mine.done, state="closed")
     # The same person's other tab waits here, and then gets the same tasks.
-    session.execute(_ONE_TAB, {"key": _key(campaign.id, user_id)})
+    campaign = campaign_row(session, project, campaign_id, alone=_key(campaign_id, user_id))
     mine = progress(session, campaign.id, user_id)
+    if campaign.state == "closed":
+        return NextTasks(items=[], left=mine.left, done=mine.done, state="closed")
     held = mine.live
     if mine.old:
         renew(session, user_id, mine.old)
@@ -114,8 +111,8 @@ def _find(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: in
     if limit <= 0:
         return []
     given = {"campaign": campaign.id, "user": user_id, "limit": limit}
-    found = session.scalars(_GOLD, given) if gold else session.scalars(_PLAIN, given | {"overlap": campaign.overlap})
-    return list(found)
+    found = _GOLD(session, given) if gold else _PLAIN(session, given | {"overlap": campaign.overlap})
+    return list(found.scalars())
 
 
 def _take(session: Session, campaign: CampaignRow, user_id: uuid.UUID, items: list[uuid.UUID]) -> int:
@@ -126,7 +123,7 @@ def _take(session: Session, campaign: CampaignRow, user_id: uuid.UUID, items: li
         "items": items,
         "shown": [orjson.dumps(shuffled(campaign.entrants, campaign.salt, item, user_id)).decode() for item in items],
     }
-    return len(session.execute(_TAKE, given).all())
+    return len(_TAKE(session, given).all())
 
 
 def shuffled(entrants: list[str], salt: str, item: uuid.UUID, user_id: uuid.UUID) -> list[str]:

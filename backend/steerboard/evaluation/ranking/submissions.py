@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from sqlalchemy import exists, select, text
+from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -15,11 +15,12 @@ from steerboard.evaluation.ranking.errors import BadRanks, CampaignClosed, LockL
 from steerboard.evaluation.ranking.locks import UNTIL, Grip, grip
 from steerboard.evaluation.ranking.out import by_key, campaign_row, task_out
 from steerboard.evaluation.ranking.schemas import Draft, Skip, Submit, Task
+from steerboard.evaluation.ranking.statements import Statement
 from steerboard.evaluation.ranking.tables import RankingHistory, RankingTask
 
 _KEPT = ("state", "ranks", "criteria_ranks", "comment", "flag", "skip_reason", "seconds", "submission")
 # The task and its item's count in one statement; the item's row is locked already.
-_END = text("""
+_END = Statement("""
     WITH ended AS (
         UPDATE ranking_tasks SET state = :state, ranks = CAST(:ranks AS jsonb), flag = :flag, comment = :comment,
             criteria_ranks = CAST(:criteria_ranks AS jsonb), skip_reason = :skip_reason, seconds = :seconds,
@@ -27,7 +28,7 @@ _END = text("""
         WHERE id = :task RETURNING item_id
     )
     UPDATE ranking_items SET rankings = rankings + :counts WHERE id = (SELECT item_id FROM ended)""")
-_REOPEN = text(f"""
+_REOPEN = Statement(f"""
     WITH again AS (
         UPDATE ranking_tasks t SET state = 'locked', ranks = NULL, criteria_ranks = NULL, comment = NULL, flag = NULL,
             skip_reason = NULL, seconds = NULL, submission = NULL, submitted_at = NULL, draft = CAST(:draft AS jsonb),
@@ -35,7 +36,7 @@ _REOPEN = text(f"""
         FROM ranking_campaigns c WHERE t.id = :task AND c.id = t.campaign_id RETURNING t.item_id
     )
     UPDATE ranking_items SET rankings = rankings - :counted WHERE id = (SELECT item_id FROM again)""")
-_RENEW = text(f"""
+_RENEW = Statement(f"""
     UPDATE ranking_tasks t SET locked_until = {UNTIL}
     FROM ranking_campaigns c WHERE t.id = :task AND c.id = t.campaign_id""")
 
@@ -101,7 +102,7 @@ def undo(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.U
     if not (held.state == "submitted" or held.live or held.room):
         raise LockLost("others rank this item now", hint="Go on with the next one.")
     if held.state == "locked":
-        session.execute(_RENEW, {"task": task_id})
+        _RENEW(session, {"task": task_id})
     else:
         _reopen(session, held)
     campaign = campaign_row(session, project, held.campaign_id)
@@ -120,7 +121,7 @@ def _reopen(session: Session, held: Grip) -> None:
         flag=task.flag,
     )
     counted = int(held.state == "submitted")
-    session.execute(_REOPEN, {"task": task.id, "draft": draft.model_dump_json(), "counted": counted})
+    _REOPEN(session, {"task": task.id, "draft": draft.model_dump_json(), "counted": counted})
 
 
 def _known(held: Grip, submission: str) -> bool:
@@ -184,7 +185,7 @@ def _keep_late(session: Session, held: Grip, event: str, values: dict[str, Any])
 
 def _end(session: Session, held: Grip, values: dict[str, Any], *, counts: int) -> None:
     encoded = {name: _json(values[name]) for name in ("ranks", "criteria_ranks")}
-    session.execute(_END, values | encoded | {"task": held.task_id, "counts": counts})
+    _END(session, values | encoded | {"task": held.task_id, "counts": counts})
 
 
 def _json(value: object) -> str | None:
