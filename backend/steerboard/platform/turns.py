@@ -18,10 +18,13 @@ Arguments = TypeVarTuple("Arguments")
 
 # Fewer than a pool's connections: some requests take a second one for a moment, and so do the server's own threads.
 AT_ONCE = 14
+# Of rankings, which are short and many: more threads would only wait for each other at the interpreter's lock, and with
+# a hundred annotators that took longer than the work itself.
+RANKINGS_AT_ONCE = 5
 
 
-def make_turns() -> asyncio.Semaphore:
-    return asyncio.Semaphore(AT_ONCE)
+def make_turns(at_once: int = AT_ONCE) -> asyncio.Semaphore:
+    return asyncio.Semaphore(at_once)
 
 
 async def take_turn(request: Request) -> AsyncIterator[None]:

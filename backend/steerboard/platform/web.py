@@ -26,7 +26,7 @@ from steerboard.platform.limits import BodyLimit
 from steerboard.platform.paging import Page, paginate
 from steerboard.platform.secrets import Secrets
 from steerboard.platform.settings import Settings
-from steerboard.platform.turns import make_turns
+from steerboard.platform.turns import RANKINGS_AT_ONCE, make_turns
 
 __all__ = [
     "Access",
@@ -111,6 +111,7 @@ def create_app(
 def _make_turns(app: FastAPI) -> None:
     """Of requests at the database, of what readers of events ask it beside them, and of reports being computed."""
     app.state.turns = make_turns()
+    app.state.ranking_turns = make_turns(RANKINGS_AT_ONCE)
     app.state.checks = asyncio.Semaphore(1)
     app.state.replays = asyncio.Semaphore(1)
     app.state.reports = asyncio.Semaphore(1)

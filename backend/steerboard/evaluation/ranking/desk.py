@@ -50,7 +50,9 @@ class Desk:
 
         Raises like `AccessTo("rank")`, and `Forbidden` (`no_person`) for tokens of nobody.
         """
-        return await in_turn(self.request.app, self._do, work)
+        app = self.request.app
+        async with app.state.ranking_turns:
+            return await in_turn(app, self._do, work)
 
     def _do(self, work: Callable[[Annotator], T]) -> T:
         with transaction(self.request.app.state.sessions) as session:
