@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from formats_world import jsonl
+from formats_world import ROOT, FormatsWorld, jsonl
 
 from command_line import Done, Steerboard
+from steerboard.cli import evaluations
+from steerboard.evaluation import contamination
+from steerboard.platform.database import transaction
 
 QUESTIONS = [{"question_id": 81 + n, "category": "math", "turns": [f"question {n}", "and then?"]} for n in range(3)]
 
@@ -119,6 +123,27 @@ def test_entrants_are_given_by_name_by_fields_or_as_json(weekly: Shell) -> None:
         assert "--entrant" in wrong.stderr
     unknown = weekly("create", "next", "--prompt-set", "yours", code=1)
     assert "import-prompts" in unknown.stderr
+
+
+def test_waiting_goes_on_until_the_prompts_were_looked_for(
+    weekly: Shell, world: FormatsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gate would be invalid before."""
+    rows = jsonl([{"prompt": question["turns"][0], "response": "x"} for question in QUESTIONS])
+    world.send("datasets/import", rows, name="train", kind="instructions").raise_for_status()
+    body = {"name": "next", "prompts": {"set": "mine"}, "entrants": [], "check_against": ["train"]}
+    world.client.post(f"{ROOT}/evaluations", json=body).raise_for_status()
+    naps = []
+
+    def look(seconds: float) -> None:
+        naps.append(seconds)
+        with transaction(world.sessions) as session:
+            contamination.check_next(session)
+
+    monkeypatch.setattr(evaluations, "time", SimpleNamespace(sleep=look))
+    weekly("wait", "next")
+    assert naps == [evaluations.POLL_SECONDS]
+    assert world.client.get(f"{ROOT}/evaluations/next").json()["unfinished"] == []
 
 
 def test_a_judge_is_refused_with_every_field_at_fault(weekly: Shell) -> None:
