@@ -129,6 +129,7 @@ def test_waiting_goes_on_until_the_prompts_were_looked_for(
     weekly: Shell, world: FormatsWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gate would be invalid before."""
+    monkeypatch.setattr(contamination, "ROWS_AT_ONCE", 0)
     rows = jsonl([{"prompt": question["turns"][0], "response": "x"} for question in QUESTIONS])
     world.send("datasets/import", rows, name="train", kind="instructions").raise_for_status()
     body = {"name": "next", "prompts": {"set": "mine"}, "entrants": [], "check_against": ["train"]}

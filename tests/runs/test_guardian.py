@@ -83,6 +83,10 @@ time.sleep(float(sys.argv[2]))
 def family(marker: str, seconds: float = 1000) -> Guarded:
     guarded = Guarded([sys.executable, "-c", FAMILY, marker, str(seconds)])
     guarded.wait_for_output(b"ready")
+    # For a moment a process that was just started has no command line to be found by.
+    end = time.monotonic() + 5
+    while len(alive(marker)) < 4 and time.monotonic() < end:
+        time.sleep(0.01)
     return guarded
 
 

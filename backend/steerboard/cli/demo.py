@@ -12,7 +12,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import httpx
 import typer
@@ -20,9 +20,11 @@ from rich.console import Console
 
 from steerboard.cli.client import ApiError, Client
 from steerboard.cli.finishing import finish
-from steerboard.cli.launch import LaunchOptions, Platform
 from steerboard.platform.settings import get_settings
 from steerboard_contracts.errors import SteerboardError
+
+if TYPE_CHECKING:
+    from steerboard.cli.launch import Platform
 
 commands = typer.Typer()
 
@@ -80,6 +82,9 @@ def open_browser(url: str) -> bool:
 @contextmanager
 def _launched(home: Path, host: str, port: int, *, chosen: bool) -> Iterator[Platform]:
     """The platform on `port`, or on any free one when nobody chose it and it is taken."""
+    # Imported here, so that no other command waits for the whole backend.
+    from steerboard.cli.launch import LaunchOptions, Platform
+
     with ExitStack() as stack:
         try:
             running = stack.enter_context(Platform(LaunchOptions(home=home, host=host, port=port)))

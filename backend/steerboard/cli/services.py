@@ -8,17 +8,17 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from steerboard import __version__
-from steerboard.cli import doctor as checks
 from steerboard.cli.client import Client
-from steerboard.cli.launch import LaunchOptions, Platform
 from steerboard.platform.settings import get_settings
-from steerboard.playground.claims import POOL as INTERACTIVE
+
+if TYPE_CHECKING:
+    from steerboard.cli.launch import Platform
 
 commands = typer.Typer()
 
@@ -36,6 +36,9 @@ def up(
     ready_file: Annotated[Path | None, typer.Option(help="Write url and sign_in as JSON once all is ready.")] = None,
 ) -> None:
     """Start everything: API, worker, and PostgreSQL and Valkey where no URLs are set. Ends with Ctrl-C."""
+    # Imported here, as below, so that no other command waits a second for the whole backend.
+    from steerboard.cli.launch import LaunchOptions, Platform
+
     settings = get_settings()
     options = LaunchOptions(
         home=home.expanduser().absolute() if home else settings.home,
@@ -83,6 +86,8 @@ def worker(
     name: Annotated[str | None, typer.Option(help="How it is shown.")] = None,
 ) -> None:
     """Start one more worker, on this or another machine (STEERBOARD_DATABASE_URL, _REDIS_URL, _ARTIFACT_URL)."""
+    from steerboard.playground.claims import POOL as INTERACTIVE
+
     module = "steerboard_workers.interactive.worker" if pool == INTERACTIVE else "steerboard_workers.worker"
     command = [sys.executable, "-m", module, "--pool", pool, "--devices", devices]
     command += ["--name", name] if name else []
@@ -95,6 +100,8 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="As one JSON document.")] = False,
 ) -> None:
     """Tell what is wrong with this installation, and how to mend it. Exits with 1 if anything is."""
+    from steerboard.cli import doctor as checks
+
     found = checks.examine(home.expanduser().absolute() if home else get_settings().home)
     if json:
         document = {"ok": all(check.ok for check in found), "checks": [check.as_dict() for check in found]}
