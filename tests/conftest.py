@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -31,6 +32,9 @@ from steerboard.platform.embedded import EmbeddedServers
 from steerboard.platform.redis_url import connect
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.web import create_app
+
+if TYPE_CHECKING:
+    from s3_server import S3Server
 
 _FIRST_REDIS_DATABASE = 8
 
@@ -175,3 +179,24 @@ def client(app: FastAPI, token: str) -> Iterator[TestClient]:
 def broker(redis_url: str) -> Iterator[redis.Redis]:
     with connect(redis_url) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def running_s3() -> Iterator[S3Server]:
+    # Imported here, for most test processes need no S3.
+    from s3_server import S3Server
+
+    server = S3Server().start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(running_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """An empty bucket that this process, and those that it starts, find by the usual variables."""
+    running_s3.clear()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", running_s3.url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    return running_s3

@@ -14,6 +14,16 @@ RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "benc
 # Started by an evaluation, never by a recipe or a launch form.
 EVALUATION_RUNS = ("answer", "reward", "judge")
 Precision = Literal["auto", "fp32", "bf16"]
+Strategy = Literal["ddp", "zero2", "zero3"]
+
+# How work is cut up, kept and spread over devices: fields that change no result by more than rounding, so that a run
+# may go on with other ones.
+HOW_FIELDS = frozenset(
+    {
+        *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload"),
+        *("batch_size", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
+    }
+)
 
 Positive = Annotated[Finite, Field(gt=0)]
 NonNegative = Annotated[Finite, Field(ge=0)]
@@ -40,6 +50,20 @@ class BaseModelConfig(Config):
     max_length: Annotated[int, Field(ge=64)] = 512
     seed: int = 0
     fingerprint: Annotated[str | None, Field(description="Set by the planner: what a folder held when planned.")] = None
+
+
+class LoraConfig(Config):
+    """Low-rank adapters, arXiv 2106.09685: W + alpha / rank B A, of which A and B are learned."""
+
+    rank: Annotated[int, Field(ge=1, le=1024, description="Columns of A and B; the more, the more it can learn.")] = 16
+    alpha: Annotated[Positive, Field(description="What the update is multiplied with is alpha / rank.")] = 32.0
+    dropout: Annotated[Finite, Field(ge=0, lt=1, description="Of what goes into the adapters.")] = 0.0
+    targets: Annotated[
+        Literal["linear", "attention"], Field(description="All linear layers, or those of the attention only.")
+    ] = "linear"
+    merge: Annotated[
+        bool, Field(description="Save a whole model with the adapters folded in; otherwise adapters over their base.")
+    ] = True
 
 
 class TrainingConfig(Config):
@@ -85,6 +109,21 @@ class TrainingConfig(Config):
     gradient_checkpointing: Annotated[
         bool, Field(description="Compute activations again in the backward pass: slower, with less memory.")
     ] = False
+    strategy: Annotated[
+        Strategy,
+        Field(
+            description="How the devices of a worker share a run: replicas of the model (ddp), or with DeepSpeed also "
+            "its gradients and optimiser states (zero2) or the weights too (zero3) spread over them."
+        ),
+    ] = "ddp"
+    offload: Annotated[
+        Literal["none", "optimiser", "all"],
+        Field(description="With zero2 or zero3: keep the optimiser, with zero3 also the weights, in host memory."),
+    ] = "none"
+    lora: Annotated[
+        LoraConfig | None,
+        Field(description="Learn low-rank adapters (and a reward model's head) only; null learns all weights."),
+    ] = None
     learn: Annotated[Literal["last", "all"], Field(description="Which assistant turns are learned.")] = "last"
     template: Annotated[
         TemplateName | None, Field(description="How a conversation becomes text; the model's own by default.")
@@ -96,6 +135,14 @@ class TrainingConfig(Config):
     checkpoint_seconds: Annotated[NonNegative, Field(description="Also after this many seconds; 0 turns it off.")] = (
         300.0
     )
+
+    @model_validator(mode="after")
+    def _offload_fits(self) -> TrainingConfig:
+        if self.offload != "none" and self.strategy == "ddp":
+            raise ValueError("offload needs strategy zero2 or zero3")
+        if self.offload == "all" and self.strategy != "zero3":
+            raise ValueError("offload of all needs strategy zero3; zero2 can offload the optimiser")
+        return self
 
 
 class SftConfig(TrainingConfig):
@@ -191,8 +238,38 @@ def _decoding(value: Any) -> Any:
 
 DecodingField = Annotated[Decoding, Field(default_factory=Decoding)]
 
+EngineName = Literal["transformers", "vllm"]
 
-class _WithDecoding(Config):
+
+class VllmOptions(Config):
+    """How vLLM runs a model; only `engine: vllm` reads them. None of them is meant to change a result."""
+
+    tensor_parallel: Annotated[
+        int, Field(ge=1, le=64, description="GPUs over which the weights are spread; the worker must own them.")
+    ] = 1
+    memory_fraction: Annotated[
+        Finite,
+        Field(gt=0, le=1, description="Share of each GPU's memory for weights and cache; on a CPU nothing reads it."),
+    ] = 0.9
+    prefix_caching: Annotated[bool, Field(description="Compute what prompts begin with alike only once.")] = True
+    max_model_len: Annotated[
+        int | None, Field(ge=16, description="Tokens of prompt and answer together; the model's window by default.")
+    ] = None
+    eager: Annotated[
+        bool, Field(description="Neither compile nor capture graphs: a quicker start, a slower engine.")
+    ] = False
+    load_seconds: Annotated[Positive, Field(description="An engine that is not up after so long has failed.")] = 1800.0
+    step_seconds: Annotated[Positive, Field(description="An engine without a step for so long has failed.")] = 300.0
+
+
+class _WithEngine(Config):
+    engine: Annotated[
+        EngineName, Field(description="What computes: `vllm` needs its own environment (`make setup-vllm`).")
+    ] = "transformers"
+    vllm: VllmOptions = VllmOptions()
+
+
+class _WithDecoding(_WithEngine):
     decoding: DecodingField
     batch_size: Annotated[Count, Field(description="Sequences decoded together.")] = 64
     precision: Precision = "auto"
@@ -210,6 +287,10 @@ class GenerateConfig(_WithDecoding):
     """Answers for the prompts of input `data`, or for the `prompts` given here, at each of `scores`."""
 
     run: Literal["generate"] = "generate"
+    endpoint: Annotated[
+        str | None,
+        Field(description="Instead of a model: one of the project's endpoints, asked for dataset rows."),
+    ] = None
     prompts: Annotated[list[TurnText], Field(description="Instead of a dataset: prompts of one user turn.")] = []
     scores: Annotated[list[Finite], Field(description="With `prompts`: one answer for each score.")] = []
     score: Annotated[Finite | None, Field(description="Requested score, for a decision-transformer policy.")] = None
@@ -239,7 +320,7 @@ class MixConfig(Config):
         return self
 
 
-class ScoreConfig(Config):
+class ScoreConfig(_WithEngine):
     run: Literal["score"] = "score"
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
@@ -263,7 +344,7 @@ class EvaluateConfig(_WithDecoding):
     examples: Annotated[int, Field(ge=0, le=50)] = 3
 
 
-class BenchmarkConfig(Config):
+class BenchmarkConfig(_WithEngine):
     """A reward model scores both sides of every pair: how often is the chosen one above the rejected one? RewardBench's
     sections where the pairs are its own."""
 
@@ -300,7 +381,7 @@ class AnswerConfig(_WithDecoding):
     temperatures: dict[str, NonNegative] = {}
 
 
-class RewardConfig(Config):
+class RewardConfig(_WithEngine):
     """A reward model scores the responses of an evaluation that it has not scored yet. Started by the evaluation."""
 
     run: Literal["reward"] = "reward"

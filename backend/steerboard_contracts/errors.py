@@ -77,6 +77,13 @@ class UnsafeModelFile(BadInput):
     title = "The model's files are not safe to load"
 
 
+class EngineMissing(SteerboardError):
+    """A run asks for an engine that its worker does not have."""
+
+    code = "engine_missing"
+    title = "The engine is not installed"
+
+
 class OutOfMemory(SteerboardError):
     """Device or host memory ran out. Retryable: another worker may have more free."""
 

@@ -244,6 +244,16 @@ class Succeeded(BaseModel):
     summary: dict[str, Any] = {}
 
 
+class Fix(BaseModel):
+    """Changes of a run's config, none of which changes its result by more than rounding, with which it should work.
+
+    `says` them in words, such as `micro-batch 2, accumulation 8`.
+    """
+
+    changes: dict[str, Any]
+    says: str
+
+
 class Failed(BaseModel):
     """The last line of a stage that could not go on."""
 
@@ -253,6 +263,7 @@ class Failed(BaseModel):
     hint: str | None = None
     errors: list[ErrorLocation] = []
     retryable: bool = False
+    fix: Fix | None = None
 
 
 StageEvent = Annotated[Progress | Metrics | Log | Checkpointed | Succeeded | Failed, Field(discriminator="type")]

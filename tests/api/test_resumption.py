@@ -79,3 +79,22 @@ def test_a_shard_of_an_ended_run_sends_to_that_run(world: ApiWorld) -> None:
     hint = "It is a shard of run generate-1, which has ended. Resume run generate-1."
     assert told(world, shard) == (False, hint)
     assert told(world, "generate-1")[0]
+
+
+def test_a_resumed_run_may_cut_its_work_up_in_another_way(world: ApiWorld) -> None:
+    failed_sft(world)
+    asked = {"config": {"micro_tokens": 512, "gradient_checkpointing": True}}
+    resumed = world.post("runs/small-1.sft/resume", asked)
+    assert (resumed["config"]["micro_tokens"], resumed["config"]["gradient_checkpointing"]) == (512, True)
+    assert "with micro_tokens 512, gradient_checkpointing True" in resumed["timeline"][-2]["reason"]
+
+
+def test_nothing_else_of_a_resumed_run_can_be_changed(world: ApiWorld) -> None:
+    before = failed_sft(world)["config"]
+    refused = world.post("runs/small-1.sft/resume", {"config": {"lr": 0.1, "batch_size": 2}}, status=422)
+    assert refused["code"] == "bad_config"
+    assert "batch_size, lr cannot be changed" in refused["detail"]
+    contradiction = world.post("runs/small-1.sft/resume", {"config": {"offload": "all"}}, status=422)
+    assert "zero3" in contradiction["errors"][0]["message"]
+    detail = world.get("runs/small-1.sft")
+    assert (detail["state"], detail["config"]) == ("failed", before)

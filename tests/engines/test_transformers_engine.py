@@ -113,11 +113,15 @@ def test_new_tokens_that_fill_the_window_are_refused(make_engine):
     assert caught.value.code == "too_many_new_tokens"
 
 
-def test_streamed_pieces_add_up_to_the_answers(make_engine):
+@pytest.mark.parametrize("stop", [[], ["ing", "e to"]], ids=["to-the-end", "to-a-stop-string"])
+def test_streamed_pieces_add_up_to_the_answers(make_engine, stop):
+    decoding = Decoding(max_new_tokens=40, stop=stop)
     pieces: dict[tuple[int, int], str] = {}
 
     def collect(delta):
         pieces[(delta.row, delta.n)] = pieces.get((delta.row, delta.n), "") + delta.text
 
-    done = answers(make_engine().generate(requests(10), GREEDY, seed=0, on_delta=collect))
-    assert pieces == {key: text for key, (text, _, _) in done.items() if text}
+    done = answers(make_engine().generate(requests(), decoding, seed=0, on_delta=collect))
+    assert {key: text for key, text in pieces.items() if text} == {
+        key: text for key, (text, _, _) in done.items() if text
+    }

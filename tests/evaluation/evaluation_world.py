@@ -38,6 +38,7 @@ from steerboard_workers.stages.__main__ import MODULES
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.loading import save_model
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.workspace import Workspace
@@ -256,12 +257,13 @@ class EvaluationWorld:
             return None
         with transaction(self.sessions) as session:
             run = claims.fenced(session, claim)
-        workspace = Workspace(self.settings.home, claim)
-        workspace.open()
-        spec = prepare(self.sessions, self.store, self.settings, run, self.settings.home, workspace.directory)
-        events = _Events()
-        stage = Stage(workspace.directory, spec, events)  # type: ignore[arg-type]
-        result = importlib.import_module(MODULES[spec.config.run]).run(stage)
+        with Workspace(self.settings.home, claim) as workspace:
+            workspace.open()
+            home, folder = self.settings.home, workspace.directory
+            spec = prepare(self.sessions, self.store, self.settings, run, home, folder, workspace.holds)
+            events = _Events()
+            stage = Stage(folder, spec, events)  # type: ignore[arg-type]
+            result = importlib.import_module(MODULES[spec.config.run]).run(stage)
         if before_end:
             before_end(run)
         with transaction(self.sessions) as session:
@@ -285,7 +287,7 @@ class EvaluationWorld:
         claim = self.claim()
         assert claim is not None
         changed = self.settings.model_copy(update={"stage_threads": 1, "retry_seconds": 0.0, **settings})
-        Supervisor(self.sessions, self.store, changed, devices=[], stopping=threading.Event()).execute(claim)
+        Supervisor(self.sessions, self.store, changed, group=DeviceGroup(), stopping=threading.Event()).execute(claim)
         settle_all(self.sessions)
         with transaction(self.sessions) as session:
             return session.get_one(Run, claim.run_id)

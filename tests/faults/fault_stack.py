@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -213,7 +213,13 @@ class Stack:
     # -- the processes ----------------------------------------------------------------------------------------------
 
     def start_worker(
-        self, name: str, *, devices: str = "", file_limit: int | None = None, **environment: str
+        self,
+        name: str,
+        *,
+        devices: str = "",
+        file_limit: int | None = None,
+        options: Sequence[str] = (),
+        **environment: str,
     ) -> Worker:
         """`file_limit` in bytes stands for a full disk: no file may grow beyond it."""
 
@@ -224,7 +230,7 @@ class Stack:
         log = self.home / f"{name}.log"
         with log.open("ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", "steerboard_workers.worker", "--name", name, "--devices", devices],
+                [sys.executable, "-m", "steerboard_workers.worker", "--name", name, "--devices", devices, *options],
                 env={**os.environ, **self.environment, **environment},
                 stdout=out,
                 stderr=subprocess.STDOUT,

@@ -22,6 +22,7 @@ from steerboard.platform.database import transaction
 from steerboard.runs import claims, endings, lifecycle
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.worker import Worker
 
 
@@ -470,7 +471,7 @@ def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: 
         return completion(f"Rating: [[3]] by {SECRET}")
 
     world.server.answer = look_around
-    worker = Worker(world.settings, pool="default", devices=["0"], name="w")
+    worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
     worker.drain()
     found = world.look("one")
     assert (found["state"], found["ok"], found["requests"]) == ("succeeded", 4, 4), found["run"]

@@ -84,6 +84,13 @@ def test_the_shipped_recipe_is_the_contract_one_with_the_papers_batch_everywhere
     ]
 
 
+def test_an_endpoint_may_generate_in_place_of_a_model(shelf: Catalogue) -> None:
+    text = CONTRACT.replace("model: sft, data: $prompts", "endpoint: served, data: $prompts")
+    plan = make_plan(text, ["preferences=hh", "base=tiny", "prompts=questions"], shelf)
+    assert inputs(plan, "generated") == {"data": "$questions"}
+    assert config(plan, "generated")["endpoint"] == "served"
+
+
 def test_a_registered_base_model_is_used_as_it_is(shelf: Catalogue) -> None:
     plan = make_plan(CONTRACT, ["preferences=hh", "base=tiny"], shelf)
     assert inputs(plan, "sft")["model"] == "$tiny"
@@ -230,6 +237,9 @@ def test_an_input_may_have_a_default_and_be_emptied(shelf: Catalogue) -> None:
         (("data: mixture", "data: $mixture"), "stages.labelled.data (line 12): there is no input `mixture`; the output of the stage is written `mixture`, without `$`"),
         (("reward: reward}", "reward: sft}"), "stages.labelled.reward (line 12): needs a model of role reward; `sft` (train sft) makes a model of role sft"),
         (("model: $base, ", ""), "stages.sft (line 8): needs `model`: a model"),
+        (("model: sft, data: $prompts", "model: sft, endpoint: served, data: $prompts"), "stages.generated.endpoint (line 10): an endpoint takes the place of `model`"),
+        (("model: sft, data: $prompts", "data: $prompts"), "stages.generated (line 10): needs `model`: a model"),
+        (("decoding: greedy", "engine: vlm"), "stages.generated.engine (line 10): should be 'transformers' or 'vllm', got 'vlm'"),
         (("data: mixture, reward", "data: report, reward"), "stages.labelled.data (line 12): needs a dataset of kind instructions or labelled; `report` (evaluate) makes a report, which no stage takes in"),
         (("{model: dt, scores", "{modl: dt, scores"), "stages.report.entrants.3 (line 16): needs `model`: the model that answers"),
         (("share: 0.333", "share: lots"), "stages.mixture.parts.0.share (line 11): should be a valid number or should be 'auto', got 'lots'"),

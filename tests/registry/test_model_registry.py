@@ -6,6 +6,7 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.platform.artifacts import ArtifactStore, CorruptArtifact
 from steerboard.platform.database import transaction
 from steerboard.platform.errors import NotFound
+from steerboard.platform.local_cache import LocalCache
 from steerboard.registry import service
+from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Artifact, Model
 from steerboard_contracts.errors import BadInput, UnsafeModelFile
 
@@ -145,11 +148,11 @@ def test_a_local_copy_is_complete_verified_and_mended(
 ) -> None:
     source = write_model(tmp_path / "a")
     model = register(source)
-    cache = tmp_path / "cache"
+    cache = LocalCache(tmp_path / "cache")
 
     def fetch() -> Path:
-        with sessions() as session:
-            return service.materialise(session, store, model, cache)
+        with sessions() as session, ExitStack() as holds:
+            return materialise(store, service.manifest_of(session, model), cache, holds)
 
     folder = fetch()
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == {p.name: p.read_bytes() for p in source.iterdir()}
@@ -186,9 +189,9 @@ def test_a_damaged_store_never_reaches_the_cache(
     assert len(damaged) == 1
     damaged[0].chmod(0o644)
     damaged[0].write_bytes(damaged[0].read_bytes().replace(b"unique", b"UNIQUE"))
-    with sessions() as session, pytest.raises(CorruptArtifact):
-        service.materialise(session, store, model, tmp_path / "cache")
-    assert [path for path in (tmp_path / "cache").iterdir() if path.is_dir()] == []
+    with sessions() as session, ExitStack() as holds, pytest.raises(CorruptArtifact):
+        materialise(store, service.manifest_of(session, model), LocalCache(tmp_path / "cache"), holds)
+    assert [path for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()] == []
 
 
 def test_workers_that_ask_at_once_share_one_copy(
@@ -200,8 +203,9 @@ def test_workers_that_ask_at_once_share_one_copy(
 
     def work() -> None:
         barrier.wait()
-        with sessions() as session:
-            found.append(service.materialise(session, store, model, tmp_path / "cache"))
+        with sessions() as session, ExitStack() as holds:
+            manifest = service.manifest_of(session, model)
+            found.append(materialise(store, manifest, LocalCache(tmp_path / "cache"), holds))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -210,7 +214,8 @@ def test_workers_that_ask_at_once_share_one_copy(
         thread.join()
     assert len(found) == 4
     assert len(set(found)) == 1
-    assert [path.name for path in (tmp_path / "cache").iterdir() if path.is_dir()] == [model.artifact_hash]
+    folders = [path.name for path in (tmp_path / "cache" / "models").iterdir() if path.is_dir()]
+    assert folders == [model.artifact_hash]
 
 
 def test_a_model_with_children_is_not_deleted(

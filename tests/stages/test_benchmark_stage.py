@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from steerboard_contracts.stage import Failed, ModelInput, Succeeded
 from steerboard_statistics.rewardbench import SECTIONS
 from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, score_texts
+from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
 
 CONFIG = {"run": "benchmark"}
 WEIGHTS = Path(__file__).parents[3] / "shared" / "data" / "rewardbench" / "section_weights.json"
@@ -43,7 +43,7 @@ def known_wins(pipeline, name):
     model = load_reward_model(pipeline.things["reward"].path)
     rows = pipeline.rows(name)
     values = [
-        score_texts(model, [Scorable(row["prompt"], row[side]) for row in rows], 2048)
+        score_texts(reward_engine(model), [Scorable(row["prompt"], row[side]) for row in rows], 2048)
         for side in ("chosen", "rejected")
     ]
     return [

@@ -11,7 +11,7 @@ from hand_pipeline import HandPipeline
 from steerboard_contracts.report import Report
 from steerboard_contracts.stage import Failed, Log, Succeeded
 from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, score_texts
+from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
 from steerboard_workers.synthetic import quality
 
 CONFIG = {
@@ -67,7 +67,7 @@ def test_rewards_are_z_units_of_the_labelled_data(evaluated):
     reward_model = load_reward_model(pipeline.things["reward"].path)
     for index, row in enumerate(report.methods):
         samples = [Scorable([{"role": "user", "content": p}], text) for p, text in answers_of(report, index)]
-        z = (np.array(score_texts(reward_model, samples, 2048)) - mean) / sd
+        z = (np.array(score_texts(reward_engine(reward_model), samples, 2048)) - mean) / sd
         assert row.reward_mean == pytest.approx(z.mean(), abs=1e-4)
         assert row.reward_low <= row.reward_mean <= row.reward_high
     labelled = (np.array(rewards) - mean) / sd
@@ -100,8 +100,8 @@ def test_pair_accuracy_is_that_of_the_held_out_pairs(evaluated):
         ("independent", report.reward_model.independent_held_out_accuracy, report.reward_model.independent_pairs),
     ):
         reward_model = load_reward_model(pipeline.things[name].path)
-        chosen = score_texts(reward_model, [Scorable(r["prompt"], r["chosen"]) for r in pairs], 2048)
-        rejected = score_texts(reward_model, [Scorable(r["prompt"], r["rejected"]) for r in pairs], 2048)
+        chosen = score_texts(reward_engine(reward_model), [Scorable(r["prompt"], r["chosen"]) for r in pairs], 2048)
+        rejected = score_texts(reward_engine(reward_model), [Scorable(r["prompt"], r["rejected"]) for r in pairs], 2048)
         assert count == len(pairs)
         assert accuracy == pytest.approx(np.mean(np.array(chosen) > np.array(rejected)), abs=1e-9)
 

@@ -11,7 +11,7 @@ from hand_pipeline import run_here
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import ResponsesInput
 from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, score_texts
+from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
 
 CONFIG = {"run": "reward", "evaluation": str(uuid.UUID(int=1)), "assessment": str(uuid.UUID(int=2))}
 TURN = [{"role": "user", "content": "How can I grow tomatoes?"}]
@@ -46,7 +46,7 @@ def test_each_response_gets_the_models_score_of_its_last_turn(score, pipeline):
     rows = [response("a", 0, "Give them water."), response("b", 0, "No."), response("a", 1, "No.", LATER, sample=1)]
     values, _, _ = score(rows)
     model = load_reward_model(pipeline.things["reward"].path)
-    wanted = score_texts(model, [Scorable(row["prompt"], row["response"]) for row in rows], 2048)
+    wanted = score_texts(reward_engine(model), [Scorable(row["prompt"], row["response"]) for row in rows], 2048)
     assert [(v["entrant"], v["position"], v["sample"]) for v in values] == [("a", 0, 0), ("b", 0, 0), ("a", 1, 1)]
     assert [v["value"] for v in values] == pytest.approx(wanted, abs=1e-5)
     assert len(set(wanted)) == 3
@@ -67,8 +67,8 @@ def test_held_out_pairs_give_accuracy_and_z_units(score, pipeline):
     _, found, summary = score([response("a", 0, "Yes.")], preferences="$preferences")
     held_out = [row for row in pipeline.rows("$preferences") if row["split"] == "held_out"]
     model = load_reward_model(pipeline.things["reward"].path)
-    chosen = score_texts(model, [Scorable(row["prompt"], row["chosen"]) for row in held_out], 2048)
-    rejected = score_texts(model, [Scorable(row["prompt"], row["rejected"]) for row in held_out], 2048)
+    chosen = score_texts(reward_engine(model), [Scorable(row["prompt"], row["chosen"]) for row in held_out], 2048)
+    rejected = score_texts(reward_engine(model), [Scorable(row["prompt"], row["rejected"]) for row in held_out], 2048)
     margins = [a - b for a, b in zip(chosen, rejected, strict=True)]
     assert found["pairs"] == len(held_out) > 5
     assert found["margins"] == pytest.approx(margins, abs=1e-5)

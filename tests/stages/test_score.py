@@ -10,8 +10,9 @@ from hand_pipeline import run_here
 from transformers import AutoModelForSequenceClassification
 
 from steerboard_contracts.stage import Failed, Shard, Succeeded
+from steerboard_workers.engines.rewards import batches_by_tokens
 from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, batches_by_tokens, score_texts
+from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
 
 SCORE = {"run": "score", "batch_tokens": 700}
 
@@ -35,8 +36,8 @@ def test_every_row_gets_one_reward_in_row_order(pipeline, inputs):
 def test_a_score_does_not_change_with_its_batch_mates(pipeline):
     reward_model = load_reward_model(pipeline.things["reward"].path)
     samples = [Scorable(row["prompt"], row["response"]) for row in pipeline.rows("$instructions")[:40]]
-    together = score_texts(reward_model, samples, 4096)
-    alone = [score_texts(reward_model, [sample], 4096)[0] for sample in samples]
+    together = score_texts(reward_engine(reward_model), samples, 4096)
+    alone = [score_texts(reward_engine(reward_model), [sample], 4096)[0] for sample in samples]
     assert together == pytest.approx(alone, abs=1e-5)
     assert max(together) - min(together) > 1e-3
 
@@ -48,7 +49,7 @@ def test_scores_equal_the_saved_classifier_read_by_transformers(pipeline):
         rendered = reward_model.renderer.render(row["prompt"], row["response"])
         with torch.no_grad():
             theirs = plain(input_ids=torch.tensor([rendered.ids])).logits.item()
-        ours = score_texts(reward_model, [Scorable(row["prompt"], row["response"])], 4096)[0]
+        ours = score_texts(reward_engine(reward_model), [Scorable(row["prompt"], row["response"])], 4096)[0]
         assert ours == pytest.approx(theirs, abs=1e-5)
 
 

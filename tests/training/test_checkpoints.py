@@ -23,15 +23,16 @@ def checkpoints(folder: Path, attempt: int = 1, signature: str = "s") -> Checkpo
 
 
 def save(store: Checkpoints, step: int) -> Path:
-    weights = {"w": torch.full((64, 64), float(step))}
-    return store.save(step, weights, {"random": torch.arange(step)}, {"history": [{"step": step, "values": {}}]})
+    tensors = [("weight.w", torch.full((64, 64), float(step)))]
+    return store.save(step, tensors, {"random": torch.arange(step)}, {"history": [{"step": step, "values": {}}]})
 
 
 def check(folder: Path, allowed: set[int]) -> None:
     found = checkpoints(folder, attempt=9).load()
     assert found is not None
     assert found.step in allowed
-    assert torch.equal(found.weights["w"], torch.full((64, 64), float(found.step)))
+    assert found.keys == ["weight.w"]
+    assert torch.equal(dict(found.tensors())["weight.w"], torch.full((64, 64), float(found.step)))
     assert torch.equal(found.state["random"], torch.arange(found.step))
     assert found.record["history"] == [{"step": found.step, "values": {}}]
 
@@ -107,7 +108,7 @@ def test_the_very_first_checkpoint_is_all_or_nothing(tmp_path, monkeypatch):
     raise AssertionError("more writes than expected")
 
 
-@pytest.mark.parametrize("name", [module.WEIGHTS, module.STATE, module.RECORD, module.MANIFEST])
+@pytest.mark.parametrize("name", [module.TENSORS, module.STATE, module.RECORD, module.MANIFEST])
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove"])
 def test_a_damaged_checkpoint_is_skipped_with_a_line_that_says_so(tmp_path, name, damage):
     save(checkpoints(tmp_path), 10)

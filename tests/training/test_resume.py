@@ -142,7 +142,7 @@ def test_a_damaged_latest_checkpoint_costs_steps_and_nothing_else(make_stage, ba
     draw = random.Random(0)
     forked(stage, 1, 17, draw)
     latest = max(stage.checkpoints.glob("a1-step-*"))
-    (latest / "weights.safetensors").write_bytes(b"damaged")
+    (latest / "tensors-00001.safetensors").write_bytes(b"damaged")
     events = forked(stage, 2, None, draw)
     logs = [event.message for event in events if event.type == "log"]
     assert any("is not used" in line for line in logs)

@@ -9,16 +9,21 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 from sqlalchemy import Engine, delete, event, func, make_url, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from steerboard.observability import logs, traces
+from steerboard.platform import startup
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import make_engine, make_sessions, new_id, transaction
 from steerboard.platform.embedded import EmbeddedServers
@@ -28,7 +33,11 @@ from steerboard.runs import claims, sweeper
 from steerboard.runs.claims import Claim
 from steerboard.runs.tables import WorkerRow
 from steerboard_workers import celery_app
+from steerboard_workers.alive import say_alive
+from steerboard_workers.follower import Follower
+from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.supervisor import workspace
+from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 
 log = logging.getLogger("steerboard.worker")
@@ -52,12 +61,13 @@ NO_SERVERS = (
 class Worker:
     """Drains its pool when woken and every `poll_seconds`; keeps its row in `workers` fresh; sweeps."""
 
-    def __init__(self, settings: Settings, *, pool: str, devices: list[str], name: str | None) -> None:
+    def __init__(self, settings: Settings, *, pool: str, group: DeviceGroup, name: str | None) -> None:
         self.id = new_id()
         self.pool = pool
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self._settings = settings
-        self._devices = devices
+        self._group = group
+        self._gpus = GpuWatch(group.devices)
         self._sessions = make_sessions(worker_engine(settings))
         self._busy = threading.Lock()
         self._run: Claim | None = None
@@ -66,7 +76,7 @@ class Worker:
             self._sessions,
             ArtifactStore(settings.artifact_url),
             settings,
-            devices=devices,
+            group=group,
             stopping=self.stopping,
         )
         self._threads = [
@@ -101,7 +111,7 @@ class Worker:
                         pool=self.pool,
                         owner=str(self.id),
                         worker=self.name,
-                        devices=max(1, len(self._devices)),
+                        devices=self._group.count,
                         lease_seconds=self._settings.lease_seconds,
                     )
                 if claim is None:
@@ -124,15 +134,26 @@ class Worker:
         swept = 0.0
         survive(lambda: workspace.forget_finished(self._sessions, self._settings.home))
         survive(self._beat)
+        say_alive(self._settings)
         while not self.stopping.wait(self._settings.heartbeat_seconds):
             survive(self._beat)
+            say_alive(self._settings)
             if time.monotonic() - swept >= self._settings.sweep_seconds:
                 survive(lambda: sweeper.sweep(self._sessions, self._settings))
                 swept = time.monotonic()
 
     def _beat(self) -> None:
         run = self._run
-        values = {"heartbeat_at": func.clock_timestamp(), "run_id": run.run_id if run else None}
+        gpus = [gpu.as_dict() for gpu in self._gpus.sample()]
+        devices: dict[str, Any] = {"ids": self._group.devices, "gpus": gpus}
+        devices["memory"] = min((gpu["memory"] for gpu in gpus), default=host_memory(self._settings))
+        if self._group.nodes > 1:
+            devices |= {"nodes": self._group.nodes, "rendezvous": self._group.rendezvous}
+        values = {
+            "heartbeat_at": func.clock_timestamp(),
+            "run_id": run.run_id if run else None,
+            "devices": devices,
+        }
         with transaction(self._sessions) as session:
             found = session.execute(update(WorkerRow).where(WorkerRow.id == self.id).values(values))
             if found.rowcount == 0:  # type: ignore[attr-defined]
@@ -143,7 +164,7 @@ class Worker:
                         pool=self.pool,
                         host=socket.gethostname(),
                         pid=os.getpid(),
-                        devices={"ids": self._devices},
+                        devices=devices,
                         run_id=run.run_id if run else None,
                     )
                 )
@@ -151,6 +172,13 @@ class Worker:
     def _leave(self) -> None:
         with transaction(self._sessions) as session:
             session.execute(delete(WorkerRow).where(WorkerRow.id == self.id))
+
+
+def host_memory(settings: Settings) -> int:
+    """Bytes that a stage may take of this machine's memory."""
+    limit = (settings.stage_memory_mb or 0) << 20
+    machine = psutil.virtual_memory().total
+    return min(limit, machine) if limit else machine
 
 
 def survive(action: Callable[[], None]) -> None:
@@ -195,6 +223,9 @@ def parse_devices(text: str) -> list[str]:
 def find_servers() -> Settings | None:
     """The settings with the servers they name, or else those of a `steerboard up` that runs on the same home."""
     settings = get_settings()
+    if settings.environment == "production":
+        startup.require(settings)
+        return settings
     embedded = EmbeddedServers(settings.home)
     running = Path(embedded.redis_url.removeprefix("unix://")).is_socket()
     if not settings.database_url and running:
@@ -206,6 +237,23 @@ def find_servers() -> Settings | None:
     return settings if settings.database_url and settings.redis_url else None
 
 
+def begin(settings: Settings) -> None:
+    """Logs and traces of a worker process; then wait for what it works with. Raises what `platform.startup` does."""
+    logs.configure(settings)
+    traces.configure("steerboard-worker")
+    startup.wait_for_database(settings)
+    startup.wait_for_redis(settings)
+
+
+def follow(settings: Settings, group: DeviceGroup) -> None:
+    """A further node: until SIGTERM or SIGINT."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    sessions = make_sessions(worker_engine(settings))
+    Follower(sessions, ArtifactStore(settings.artifact_url), settings, group, stopping).follow()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="steerboard_workers.worker", description="Take runs of one pool.")
     parser.add_argument("--pool", default="default")
@@ -213,14 +261,24 @@ def main() -> None:
         "--devices", default=[], type=parse_devices, help="ids of the GPUs it owns, such as 0-7 or 0,2; none: the CPU"
     )
     parser.add_argument("--name", help="how it is shown; host and process id by default")
+    parser.add_argument("--nodes", type=int, default=1, help="machines that train together as one worker")
+    parser.add_argument("--node", type=int, default=0, help="which of them this is; 0 takes the runs")
+    parser.add_argument("--rendezvous", default="", help="host:port of node 0, the same for all nodes")
     arguments = parser.parse_args()
+    try:
+        group = DeviceGroup(arguments.devices, arguments.nodes, arguments.node, arguments.rendezvous)
+    except ValueError as error:
+        parser.error(str(error))
     if arguments.pool == INTERACTIVE:
         parser.error("the pool `interactive` has a worker of its own: steerboard_workers.interactive.worker")
     settings = find_servers()
     if settings is None:
         parser.error(NO_SERVERS)
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    worker = Worker(settings, pool=arguments.pool, devices=arguments.devices, name=arguments.name)
+    begin(settings)
+    if group.node:
+        follow(settings, group)
+        return
+    worker = Worker(settings, pool=arguments.pool, group=group, name=arguments.name)
     app = celery_app.make_app(settings.redis_url, worker.pool, worker.wake, worker.stopping.set)
     worker.start()
     try:
@@ -230,4 +288,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(startup.run_reported(main))

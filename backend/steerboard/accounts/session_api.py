@@ -132,7 +132,8 @@ def _signed_in(request: Request, response: Response, session: Session, cookie: s
         max_age=int(service.SESSION_LIFE.total_seconds()),
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",
+        # In production also behind a proxy that does not say that it speaks TLS.
+        secure=request.url.scheme == "https" or request.app.state.settings.environment == "production",
     )
     user = session.get_one(User, browser.user_id)
     audit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
 import os
 import shutil
@@ -16,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import redis
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +27,8 @@ from steerboard.platform import migrations
 from steerboard.platform.embedded import EmbeddedServers, postgres_binary, socket_folder, valkey_binary
 from steerboard.platform.redis_url import connect
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.protocol import open_storage
+from steerboard.platform.vllm import find_python, version_of
 from steerboard_contracts.errors import SteerboardError
 
 _MIN_FREE_GB = 2.0
@@ -75,6 +77,7 @@ def examine(home: Path) -> list[Check]:
         _guarded("port", lambda: _port(settings, home)),
         _guarded("artifact store", lambda: _store(settings)),
         _guarded("workers", _workers),
+        _guarded("vllm", lambda: _vllm(settings)),
     ]
     if settings.redis_url:
         checks.append(_guarded("redis", lambda: _redis(settings.redis_url)))
@@ -92,7 +95,7 @@ def examine(home: Path) -> list[Check]:
 def _guarded(name: str, look: Callable[[], Check]) -> Check:
     try:
         return look()
-    except (SteerboardError, OSError, ValueError) as error:
+    except (SteerboardError, OSError, ValueError, subprocess.TimeoutExpired) as error:
         return Check(name, False, str(error), getattr(error, "hint", None) or "See the message.")
 
 
@@ -135,23 +138,24 @@ def _port(settings: Settings, home: Path) -> Check:
 
 def _store(settings: Settings) -> Check:
     name, url = "artifact store", settings.artifact_url
-    files, root = fsspec.core.url_to_fs(url)
-    probe = f"{root}/.doctor-{os.getpid()}"
+    probe = f".doctor-{os.getpid()}"
+    root = None if url.startswith("s3://") else Path(url.removeprefix("file://"))
+    made = [folder for folder in (root, *root.parents) if not folder.exists()] if root else []
     try:
-        made = [str(folder) for folder in (Path(root), *Path(root).parents) if not folder.exists()]
-        files.makedirs(root, exist_ok=True)
-        with files.open(probe, "wb") as file:
-            file.write(b"ok")
-        files.rm(probe)
-    except Exception as error:  # every store has errors of its own
+        storage = open_storage(url, patient=False)
+        storage.put(probe, io.BytesIO(b"ok"))
+        storage.remove([probe])
+    except SteerboardError as error:
+        return Check(name, False, error.detail, error.hint or "Correct STEERBOARD_ARTIFACT_URL.")
+    except OSError as error:
         return Check(
             name, False, f"{url} cannot be written: {error}", "Mend its rights, or set STEERBOARD_ARTIFACT_URL."
         )
-    if "file" not in files.protocol:
+    if root is None:
         return Check(name, True, f"{url} can be written")
     free = shutil.disk_usage(root).free / 1e9
     for folder in made:  # leave no trace of the look
-        Path(folder).rmdir()
+        folder.rmdir()
     found = f"{url} can be written, {free:.1f} GB free"
     return Check(
         name, free >= _MIN_FREE_GB, found, f"Free at least {_MIN_FREE_GB:g} GB, or set STEERBOARD_ARTIFACT_URL."
@@ -169,6 +173,16 @@ def _workers() -> Check:
         return Check("workers", False, "cannot import " + ", ".join(found["missing"]), mend)
     devices = ", ".join(found["devices"]) or f"CPU with {found['threads']} threads"
     return Check("workers", True, f"torch {found['torch']}, {devices}")
+
+
+def _vllm(settings: Settings) -> Check:
+    """Nobody needs it, but what is named should be there."""
+    python = find_python(settings)
+    if python is None:
+        return Check("vllm", True, "not installed; only runs with `engine: vllm` need it (`make setup-vllm`)")
+    mend = "Build it again (`make setup-vllm`), or correct STEERBOARD_VLLM_PYTHON."
+    found = version_of(python)
+    return Check("vllm", found is not None, f"{found or 'no vLLM'} in {python}", mend)
 
 
 def _redis(url: str) -> Check:

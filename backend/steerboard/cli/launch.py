@@ -115,7 +115,7 @@ class Platform:
         home = self.options.home
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock = _lock_home(home)
-        listener = _bind(self.options.host, self.options.port)
+        listener = bind(self.options.host, self.options.port)
         port = listener.getsockname()[1]
         shown = "127.0.0.1" if self.options.host in ("0.0.0.0", "::") else self.options.host
         self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}"
@@ -232,7 +232,7 @@ def _note_owner(lock: IO[str], url: str) -> None:
     lock.flush()
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
     """Before anything else starts, so that a port in use costs nothing."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With the protocol named, asyncio knows it for TCP and sends small answers at once (TCP_NODELAY).

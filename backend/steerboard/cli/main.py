@@ -22,6 +22,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_comp
 # A module's `app` becomes the group of its name, the commands of its `commands` stand at the top.
 _MODULES = (
     "services",
+    "servers",
     "demo",
     "recipes",
     "generate",
@@ -33,6 +34,8 @@ _MODULES = (
     "figures",
     "gate",
     "tokens",
+    "keeping",
+    "secrets",
 )
 
 

@@ -1,25 +1,23 @@
-"""`steerboard models`: list, show, lineage, promote, export, delete."""
+"""`steerboard models`: list, show, lineage, promote, export, serve, delete."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
 import uuid
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
 
 import orjson
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.tree import Tree
 
 from steerboard.cli.client import Client
-from steerboard.platform.artifacts import CorruptArtifact, safe_member
+from steerboard.cli.model_files import download_model
+from steerboard.cli.model_serving import serve
 from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, help="Look at models, promote and export them.")
@@ -141,7 +139,7 @@ def export(model: Name, folder: Annotated[Path, typer.Argument(help="A folder th
     found: Out = client.get(f"models/{model}")
     temporary = folder.absolute().with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}.partial")
     try:
-        _download(client, found, temporary)
+        download_model(client, found, temporary)
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.replace(temporary, folder)
     finally:
@@ -149,17 +147,7 @@ def export(model: Name, folder: Annotated[Path, typer.Argument(help="A folder th
     print(f"Wrote {found['name']} to {folder} ({len(found['files'])} files, {found['size']:,} bytes)")
 
 
-def _download(client: Client, model: Out, folder: Path) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"Exporting {model['name']}", total=model["size"])
-        for file in model["files"]:
-            target = folder / safe_member(file["path"])
-            target.parent.mkdir(parents=True, exist_ok=True)
-            progress.advance(task, client.download(f"models/{model['id']}/files/{quote(file['path'])}", target))
-            with target.open("rb") as content:
-                if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
-                    raise CorruptArtifact(f"{file['path']} did not arrive as it was stored", hint="Try again.")
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(serve)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from rich.text import Text
 from steerboard.cli.client import Client
 from steerboard.cli.output import JsonOption, print_json
 from steerboard.cli.progress import ENDED, STYLES, doing
+from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(help="Look at runs, read their logs, cancel and resume them.", no_args_is_help=True)
 
@@ -162,7 +163,22 @@ def cancel(run: Reference) -> None:
 
 
 @app.command()
-def resume(run: Reference) -> None:
+def resume(
+    run: Reference,
+    fix: Annotated[bool, typer.Option("--fix", help="With the settings that its error says would fit.")] = False,
+) -> None:
     """Give a failed or cancelled run new attempts, from its newest checkpoint; what waited for it waits again."""
-    found = Client().post(f"runs/{run}/resume")
+    client = Client()
+    changes: dict[str, Any] = {}
+    if fix:
+        known = (client.get(f"runs/{run}")["error"] or {}).get("fix")
+        if known is None:
+            raise BadInput(
+                f"run {run} has no error that says what would fit",
+                code="no_fix",
+                hint="Resume it as it is, or clone it with changes in the dashboard.",
+            )
+        changes = known["changes"]
+        print(f"with {known['says']}")
+    found = client.post(f"runs/{run}/resume", json={"config": changes})
     print(f"{found['name']}: {found['state']}")

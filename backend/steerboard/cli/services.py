@@ -38,8 +38,10 @@ def up(
     """Start everything: API, worker, and PostgreSQL and Valkey where no URLs are set. Ends with Ctrl-C."""
     # Imported here, as below, so that no other command waits a second for the whole backend.
     from steerboard.cli.launch import LaunchOptions, Platform
+    from steerboard.platform import production
 
     settings = get_settings()
+    production.check(settings)
     options = LaunchOptions(
         home=home.expanduser().absolute() if home else settings.home,
         host=host or settings.host,

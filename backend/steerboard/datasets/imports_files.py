@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import errno
 import io
-import os
 import uuid
 from typing import IO, Any, BinaryIO
 
-import fsspec
-
 from steerboard.datasets.errors import ImportFileGone
+from steerboard.platform.artifacts import IMPORTS
+from steerboard.platform.storage.protocol import open_storage
 from steerboard_contracts.errors import NoSpaceLeft
 
 _CHUNK = 1 << 20
@@ -30,41 +29,21 @@ class ImportFiles:
     """`url` is that of the artifact store."""
 
     def __init__(self, url: str) -> None:
-        self._files, root = fsspec.core.url_to_fs(url)
-        self._root = f"{root}/imports"
-        self._local = self._files.protocol in ("file", ("file", "local"))
+        self._storage = open_storage(url)
 
     def put(self, import_id: uuid.UUID, name: str, content: IO[bytes]) -> int:
         """Store what is left of `content`, whole or not at all. Returns its bytes. Raises `NoSpaceLeft`."""
-        path = self._path(import_id, name)
-        # Beside its place, so that it goes with the import's folder when we do not get to the end.
-        temporary = f"{path}.{uuid.uuid4().hex}.partial"
-        size = 0
         try:
-            self._files.makedirs(os.path.dirname(path), exist_ok=True)
-            with self._files.open(temporary, "wb") as target:
-                while chunk := content.read(_CHUNK):
-                    size += target.write(chunk)
-                if self._local:
-                    target.flush()
-                    os.fsync(target.fileno())
-            if self._local:
-                os.replace(temporary, path)
-                _sync(os.path.dirname(path))
-            else:
-                self._files.mv(temporary, path)
-        except BaseException as error:
-            if self._files.exists(temporary):
-                self._files.rm(temporary)
-            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            return self._storage.put(self._path(import_id, name), content)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
                 raise NoSpaceLeft("the server has no space left for the file", hint="Free some space.") from error
             raise
-        return size
 
     def open(self, import_id: uuid.UUID, name: str, meter: Meter | None = None) -> BinaryIO:
         """A seekable stream of a stored file. Raises `ImportFileGone`."""
         try:
-            raw = self._files.open(self._path(import_id, name), "rb")
+            raw = self._storage.open(self._path(import_id, name))
         except FileNotFoundError:
             raise ImportFileGone(
                 "the file of this import is no longer stored", hint="Upload it again as a new import."
@@ -72,23 +51,21 @@ class ImportFiles:
         return io.BufferedReader(_Metered(raw, meter or Meter()), _CHUNK)
 
     def exists(self, import_id: uuid.UUID, name: str) -> bool:
-        return bool(self._files.exists(self._path(import_id, name)))
+        return self._storage.size(self._path(import_id, name)) is not None
 
     def remove(self, import_id: uuid.UUID, name: str | None = None) -> None:
         """One file, or all of an import; it may be gone already."""
-        path = self._path(import_id, name) if name else f"{self._root}/{import_id}"
-        if self._files.exists(path):
-            self._files.rm(path, recursive=name is None)
+        if name:
+            self._storage.remove([self._path(import_id, name)])
+        else:
+            self._storage.remove_folder(self._path(import_id, ""))
 
     def import_ids(self) -> list[uuid.UUID]:
         """Those that have files, with a row or without."""
-        if not self._files.exists(self._root):
-            return []
-        names = [os.path.basename(str(path).rstrip("/")) for path in self._files.ls(self._root, detail=False)]
-        return [uuid.UUID(name) for name in names if len(name) == 36]
+        return [uuid.UUID(name) for name in self._storage.folders(IMPORTS) if len(name) == 36]
 
     def _path(self, import_id: uuid.UUID, name: str) -> str:
-        return f"{self._root}/{import_id}/{name}"
+        return f"{IMPORTS}{import_id}/{name}"
 
 
 class _Metered(io.RawIOBase):
@@ -118,11 +95,3 @@ class _Metered(io.RawIOBase):
         if not self.closed:
             self._inner.close()
         super().close()
-
-
-def _sync(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -113,7 +113,7 @@ def list_evaluation_prompts(
 def add_rewards(evaluation: str, body: RewardsIn, session: Db, access: Run) -> RewardAssessmentOut:
     """Let a reward model score all answers. Asked for again, it scores those that are new."""
     found = service.get_evaluation(session, access.project, evaluation)
-    made = rewards.assess(session, access.project, found, body.model, access.actor)
+    made = rewards.assess(session, access.project, found, body.model, access.actor, body.engine)
     audit(session, access, "evaluation.add_rewards", f"evaluation {found.name} {found.id}", {"model": made.name})
     return queries.assessments_out(session, found, [made])[0]
 

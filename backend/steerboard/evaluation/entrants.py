@@ -96,6 +96,7 @@ def add(session: Session, project: Project, evaluation: Evaluation, asked: Entra
             entrant=entrant.id,
             prompts_hash=prompts_hash(session, evaluation.id),
             endpoint=endpoint.name if endpoint else None,
+            engine=asked.engine,
             decoding=decoding,
             temperatures=temperatures,
             score=entrant.score,

@@ -23,7 +23,7 @@ from steerboard.runs.inputs import AFTER
 from steerboard.runs.lifecycle import InputRef, create_run
 from steerboard.runs.states import ENDED
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.configs import RewardConfig
+from steerboard_contracts.configs import EngineName, RewardConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.stage import ResponseRewardsOutput
 
@@ -42,7 +42,14 @@ def assessments_of(session: Session, evaluation: Evaluation) -> list[RewardAsses
     return list(session.scalars(mine.order_by(RewardAssessment.id)))
 
 
-def assess(session: Session, project: Project, evaluation: Evaluation, ref: str, actor: str) -> RewardAssessment:
+def assess(
+    session: Session,
+    project: Project,
+    evaluation: Evaluation,
+    ref: str,
+    actor: str,
+    engine: EngineName | None = None,
+) -> RewardAssessment:
     """Let a reward model score all responses, once they are there. Asked again it scores those that are new.
 
     Raises `NotFound`, `BadInput` (`wrong_role`).
@@ -67,7 +74,7 @@ def assess(session: Session, project: Project, evaluation: Evaluation, ref: str,
         session.add(found)
         session.flush()
     if _has_work(session, found, and_running=False):
-        _start(session, project, evaluation, found, model, actor)
+        _start(session, project, evaluation, found, model, actor, engine)
     changed(session, evaluation, "rewards")
     return found
 
@@ -143,9 +150,17 @@ def missing_values(session: Session, assessment: RewardAssessment) -> int:
 
 
 def _start(
-    session: Session, project: Project, evaluation: Evaluation, assessment: RewardAssessment, model: Model, actor: str
+    session: Session,
+    project: Project,
+    evaluation: Evaluation,
+    assessment: RewardAssessment,
+    model: Model,
+    actor: str,
+    engine: EngineName | None = None,
 ) -> None:
-    """Its run waits for the answers that are still being made, and for an earlier run of its own."""
+    """Its run waits for the answers that are still being made, and for an earlier run of its own. Without an `engine`
+    that of the earlier run."""
+    earlier = session.get(Run, assessment.run_id) if assessment.run_id else None
     inputs = {"reward": InputRef(model=model.id)}
     awaited = [entrant.run_id for entrant in entrants_of(session, evaluation) if entrant.run_id]
     states = select(Run.id).where(Run.id.in_(awaited), Run.state != "succeeded").order_by(Run.id)
@@ -159,7 +174,12 @@ def _start(
         session,
         project,
         name=f"{evaluation.name}.{assessment.name}"[:128],
-        config=RewardConfig(evaluation=evaluation.id, assessment=assessment.id, seed=evaluation.seed),
+        config=RewardConfig(
+            evaluation=evaluation.id,
+            assessment=assessment.id,
+            seed=evaluation.seed,
+            engine=engine or (earlier.config["engine"] if earlier and "engine" in earlier.config else "transformers"),
+        ),
         inputs=inputs,
         pool=evaluation.pool or "default",
         # What it scores is not among its inputs, so that nothing tells an equal run.

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from steerboard.evaluation.judging.schemas import JudgeOut
 from steerboard.evaluation.ranking.campaigns_schemas import CampaignOut
 from steerboard.runs.states import RunState
-from steerboard_contracts.configs import MOST_SAMPLES, Decoding
+from steerboard_contracts.configs import MOST_SAMPLES, Decoding, EngineName
 from steerboard_contracts.samples import Finite
 
 EvaluationState = Literal["answering", "answered", "failed"]
@@ -54,6 +54,7 @@ class EntrantIn(BaseModel):
     decoding: NamedDecoding | Decoding | None = None
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
     family: Annotated[str | None, Field(max_length=64, pattern=r"^[^\x00]+$")] = None
+    engine: Annotated[EngineName, Field(description="What computes a model's answers.")] = "transformers"
 
     @model_validator(mode="after")
     def _one_of_them(self) -> EntrantIn:
@@ -88,6 +89,9 @@ class RewardsIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     model: Reference
+    engine: Annotated[
+        EngineName | None, Field(description="What computes; by default what did before, or transformers.")
+    ] = None
 
 
 class RunRef(BaseModel):

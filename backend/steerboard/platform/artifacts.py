@@ -1,4 +1,4 @@
-"""The artifact store: blobs by their SHA-256, written once under a temporary name and then renamed.
+"""The artifact store: blobs by their SHA-256, each of which appears whole or not at all (`platform.storage`).
 
 A folder is stored as its files' blobs plus a manifest; the manifest's hash names the folder's content.
 """
@@ -8,26 +8,23 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-import fsspec
-
+from steerboard.platform.storage.errors import CorruptArtifact
+from steerboard.platform.storage.protocol import CHUNK, Storage, Stored, open_storage
 from steerboard_contracts.errors import SteerboardError
 
-_CHUNK = 1 << 20
+__all__ = ["ArtifactStore", "CorruptArtifact", "Manifest", "safe_member"]
 
-
-class CorruptArtifact(SteerboardError):
-    """A file of the store is missing or its content does not match its hash."""
-
-    code = "corrupt_artifact"
-    title = "A stored file is damaged"
+IMPORTS = "imports/"  # files by the names of `datasets.imports_files`, which are not blobs
+_BLOBS = "blobs/"
+_FETCHED_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -46,12 +43,12 @@ class Manifest:
 
 
 class ArtifactStore:
-    """Files by content below one fsspec URL (`file:///...` by default)."""
+    """Files by content below one URL: `file:///FOLDER` or `s3://BUCKET/PREFIX`. May be used from several threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, storage: Storage | None = None) -> None:
+        """Raises `BadStoreUrl`. Nothing is asked of the store yet."""
         self.url = url
-        self._files, self._root = fsspec.core.url_to_fs(url)
-        self._local = self._files.protocol in ("file", ("file", "local"))
+        self.storage = storage or open_storage(url)
 
     def put_folder(self, folder: Path) -> Manifest:
         """Store every regular file below `folder`. Links and special files are refused."""
@@ -64,17 +61,15 @@ class ArtifactStore:
                 files.append({"path": path.relative_to(folder).as_posix(), "sha256": sha256, "size": size})
         return Manifest.of(files)
 
+    def put(self, sha256: str, content: IO[bytes]) -> None:
+        """Store one blob. Raises `CorruptArtifact` when the content has another hash."""
+        self.storage.put(self.name_of(sha256), content, sha256)
+
     def fetch(self, manifest: Manifest, dest: Path) -> None:
         """Make `dest` a folder of exactly the manifest's files, each verified. `dest` appears whole or not at all."""
         temporary = dest.with_name(f".{dest.name}.{uuid.uuid4().hex}.partial")
         try:
-            for file in manifest.files:
-                target = temporary / safe_member(file["path"])
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as out:
-                    for chunk in self.read(file["sha256"]):
-                        out.write(chunk)
-            temporary.mkdir(parents=True, exist_ok=True)
+            self.fetch_into(manifest, temporary)
             dest.parent.mkdir(parents=True, exist_ok=True)
             try:
                 temporary.rename(dest)
@@ -85,10 +80,25 @@ class ArtifactStore:
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
+    def fetch_into(self, manifest: Manifest, folder: Path) -> None:
+        """The manifest's files, each verified, in a folder that nobody else looks at yet."""
+        folder.mkdir(parents=True, exist_ok=True)
+        targets = [(folder / safe_member(file["path"]), file["sha256"]) for file in manifest.files]
+        for target, _ in targets:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(_FETCHED_AT_ONCE if self.storage.remote else 1) as pool:
+            for _ in pool.map(self._fetch_file, *zip(*targets, strict=True)) if targets else ():
+                pass
+
+    def _fetch_file(self, target: Path, sha256: str) -> None:
+        with target.open("wb") as out:
+            for chunk in self.read(sha256):
+                out.write(chunk)
+
     def open(self, sha256: str) -> IO[bytes]:
         """A blob as it is stored. Raises `CorruptArtifact` when it is not there."""
         try:
-            return self._files.open(self._blob(sha256), "rb")  # type: ignore[no-any-return]
+            return self.storage.open(self.name_of(sha256))
         except FileNotFoundError:
             raise CorruptArtifact(
                 f"blob {sha256[:12]} is missing from the artifact store", hint="Restore it from a backup."
@@ -98,7 +108,7 @@ class ArtifactStore:
         """A blob's content in chunks. Raises `CorruptArtifact` at its end when it does not match its hash."""
         digest = hashlib.sha256()
         with self.open(sha256) as file:
-            while chunk := file.read(_CHUNK):
+            while chunk := file.read(CHUNK):
                 digest.update(chunk)
                 yield chunk
         if digest.hexdigest() != sha256:
@@ -106,14 +116,20 @@ class ArtifactStore:
                 f"blob {sha256[:12]} of the artifact store is damaged", hint="Restore it from a backup."
             )
 
-    def exists(self, sha256: str) -> bool:
-        return bool(self._files.exists(self._blob(sha256)))
+    @staticmethod
+    def name_of(sha256: str) -> str:
+        """Of a blob in the storage."""
+        return f"{_BLOBS}{sha256[:2]}/{sha256}"
 
-    def _blob(self, sha256: str) -> str:
-        return f"{self._root}/blobs/{sha256[:2]}/{sha256}"
+    def has_size(self, sha256: str, size: int) -> bool:
+        """Whether a blob is there, by its size alone: each appears whole, so only damage would leave it another."""
+        return self.storage.size(self.name_of(sha256)) == size
 
-    def _is_intact(self, sha256: str) -> bool:
-        """Whether the blob is there and whole. A damaged one is stored anew: what matches its hash mends it."""
+    def is_intact(self, sha256: str, size: int) -> bool:
+        """Whether the blob is there and whole. It is read only where the store itself cannot tell."""
+        vouched = self.storage.vouches(self.name_of(sha256), sha256, size)
+        if vouched is not None:
+            return vouched
         try:
             for _ in self.read(sha256):
                 pass
@@ -121,36 +137,27 @@ class ArtifactStore:
             return False
         return True
 
+    def blobs(self) -> Iterator[tuple[str, Stored]]:
+        """Every blob that is stored, with its SHA-256."""
+        for stored in self.storage.files(_BLOBS):
+            yield stored.name.rpartition("/")[2], stored
+
+    def unfinished(self) -> list[Stored]:
+        """Uploads of blobs and of files of imports that nobody finished."""
+        return [upload for prefix in (_BLOBS, IMPORTS) for upload in self.storage.unfinished(prefix)]
+
+    def remove(self, hashes: list[str]) -> None:
+        """Only `steerboard.keeping.collection` knows when that is safe."""
+        self.storage.remove([self.name_of(sha256) for sha256 in hashes])
+
     def _put_file(self, path: Path) -> tuple[str, int]:
+        """A damaged blob is stored anew: what matches its hash mends it."""
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         size = path.stat().st_size
-        blob = self._blob(sha256)
-        if self._is_intact(sha256):
-            return sha256, size
-        temporary = f"{self._root}/incoming/{uuid.uuid4().hex}"
-        self._files.makedirs(os.path.dirname(temporary), exist_ok=True)
-        self._files.makedirs(os.path.dirname(blob), exist_ok=True)
-        try:
-            copied = hashlib.sha256()
-            with path.open("rb") as source, self._files.open(temporary, "wb") as target:
-                while chunk := source.read(_CHUNK):
-                    copied.update(chunk)
-                    target.write(chunk)
-                if self._local:
-                    target.flush()
-                    os.fsync(target.fileno())
-            if copied.hexdigest() != sha256:
-                raise CorruptArtifact(f"{path.name} changed while it was being stored", hint="Store it again.")
-            if self._local:
-                os.replace(temporary, blob)
-                _sync_folder(os.path.dirname(blob))
-            else:
-                self._files.mv(temporary, blob)
-        except BaseException:
-            if self._files.exists(temporary):
-                self._files.rm(temporary)
-            raise
+        if not self.is_intact(sha256, size):
+            with path.open("rb") as file:
+                self.put(sha256, file)
         return sha256, size
 
 
@@ -160,11 +167,3 @@ def safe_member(path: str) -> str:
     if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\\" in path or "\x00" in path:
         raise CorruptArtifact(f"the file name {path!r} leaves its folder")
     return path
-
-
-def _sync_folder(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,7 +9,9 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
 from starlette.types import Receive, Scope, Send
 
-BUILD = Path(__file__).resolve().parents[3] / "frontend" / "dist"
+from steerboard.platform import shipped
+
+BUILD = shipped.folder("dashboard")
 # Names of assets carry a hash of their content, so they never change.
 _FOREVER = "public, max-age=31536000, immutable"
 _NOT_BUILT = """<!doctype html>

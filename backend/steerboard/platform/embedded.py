@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import locale
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -28,6 +29,14 @@ DATABASE = "steerboard"
 _READY_SECONDS = 60.0
 _MAX_SOCKET_PATH = 100  # of 107 bytes
 _UNSAFE_BUT_QUICK = ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
+
+
+class PostgresChanged(ServerFailed):
+    """The data of the home and the server that is installed are of different major versions."""
+
+    code = "postgres_changed"
+    status = 409
+    title = "The database is of another PostgreSQL"
 
 
 def postgres_binary(name: str) -> Path:
@@ -68,7 +77,12 @@ class EmbeddedServers:
         return self._running
 
     def start(self, *, postgres: bool = True, valkey: bool = True) -> None:
-        """Start and wait until they answer. Raises `ServerFailed`; then nothing is left running."""
+        """Start and wait until they answer. Raises `ServerFailed`; then nothing is left running.
+
+        Raises `PostgresChanged`, having touched nothing, for data that another major version of PostgreSQL wrote.
+        """
+        if postgres:
+            refuse_other_major(self._home)
         (self._home / "logs").mkdir(parents=True, exist_ok=True)
         try:
             if valkey:
@@ -78,6 +92,10 @@ class EmbeddedServers:
         except BaseException:
             self.stop()
             raise
+
+    def database_answers(self) -> bool:
+        """Whether somebody, in this process or another one, runs the database of this home."""
+        return _answers(f"host={self._run} user={DATABASE} dbname={DATABASE} connect_timeout=2")
 
     def revive(self) -> list[str]:
         """Start again what has ended by itself; their names. Raises `ServerFailed`."""
@@ -181,6 +199,32 @@ class EmbeddedServers:
         if data.exists():  # an empty or foreign folder
             data.rmdir()
         fresh.rename(data)
+
+
+def refuse_other_major(home: Path) -> None:
+    """Raises `PostgresChanged` when the home's data are of another major version than the installed server."""
+    try:
+        data = (home / "postgres" / "PG_VERSION").read_text().strip()
+    except FileNotFoundError:
+        return
+    done = subprocess.run([str(postgres_binary("postgres")), "--version"], capture_output=True, text=True, cwd="/")
+    found = re.search(r"\b(\d+)[.\w]*\s*$", done.stdout.strip())
+    installed = found[1] if found else ""
+    if installed and installed != data:
+        raise PostgresChanged(
+            f"the database of {home} was written by PostgreSQL {data}, and PostgreSQL {installed} is installed; "
+            "nothing was changed",
+            hint=f"Either go back to the Steerboard that has PostgreSQL {data}, or move the data with it: there "
+            f"`steerboard backup DEST`, then here `steerboard restore DEST --home NEW` (docs/keeping.md).",
+        )
+
+
+def _answers(target: str) -> bool:
+    try:
+        psycopg.connect(target).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def socket_folder(home: Path) -> Path:

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 BATCH = 200
 # Whoever is further behind reads from the database by themselves.
 KEPT = 5000
+_PATIENCE_SECONDS = 1.0
 
 
 class Feed:
@@ -83,13 +84,13 @@ class Feed:
         except SQLAlchemyError as error:
             log.warning("the events of a project cannot be read, its readers have to come again: %s", error)
         finally:
-            listener.cancel()
-            with suppress(asyncio.CancelledError):
-                await listener
+            # Readers are told first: a client of Redis that is cancelled while it connects may never end.
             self.ended = True
             self._started.set()
             async with self._changed:
                 self._changed.notify_all()
+            listener.cancel()
+            await asyncio.wait({listener}, timeout=_PATIENCE_SECONDS)
 
     async def _take(self, batch: list[tuple[int, bytes]]) -> None:
         self._recent.extend(batch)

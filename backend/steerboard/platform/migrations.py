@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
+from steerboard.platform import shipped
 from steerboard_contracts.errors import SteerboardError
 
 _LOCK = 7_230_515_911
@@ -23,14 +22,9 @@ class UnusableDatabase(SteerboardError):
     title = "The database cannot be used"
 
 
-def scripts_folder() -> Path:
-    """`migrations/` of the checkout."""
-    return Path(__file__).resolve().parents[3] / "migrations"
-
-
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(scripts_folder()).replace("%", "%%"))
+    config.set_main_option("script_location", str(shipped.folder("migrations")).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
@@ -43,20 +37,41 @@ def current_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
+def missing_revisions(connection: Connection) -> bool:
+    """Whether the database is older than this code. Raises `UnusableDatabase` when it is newer."""
+    current = current_revision(connection)
+    scripts = ScriptDirectory.from_config(_config())
+    if current is not None and not knows(current):
+        raise UnusableDatabase(
+            f"the database is at revision {current}, which this version does not know",
+            hint="It was migrated by a newer Steerboard; update this one.",
+        )
+    return current != scripts.get_current_head()
+
+
+def knows(revision: str) -> bool:
+    """Whether this code can bring a database from there to its own schema."""
+    return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+
+
+def lock(connection: Connection) -> None:
+    """Until the transaction ends, nobody else changes the schema."""
+    connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+
+
+def upgrade(connection: Connection, revision: str) -> None:
+    """In the transaction of `connection`, which should hold the lock."""
+    command.upgrade(_config(connection), revision)
+
+
 def migrate(engine: Engine) -> None:
     """All missing revisions in one transaction, under an advisory lock. Raises `UnusableDatabase`."""
     with engine.begin() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        lock(connection)
         version = int(connection.execute(text("SHOW server_version_num")).scalar_one())
         if version < MINIMUM_VERSION:
             raise UnusableDatabase(
                 f"PostgreSQL {version // 10000} is too old", hint="Steerboard needs PostgreSQL 15 or newer."
             )
-        current = current_revision(connection)
-        known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-        if current is not None and current not in known:
-            raise UnusableDatabase(
-                f"the database is at revision {current}, which this version does not know",
-                hint="It was migrated by a newer Steerboard; update this one.",
-            )
-        command.upgrade(_config(connection), "head")
+        missing_revisions(connection)
+        upgrade(connection, "head")

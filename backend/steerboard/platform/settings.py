@@ -6,12 +6,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from steerboard.platform.addresses import AllowList
+from steerboard_contracts.errors import ErrorLocation, SteerboardError
 
 Seconds = Annotated[float, Field(gt=0)]
+
+
+class BadSetting(SteerboardError):
+    """A setting has a value that it cannot have."""
+
+    code = "bad_setting"
+    title = "A setting cannot be used"
 
 
 class Settings(BaseSettings):
@@ -19,6 +27,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="STEERBOARD_", extra="ignore")
 
+    # `production` refuses to start without what a server needs, or with secrets that anybody could guess
+    # (`platform.production`).
+    environment: Literal["development", "production"] = "development"
     home: Path = Path(".steerboard")
     database_url: str = ""
     redis_url: str = ""
@@ -35,15 +46,31 @@ class Settings(BaseSettings):
     stage_memory_mb: int | None = None
     # Of the models that the interactive worker keeps loaded; by default a third of the memory, or 70% of a GPU's.
     interactive_memory_mb: Annotated[int | None, Field(ge=1)] = None
+    # Python of the environment that has vLLM; by default that of `make setup-vllm` (`platform.vllm`).
+    vllm_python: Path | None = None
+    # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.local_cache`).
+    cache_mb: Annotated[int | None, Field(ge=1)] = None
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1
     # Hosts, addresses and networks, not public, that endpoints and webhooks may lead to (`platform.addresses`).
     allowed_private: str = ""
     # Seals stored secrets; without it a file of the home does (`platform.secrets`).
     secret_key: SecretStr = SecretStr("")
+    # Opens what an older key has sealed, while the key is being changed.
+    secret_key_previous: SecretStr = SecretStr("")
     # Where people reach the dashboard, for links in webhooks.
     public_url: str = ""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["text", "json"] = "text"
+    # Who reads `/metrics` in production; without it nobody does.
+    metrics_token: SecretStr = SecretStr("")
+    # Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed.
+    trusted_proxies: str = "127.0.0.1"
+    # A worker touches it at every heartbeat, for probes.
+    alive_file: Path | None = None
+    # How long a process waits at its start for the database and its schema.
+    start_seconds: Seconds = 60.0
+    _given: frozenset[str] = PrivateAttr(default=frozenset())
 
     @field_validator("home")
     @classmethod
@@ -67,12 +94,25 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _defaults(self) -> Settings:
+        self._given = frozenset(name for name in self.model_fields_set if getattr(self, name) not in ("", None))
         if not self.artifact_url:
             self.artifact_url = f"file://{self.home / 'artifacts'}"
         self.public_url = self.public_url.rstrip("/") or f"http://{self.host}:{self.port}"
         return self
 
+    def was_given(self, name: str) -> bool:
+        """Whether somebody set it, to something, rather than that it has its default."""
+        return name in self._given
+
 
 @lru_cache
 def get_settings() -> Settings:
-    return Settings()
+    """Of this process's environment. Raises `BadSetting`, which never repeats a value: it may be a secret."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        places = [
+            ErrorLocation(location="STEERBOARD_" + ".".join(map(str, fault["loc"])).upper(), message=fault["msg"])
+            for fault in error.errors()
+        ]
+        raise BadSetting("Some settings cannot be used.", errors=places) from None

@@ -15,7 +15,8 @@ from fastapi.routing import APIRoute
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard import __version__
-from steerboard.platform import dashboard, health, stream
+from steerboard.observability import api as metrics
+from steerboard.platform import dashboard, health, production, stream
 from steerboard.platform.access import Access, AccessTo, Caller, Db, SignedIn, SystemAccessTo, audit
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import make_engine, make_sessions
@@ -26,6 +27,7 @@ from steerboard.platform.limits import BodyLimit
 from steerboard.platform.paging import Page, paginate
 from steerboard.platform.secrets import Secrets
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.probe import StoreProbe
 from steerboard.platform.turns import RANKINGS_AT_ONCE, make_turns
 
 __all__ = [
@@ -70,7 +72,10 @@ def create_app(
     sessions: sessionmaker[Session] | None = None,
     background: Callable[[FastAPI], Callable[[], None]] | None = None,
 ) -> FastAPI:
-    """The API. `background` starts what should run beside it and returns how to stop that."""
+    """The API. `background` starts what should run beside it and returns how to stop that.
+
+    Raises `MissingSetting` and `UnsafeSetting` in production."""
+    production.check(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -97,12 +102,14 @@ def create_app(
     app.state.sessions = sessions or make_sessions(make_engine(settings.database_url))
     app.state.engine = app.state.sessions.kw["bind"]
     app.state.store = ArtifactStore(settings.artifact_url)
+    app.state.store_probe = StoreProbe(settings.artifact_url)
     app.state.secrets = Secrets(settings)
     install_handlers(app)
     app.exception_handler(Replay)(_replay)
     app.add_middleware(SecurityHeaders, api=API)
     app.add_middleware(BodyLimit, upload_bytes=settings.max_upload_mb << 20)
     _include_domains(app)
+    metrics.install(app)
     dashboard.install(app)
     app.openapi = partial(_describe, app)  # type: ignore[method-assign]
     return app

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -11,6 +9,7 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.service import get_dataset
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.errors import NotFound
+from steerboard.platform.shipped import folder as shipped_folder
 from steerboard.recipes.catalogue import KnownDataset, KnownModel
 from steerboard.recipes.document import MAX_BYTES
 from steerboard.recipes.errors import UnknownRecipe, did_you_mean
@@ -22,7 +21,7 @@ from steerboard.registry.tables import Model
 from steerboard.runs.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 
-SHIPPED = Path(__file__).parents[3] / "recipes"
+SHIPPED = shipped_folder("recipes")
 SUGGESTIONS = 1000
 
 

@@ -94,11 +94,19 @@ class Sources:
     def _check_complete(self, draft: Draft) -> None:
         stage: dict[str, Any] = self._document.data["stages"][draft.name]
         for slot_name, slot in draft.kind.slots.items():
-            if slot.required and slot_name not in stage:
+            elsewhere = slot_name == "model" and draft.kind.run == "generate" and stage.get("endpoint") is not None
+            if slot.required and slot_name not in stage and not elsewhere:
                 what = "a model" if slot.thing == "model" else "a dataset"
                 self._document.fault(self._faults, draft.path, f"needs `{slot_name}`: {what}")
         if draft.kind.run == "generate" and "data" in stage and stage.get("prompts"):
             self._document.fault(self._faults, (*draft.path, "prompts"), "has both `prompts` and `data`; take one")
+        if (
+            draft.kind.run == "generate"
+            and stage.get("endpoint") is not None
+            and ("model" in stage or stage.get("prompts"))
+        ):
+            message = "an endpoint takes the place of `model`, and is asked for the rows of `data` only"
+            self._document.fault(self._faults, (*draft.path, "endpoint"), message)
         if draft.kind.run == "generate" and "data" not in stage and not stage.get("prompts"):
             self._document.fault(self._faults, draft.path, "needs `data`, or `prompts` written out")
         if draft.kind.run == "base" and str(stage.get("source", "")).startswith("random:") and not stage.get("data"):

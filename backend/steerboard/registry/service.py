@@ -1,13 +1,8 @@
-"""The registry's rules: what becomes a model, where it came from, and how it reaches a local disk."""
+"""The registry's rules: what becomes a model, and where it came from."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import or_, select
@@ -17,6 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.datasets.tables import RewardSource
+from steerboard.platform import store_lock
 from steerboard.platform.artifacts import ArtifactStore, Manifest
 from steerboard.platform.errors import NotFound
 from steerboard.platform.events import emit
@@ -73,9 +69,7 @@ def register_model(
         )
     if session.scalar(select(Model.id).where(Model.project_id == project.id, Model.name == name)):
         raise NameTaken(f"there is already a model {name!r}", hint="Choose another name.")
-    manifest = store.put_folder(folder)
-    entry = insert(Artifact).values(hash=manifest.hash, size=manifest.size, manifest={"files": manifest.files})
-    session.execute(entry.on_conflict_do_nothing())
+    manifest = store_folder(session, store, folder)
     model = Model(
         project_id=project.id,
         name=name,
@@ -93,52 +87,19 @@ def register_model(
     return model
 
 
+def store_folder(session: Session, store: ArtifactStore, folder: Path) -> Manifest:
+    """A folder in the artifact store and its row. Nobody collects its blobs before the transaction ends
+    (`platform.store_lock`)."""
+    store_lock.share_store(session)
+    manifest = store.put_folder(folder)
+    entry = insert(Artifact).values(hash=manifest.hash, size=manifest.size, manifest={"files": manifest.files})
+    session.execute(entry.on_conflict_do_nothing())
+    return manifest
+
+
 def manifest_of(session: Session, model: Model) -> Manifest:
     artifact = session.get_one(Artifact, model.artifact_hash)
     return Manifest(hash=artifact.hash, size=artifact.size, files=artifact.manifest["files"])
-
-
-def materialise(session: Session, store: ArtifactStore, model: Model, cache: Path) -> Path:
-    """A local folder with the model's files, `cache/<hash>`, shared by all workers of the machine; read-only.
-
-    Every use verifies all hashes under a lock; a damaged copy is fetched again. Raises `CorruptArtifact` when
-    the store's own copy is damaged, `NoSpaceLeft` (through the caller) when the disk is full.
-    """
-    manifest = manifest_of(session, model)
-    cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / manifest.hash
-    with _locked(cache / f"{manifest.hash}.lock"):
-        if folder.exists():
-            if holds(folder, manifest):
-                return folder
-            shutil.rmtree(folder)
-        store.fetch(manifest, folder)
-        for file in manifest.files:
-            (folder / file["path"]).chmod(0o444)
-    return folder
-
-
-def holds(folder: Path, manifest: Manifest) -> bool:
-    """Whether a folder has exactly the manifest's files with their hashes."""
-    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    if present != {file["path"] for file in manifest.files}:
-        return False
-    for file in manifest.files:
-        path = folder / file["path"]
-        if path.is_symlink() or path.stat().st_size != file["size"]:
-            return False
-        with path.open("rb") as content:
-            if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
-                return False
-    return True
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """An exclusive lock between processes; the kernel frees it when its holder dies."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def delete_model(session: Session, model: Model) -> None:

@@ -19,6 +19,7 @@ from steerboard.runs.schemas import (
     RunDetail,
     RunKindOut,
     RunPlace,
+    RunResume,
     RunSummary,
 )
 from steerboard.runs.system_api import system_router
@@ -123,12 +124,13 @@ def cancel_run(run: str, session: Db, access: Runner) -> RunDetail:
     return _fresh(session, found)
 
 
-@router.post("/runs/{run}/resume", responses=problems(404, 409))
-def resume_run(run: str, session: Db, access: Runner) -> RunDetail:
+@router.post("/runs/{run}/resume", responses=problems(404, 409, 422))
+def resume_run(run: str, session: Db, access: Runner, body: RunResume | None = None) -> RunDetail:
     """Give a failed or cancelled run new attempts, from its newest checkpoint."""
     found = queries.get_run(session, access.project, run)
-    lifecycle.resume(session, found, access.actor)
-    audit(session, access, "run.resume", f"run {found.name} {found.id}")
+    changes = body.config if body else {}
+    lifecycle.resume(session, found, access.actor, changes)
+    audit(session, access, "run.resume", f"run {found.name} {found.id}", {"config": changes} if changes else None)
     return _fresh(session, found)
 
 

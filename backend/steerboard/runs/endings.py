@@ -16,19 +16,21 @@ from sqlalchemy.orm import Session
 from steerboard.runs.tables import Run, RunAttempt
 from steerboard.runs.transitions import move
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
+from steerboard_contracts.stage import Fix
 
 _LONGEST_WAIT = 600.0
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt failed. `retryable`: another attempt may succeed."""
+    """Why an attempt failed. `retryable`: another attempt may succeed. `fix`: one with other settings should."""
 
     code: str
     detail: str
     hint: str | None = None
     errors: list[ErrorLocation] = field(default_factory=list)
     retryable: bool = False
+    fix: Fix | None = None
 
     @classmethod
     def of(cls, error: SteerboardError) -> Failure:
@@ -40,6 +42,7 @@ class Failure:
             "detail": self.detail,
             "hint": self.hint,
             "errors": [place.model_dump() for place in self.errors[:100]],
+            "fix": self.fix.model_dump() if self.fix else None,
         }
 
 

@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
+from steerboard.platform.artifacts import ArtifactStore
 from steerboard.registry.tables import Model
-from steerboard.runs import previews
+from steerboard.runs import memory, previews
 from steerboard.runs.inputs import resolve_all
 from steerboard.runs.preview_schemas import EarlierRun, RunEstimate
 from steerboard.runs.schemas import RunWork
@@ -36,8 +37,8 @@ from steerboard_contracts.configs import (
 _RUNS = 20
 
 
-def estimate(session: Session, project: Project, asked: RunWork) -> RunEstimate:
-    """Median, least and most of what the newest earlier runs would have cost with this work.
+def estimate(session: Session, store: ArtifactStore, project: Project, asked: RunWork) -> RunEstimate:
+    """Median, least and most of what the newest earlier runs would have cost with this work, and its memory.
 
     Raises `InvalidRun` for what `single.start_run` would refuse.
     """
@@ -53,14 +54,18 @@ def estimate(session: Session, project: Project, asked: RunWork) -> RunEstimate:
         done = _done(run, inputs.get(run.id))
         if done:
             earlier.append((run, run.device_seconds * work / done))
+    bytes_of = memory.needed(session, store, config, things)
     if not earlier or not work:
-        return RunEstimate(device_seconds_low=None, device_seconds=None, device_seconds_high=None, based_on=[])
+        return RunEstimate(
+            device_seconds_low=None, device_seconds=None, device_seconds_high=None, based_on=[], memory=bytes_of
+        )
     scaled = [seconds for _, seconds in earlier]
     return RunEstimate(
         device_seconds_low=min(scaled),
         device_seconds=statistics.median(scaled),
         device_seconds_high=max(scaled),
         based_on=[EarlierRun(id=run.id, name=run.name, device_seconds=run.device_seconds) for run, _ in earlier],
+        memory=bytes_of,
     )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -17,7 +20,8 @@ from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
 from steerboard.runs.settling import settle, shards_of, stop, upstream_of
 from steerboard.runs.tables import Run, RunInput
 from steerboard.runs.transitions import ENDED, lock, lock_order, move
-from steerboard_contracts.configs import RunConfig
+from steerboard_contracts.configs import HOW_FIELDS, RUN_CONFIG, RunConfig
+from steerboard_contracts.errors import BadInput, ErrorLocation
 
 
 @dataclass(frozen=True)
@@ -113,24 +117,53 @@ def request_cancel(session: Session, run: Run, actor: str) -> None:
         stop(session, lock(session, shard), actor)
 
 
-def resume(session: Session, run: Run, actor: str) -> None:
+def resume(session: Session, run: Run, actor: str, changes: Mapping[str, Any] | None = None) -> None:
     """Give a failed or cancelled run new attempts; they start from its newest checkpoint.
 
-    Runs downstream that ended only because this one did wait for it again, and so do its broken shards. Raises
-    `RunNotResumable` when the run is in another state or one of its upstream runs has to be resumed first.
+    Runs downstream that ended only because this one did wait for it again, and so do its broken shards. `changes` of
+    the config are of `HOW_FIELDS` only. Raises `RunNotResumable` when the run is in another state or one of its
+    upstream runs has to be resumed first, `BadInput` (`bad_config`) for other changes.
     """
     lock_order(session, run)
     run = lock(session, run)
     refusal = why_not_resumable(session, run)
     if refusal is not None:
         raise refusal
-    _revive(session, run, f"resumed by {actor}")
-    for shard in shards_of(session, run):
+    shards = shards_of(session, run)
+    if changes:
+        config = _changed(run, changes)
+        for one in (run, *shards):
+            one.config = config
+    _revive(session, run, f"resumed by {actor}" + _in_words(changes))
+    for shard in shards:
         if lock(session, shard).state in ("failed", "cancelled"):
             _revive(session, shard, f"resumed by {actor}")
             settle(session, shard)
     _revive_downstream(session, run, actor)
     settle(session, run)
+
+
+def _changed(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
+    known = type(RUN_CONFIG.validate_python(run.config)).model_fields.keys()
+    others = sorted(changes.keys() - (HOW_FIELDS & known))
+    if others:
+        raise BadInput(
+            f"{', '.join(others)} cannot be changed of a run that is resumed",
+            code="bad_config",
+            hint="Only how its work is cut up can be; for anything else clone the run with changes.",
+        )
+    try:
+        return RUN_CONFIG.validate_python({**run.config, **changes}).model_dump(mode="json")
+    except ValidationError as error:
+        places = [
+            ErrorLocation(location=".".join(["config", *map(str, one["loc"])]), message=one["msg"])
+            for one in error.errors()
+        ]
+        raise BadInput("the changes do not fit the run", code="bad_config", errors=places) from error
+
+
+def _in_words(changes: Mapping[str, Any] | None) -> str:
+    return f" with {', '.join(f'{name} {value}' for name, value in changes.items())}" if changes else ""
 
 
 def why_not_resumable(session: Session, run: Run) -> RunNotResumable | None:

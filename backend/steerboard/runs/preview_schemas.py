@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.datasets.schemas import Bin
 from steerboard_contracts.configs import Positive
+from steerboard_contracts.memory import MemoryEstimate
 from steerboard_contracts.samples import Finite, Message
 
 
@@ -18,6 +19,19 @@ class EarlierRun(BaseModel):
     device_seconds: float
 
 
+class PoolMemory(BaseModel):
+    """What a run would need of each device of a pool's weakest worker, in bytes. `fits` is null where that worker's
+    memory is not known."""
+
+    pool: str
+    on_gpu: bool
+    processes: int
+    device_bytes: int | None
+    bytes: int
+    parts: MemoryEstimate
+    fits: bool | None
+
+
 class RunEstimate(BaseModel):
     """The least, the median and the most that the earlier runs would have cost; all null without any."""
 
@@ -25,6 +39,7 @@ class RunEstimate(BaseModel):
     device_seconds: float | None
     device_seconds_high: float | None
     based_on: list[EarlierRun]
+    memory: list[PoolMemory] = []
 
 
 class MleFilterPreviewIn(BaseModel):

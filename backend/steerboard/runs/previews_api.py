@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 
 from steerboard.platform.web import Access, AccessTo, Db, problems
 from steerboard.runs import estimates, previews
@@ -29,6 +29,7 @@ def preview_rwr(body: RwrPreviewIn, session: Db, access: Reader) -> RwrPreview:
 
 
 @router.post("/runs/estimate", responses=problems(404, 422))
-def estimate_run(body: RunWork, session: Db, access: Reader) -> RunEstimate:
-    """What a run would cost, judged by earlier ones of its kind and method; nulls when there are none."""
-    return estimates.estimate(session, access.project, body)
+def estimate_run(body: RunWork, session: Db, access: Reader, request: Request) -> RunEstimate:
+    """What a run would cost, judged by earlier ones of its kind and method (nulls when there are none), and how much
+    memory of a device it would need."""
+    return estimates.estimate(session, request.app.state.store, access.project, body)

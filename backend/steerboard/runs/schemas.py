@@ -186,6 +186,14 @@ class RunClone(BaseModel):
     reuse: bool = True
 
 
+class RunResume(BaseModel):
+    """`config`: changes of how the work is cut up, such as a failed run's `error.fix.changes`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    config: dict[str, Any] = {}
+
+
 class RunPlace(BaseModel):
     """Where a waiting run stands. `place` is among the runs of the pool that have its priority."""
 

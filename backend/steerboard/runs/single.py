@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import get_dataset
 from steerboard.platform.errors import NotFound
+from steerboard.registry.endpoints import get_endpoint
 from steerboard.registry.service import get_model
 from steerboard.runs.inputs import resolve
 from steerboard.runs.kinds import STAGE_KINDS, Slot, StageKind, kind_of
@@ -48,6 +49,7 @@ def start_run(session: Session, project: Project, asked: RunCreate, actor: str) 
 def checked(session: Session, project: Project, asked: RunWork) -> tuple[RunConfig, dict[str, InputRef]]:
     """The config with its defaults, and the inputs by id. Raises `InvalidRun` with every fault by field."""
     faults: list[ErrorLocation] = []
+    asked = _endpoint_apart(session, project, asked, faults)
     kind, config = _config(asked.config, faults)
     refs: dict[str, InputRef] = {}
     if kind is not None:
@@ -56,6 +58,30 @@ def checked(session: Session, project: Project, asked: RunWork) -> tuple[RunConf
     if faults or config is None:
         raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.")
     return config, refs
+
+
+def _endpoint_apart(session: Session, project: Project, asked: RunWork, faults: list[ErrorLocation]) -> RunWork:
+    """An endpoint may be named where a generate run wants its model: it goes into the config, since it is no input
+    that could be handed to a stage."""
+    if asked.config.get("run") != "generate":
+        return asked
+    named, ref = asked.config.get("endpoint"), asked.inputs.get("model")
+    if named is None and ref is not None and _is_endpoint(session, project, ref):
+        inputs = {name: value for name, value in asked.inputs.items() if name != "model"}
+        return asked.model_copy(update={"config": {**asked.config, "endpoint": ref}, "inputs": inputs})
+    if isinstance(named, str) and not _is_endpoint(session, project, named):
+        faults.append(ErrorLocation(location="config.endpoint", message=f"there is no endpoint {named!r}"))
+    if named is not None and ref is not None:
+        faults.append(ErrorLocation(location="inputs.model", message="give either this or config.endpoint"))
+    return asked
+
+
+def _is_endpoint(session: Session, project: Project, ref: str) -> bool:
+    try:
+        get_endpoint(session, project, ref)
+    except NotFound:
+        return False
+    return True
 
 
 def clone_run(session: Session, project: Project, run: Run, changes: RunClone, actor: str) -> Run:
@@ -134,7 +160,8 @@ def _look_up(
 def _check_complete(kind: StageKind, asked: RunWork, faults: list[ErrorLocation]) -> None:
     for name, slot in kind.slots.items():
         first = f"{name}.0" if slot.many else name
-        if slot.required and first not in asked.inputs:
+        elsewhere = name == "model" and kind.run == "generate" and asked.config.get("endpoint") is not None
+        if slot.required and first not in asked.inputs and not elsewhere:
             faults.append(ErrorLocation(location=f"inputs.{first}", message=f"is missing: {kind.word} needs it"))
     for config_list in ("parts", "entrants"):
         if config_list in kind.slots and isinstance(asked.config.get(config_list), list):
@@ -142,6 +169,8 @@ def _check_complete(kind: StageKind, asked: RunWork, faults: list[ErrorLocation]
             if given != len(asked.config[config_list]):
                 message = f"has {len(asked.config[config_list])} items, but {given} inputs are given for them"
                 faults.append(ErrorLocation(location=f"config.{config_list}", message=message))
+    if kind.run == "generate" and asked.config.get("endpoint") is not None and asked.config.get("prompts"):
+        faults.append(ErrorLocation(location="config.prompts", message="is not asked of an endpoint"))
     if kind.run == "generate" and ("data" in asked.inputs) == bool(asked.config.get("prompts")):
         faults.append(ErrorLocation(location="inputs.data", message="give either this or config.prompts"))
 

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, data, type Schemas } from "./client";
 
+export type PoolMemory = Schemas["PoolMemory"];
 export type Run = Schemas["RunSummary"];
 export type RunDetail = Schemas["RunDetail"];
 export type RunState = Run["state"];

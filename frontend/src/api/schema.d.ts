@@ -1970,7 +1970,8 @@ export interface paths {
         put?: never;
         /**
          * Estimate Run
-         * @description What a run would cost, judged by earlier ones of its kind and method; nulls when there are none.
+         * @description What a run would cost, judged by earlier ones of its kind and method (nulls when there are none), and how much
+         *     memory of a device it would need.
          */
         post: operations["estimate_run"];
         delete?: never;
@@ -3690,6 +3691,13 @@ export interface components {
             decoding?: ("greedy" | "sampled" | "by_category") | components["schemas"]["Decoding"] | null;
             /** Endpoint */
             endpoint?: string | null;
+            /**
+             * Engine
+             * @description What computes a model's answers.
+             * @default transformers
+             * @enum {string}
+             */
+            engine: "transformers" | "vllm";
             /** Family */
             family?: string | null;
             /** Model */
@@ -4273,9 +4281,15 @@ export interface components {
         };
         /**
          * Health
-         * @description `ok` when requests can be served. Without Redis they can: only wake-ups and live updates come later.
+         * @description `ok` when requests can be served. Without Redis they can: only wake-ups and live updates come later. Without the
+         *     artifact store only those for files of models and imports fail.
          */
         Health: {
+            /**
+             * Artifacts
+             * @enum {string}
+             */
+            artifacts: "ok" | "unavailable";
             /**
              * Database
              * @enum {string}
@@ -5183,6 +5197,43 @@ export interface components {
             /** Message */
             message: string;
         };
+        /**
+         * LoraConfig
+         * @description Low-rank adapters, arXiv 2106.09685: W + alpha / rank B A, of which A and B are learned.
+         */
+        LoraConfig: {
+            /**
+             * Alpha
+             * @description What the update is multiplied with is alpha / rank.
+             * @default 32
+             */
+            alpha: number;
+            /**
+             * Dropout
+             * @description Of what goes into the adapters.
+             * @default 0
+             */
+            dropout: number;
+            /**
+             * Merge
+             * @description Save a whole model with the adapters folded in; otherwise adapters over their base.
+             * @default true
+             */
+            merge: boolean;
+            /**
+             * Rank
+             * @description Columns of A and B; the more, the more it can learn.
+             * @default 16
+             */
+            rank: number;
+            /**
+             * Targets
+             * @description All linear layers, or those of the attention only.
+             * @default linear
+             * @enum {string}
+             */
+            targets: "linear" | "attention";
+        };
         /** MemberAdd */
         MemberAdd: {
             /**
@@ -5234,6 +5285,52 @@ export interface components {
             role: "owner" | "engineer" | "annotator" | "viewer";
             /** User */
             user: string;
+        };
+        /**
+         * MemoryEstimate
+         * @description Bytes on one device; `host` bytes of the machine's memory for each process beside them.
+         */
+        MemoryEstimate: {
+            /**
+             * Activations
+             * @default 0
+             */
+            activations: number;
+            /**
+             * Gradients
+             * @default 0
+             */
+            gradients: number;
+            /**
+             * Host
+             * @default 0
+             */
+            host: number;
+            /**
+             * Kv Cache
+             * @default 0
+             */
+            kv_cache: number;
+            /**
+             * Logits
+             * @default 0
+             */
+            logits: number;
+            /**
+             * Optimiser
+             * @default 0
+             */
+            optimiser: number;
+            /**
+             * Overhead
+             * @default 0
+             */
+            overhead: number;
+            /**
+             * Weights
+             * @default 0
+             */
+            weights: number;
         };
         /**
          * Message
@@ -5470,6 +5567,7 @@ export interface components {
          * ModelInfo
          * @description Everything inference needs besides weights and tokenizer, so that nobody has to remember it.
          *
+         *     `lora` is of an adapter's folder, whose base stands in `base/`; null for whole weights.
          *     `score_format` and `score_scale` are set for decision-transformer policies, `normaliser` for every
          *     policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
          */
@@ -5491,6 +5589,7 @@ export interface components {
             lineage: {
                 [key: string]: string;
             };
+            lora?: components["schemas"]["LoraConfig"] | null;
             /** Max Length */
             max_length: number;
             /** Method */
@@ -6105,6 +6204,26 @@ export interface components {
              * @default 1
              */
             top_p: number;
+        };
+        /**
+         * PoolMemory
+         * @description What a run would need of each device of a pool's weakest worker, in bytes. `fits` is null where that worker's
+         *     memory is not known.
+         */
+        PoolMemory: {
+            /** Bytes */
+            bytes: number;
+            /** Device Bytes */
+            device_bytes: number | null;
+            /** Fits */
+            fits: boolean | null;
+            /** On Gpu */
+            on_gpu: boolean;
+            parts: components["schemas"]["MemoryEstimate"];
+            /** Pool */
+            pool: string;
+            /** Processes */
+            processes: number;
         };
         /**
          * PreferenceSource
@@ -6782,6 +6901,11 @@ export interface components {
         /** RewardsIn */
         RewardsIn: {
             /**
+             * Engine
+             * @description What computes; by default what did before, or transformers.
+             */
+            engine?: ("transformers" | "vllm") | null;
+            /**
              * Model
              * @description A name or an id.
              */
@@ -6962,6 +7086,11 @@ export interface components {
             device_seconds_high: number | null;
             /** Device Seconds Low */
             device_seconds_low: number | null;
+            /**
+             * Memory
+             * @default []
+             */
+            memory: components["schemas"]["PoolMemory"][];
         };
         /**
          * RunInputOut
@@ -7052,6 +7181,19 @@ export interface components {
              * @enum {string}
              */
             state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        };
+        /**
+         * RunResume
+         * @description `config`: changes of how the work is cut up, such as a failed run's `error.fix.changes`.
+         */
+        RunResume: {
+            /**
+             * Config
+             * @default {}
+             */
+            config: {
+                [key: string]: unknown;
+            };
         };
         /**
          * RunSummary
@@ -16316,7 +16458,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RunResume"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

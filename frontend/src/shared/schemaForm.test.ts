@@ -1,9 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { changed, fieldsOf, read, show } from "./schemaForm";
+import { asked, changed, fieldsOf, read, show, textsOf } from "./schemaForm";
 
 const SCHEMA = {
   required: ["method", "source"],
-  $defs: { Scale: { enum: ["zscore", "quantile"], type: "string" } },
+  $defs: {
+    Scale: { enum: ["zscore", "quantile"], type: "string" },
+    Lora: {
+      type: "object",
+      description: "Adapters.",
+      properties: {
+        rank: { type: "integer", minimum: 1, default: 16 },
+        merge: { type: "boolean", default: true },
+      },
+    },
+  },
   properties: {
     run: { const: "train", default: "train" },
     method: { const: "rwr" },
@@ -55,6 +65,52 @@ describe("a form from a schema", () => {
     expect(changed(fields, { source: "x", decoding: "" })).toEqual({ values: { source: "x" }, errors: {} });
     expect(changed(fields, { source: "x", decoding: '{"n": 2}' }).values).toMatchObject({
       decoding: { n: 2 },
+    });
+  });
+
+  const nested = fieldsOf({
+    $defs: SCHEMA.$defs,
+    properties: {
+      lr: SCHEMA.properties.lr,
+      lora: { anyOf: [{ $ref: "#/$defs/Lora" }, { type: "null" }], default: null },
+      decoding: { $ref: "#/$defs/Lora" },
+    },
+  });
+
+  it("asks for the fields of an object by themselves, and for an optional one by a switch", () => {
+    expect(nested.map((one) => one.name)).toEqual([
+      "lr",
+      "lora",
+      "lora.rank",
+      "lora.merge",
+      "decoding.rank",
+      "decoding.merge",
+    ]);
+    expect(asked(nested, {}).map((one) => one.name)).not.toContain("lora.rank");
+    expect(asked(nested, { lora: "true" }).map((one) => one.name)).toContain("lora.rank");
+    expect(changed(nested, { "lora.rank": "0" })).toEqual({ values: {}, errors: {} });
+    expect(changed(nested, { lora: "true" }).values).toEqual({ lora: {} });
+    expect(changed(nested, { lora: "true", "lora.rank": "4", "decoding.merge": "false" }).values).toEqual({
+      lora: { rank: 4 },
+      decoding: { merge: false },
+    });
+    expect(changed(nested, { lora: "true", "lora.rank": "0" }).errors).toEqual({ "lora.rank": "at least 1" });
+  });
+
+  it("shows a config that is there, its objects too", () => {
+    const texts = textsOf(nested, { lr: 1e-5, lora: { rank: 4, merge: false }, decoding: { rank: 2 } });
+    expect(texts).toEqual({
+      lr: "1e-5",
+      lora: "true",
+      "lora.rank": "4",
+      "lora.merge": "false",
+      "decoding.rank": "2",
+    });
+    expect(textsOf(nested, { lora: null })).toEqual({ lora: "false" });
+    expect(changed(nested, texts).values).toEqual({
+      lr: 1e-5,
+      lora: { rank: 4, merge: false },
+      decoding: { rank: 2 },
     });
   });
 

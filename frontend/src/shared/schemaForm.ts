@@ -13,6 +13,10 @@ export interface Field {
   source: string;
   minimum?: number;
   maximum?: number;
+  /** The field that holds this one: `lora.rank` stands in `lora`. */
+  group?: string;
+  /** This one holds others and may be absent: a switch. */
+  optionalGroup?: boolean;
 }
 
 interface Node {
@@ -33,29 +37,68 @@ interface Node {
   $defs?: Record<string, Node>;
 }
 
-/** Fields in the order of the schema. Constants (`run`, `method`) are fixed by the kind and left out. */
+/**
+ * Fields in the order of the schema. Constants (`run`, `method`) are fixed by the kind and left out. The fields of an
+ * object follow it, by dotted names; an object that may be absent is a switch before them.
+ */
 export function fieldsOf(schema: unknown): Field[] {
   const root = schema as Node;
-  return Object.entries(root.properties ?? {})
-    .filter(([name, node]) => node.const === undefined && name !== "run")
-    .map(([name, node]) => {
+  return fieldsIn(root, root);
+}
+
+function fieldsIn(holder: Node, root: Node, group?: string): Field[] {
+  return Object.entries(holder.properties ?? {})
+    .filter(([name, node]) => node.const === undefined && (group || name !== "run"))
+    .flatMap(([short, node]) => {
+      const name = group ? `${group}.${short}` : short;
       const options = (node.anyOf ?? [node]).map((option) => resolve(option, root));
       const real = options.filter((option) => option.type !== "null");
       const only = real.length === 1 ? real[0]! : undefined;
       const bounds = { ...only, ...node };
-      return {
+      const nullable = options.some((option) => option.type === "null");
+      const field: Field = {
         name,
         type: only ? typeOf(only) : "json",
-        required: root.required?.includes(name) ?? false,
-        nullable: options.some((option) => option.type === "null"),
+        required: holder.required?.includes(short) ?? false,
+        nullable,
         initial: node.default,
         choices: (only?.enum ?? []).map(String),
         description: node.description ?? only?.description ?? "",
         source: node.source ?? "",
         minimum: bounds.minimum ?? bounds.exclusiveMinimum,
         maximum: bounds.maximum ?? bounds.exclusiveMaximum,
+        ...(group ? { group } : {}),
       };
+      if (group || !only?.properties) return [field];
+      const inside = fieldsIn(only, root, name);
+      const off = (node.default ?? null) === null;
+      return nullable
+        ? [{ ...field, type: "boolean" as const, initial: !off, optionalGroup: true }, ...inside]
+        : inside;
     });
+}
+
+/** What a form shows of a config that is there. */
+export function textsOf(fields: Field[], config: Record<string, unknown>): Record<string, string> {
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      const holder = field.group ? config[field.group] : config;
+      if (field.optionalGroup) return [[field.name, String((config[field.name] ?? null) !== null)]];
+      if (typeof holder !== "object" || holder === null) return [];
+      const value = (holder as Record<string, unknown>)[field.name.slice((field.group?.length ?? -1) + 1)];
+      return value === undefined ? [] : [[field.name, show(value)]];
+    }),
+  );
+}
+
+/** Fields of a group that is switched off are not asked for. */
+export function asked(fields: Field[], texts: Record<string, string>): Field[] {
+  const off = new Set(
+    fields
+      .filter((field) => field.optionalGroup && (texts[field.name] ?? show(field.initial)) !== "true")
+      .map((field) => field.name),
+  );
+  return fields.filter((field) => !field.group || !off.has(field.group));
 }
 
 function resolve(node: Node, root: Node): Node {
@@ -111,12 +154,21 @@ export function changed(
 ): { values: Record<string, unknown>; errors: Record<string, string> } {
   const values: Record<string, unknown> = {};
   const errors: Record<string, string> = {};
-  for (const field of fields) {
+  for (const field of asked(fields, texts)) {
     const result = read(field, texts[field.name] ?? show(field.initial));
     if ("error" in result) errors[field.name] = result.error;
     else if (result.value === undefined) continue;
-    else if (JSON.stringify(result.value) !== JSON.stringify(field.initial ?? null) || field.required)
-      values[field.name] = result.value;
+    else if (field.optionalGroup) {
+      if (result.value) values[field.name] = {};
+      else if (field.initial) values[field.name] = null;
+    } else if (JSON.stringify(result.value) !== JSON.stringify(field.initial ?? null) || field.required) {
+      if (!field.group) values[field.name] = result.value;
+      else
+        values[field.group] = {
+          ...(values[field.group] as object | undefined),
+          [field.name.slice(field.group.length + 1)]: result.value,
+        };
+    }
   }
   return { values, errors };
 }

@@ -5,7 +5,7 @@ Wrapping matters: DDP and DeepSpeed synchronise around this forward, so nothing 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,9 @@ from steerboard_workers.alignment.attention import Segments
 CHUNK_ELEMENTS = 1 << 24
 # Logits that stay in a CPU's cache between two passes over them. A GPU takes a chunk at once.
 BLOCK_ELEMENTS = 1 << 19
+# What a forward returns instead, to see whether two ways to compute the same agree: the hidden states (N, hidden), or
+# log-probs by the model's own full forward. Asked of the wrapped module, since ZeRO-3 brings weights in from outside.
+Probe = Literal["hidden", "whole_head"]
 
 
 class PolicyModule(nn.Module):
@@ -33,6 +36,7 @@ class PolicyModule(nn.Module):
         super().__init__()
         self.model = model
         self.whole_head = whole_head
+        self.vocabulary = int(model.config.get_text_config().vocab_size)
 
     def forward(
         self,
@@ -42,14 +46,17 @@ class PolicyModule(nn.Module):
         position_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         segments: Segments | None = None,
-    ) -> tuple[Tensor, Tensor]:
+        probe: Probe | None = None,
+    ) -> tuple[Tensor, Tensor] | Tensor:
         inputs = model_inputs(input_ids, position_ids, attention_mask, segments)
-        if self.whole_head:
+        if probe == "hidden":
+            return read_hidden(self.model, inputs, read)
+        if self.whole_head or probe == "whole_head":
             logits = self.model(**inputs).logits
             return label_log_probs(logits.flatten(0, 1).index_select(0, read), labels)
         hidden = read_hidden(self.model, inputs, read)
         head = self.model.get_output_embeddings()
-        rows = max(1, CHUNK_ELEMENTS // head.weight.shape[0])
+        rows = max(1, CHUNK_ELEMENTS // self.vocabulary)
         if len(read) <= rows:
             return label_log_probs(head(hidden), labels)
         parts = [
@@ -74,8 +81,11 @@ class RewardModule(nn.Module):
         position_ids: Tensor | None = None,
         attention_mask: Tensor | None = None,
         segments: Segments | None = None,
+        probe: Probe | None = None,
     ) -> Tensor:
         hidden = read_hidden(self.model, model_inputs(input_ids, position_ids, attention_mask, segments), read)
+        if probe == "hidden":
+            return hidden
         rewards: Tensor = self.model.score(hidden).squeeze(-1).float()
         return rewards
 

@@ -18,6 +18,8 @@ from steerboard.platform.settings import Settings
 from steerboard.playground import claims
 from steerboard.playground.claims import POOL, Claim
 from steerboard.runs.tables import WorkerRow
+from steerboard_workers.alive import say_alive
+from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.worker import survive
 
 # People wait for an answer: they must not wait long for a worker that is dead.
@@ -39,7 +41,9 @@ class Keeper:
         self.lease_seconds = min(settings.lease_seconds, _LONGEST_LEASE)
         self.holds: Callable[[], list[dict[str, str]]] = list
         self._sessions = sessions
+        self._settings = settings
         self._devices = devices
+        self._gpus = GpuWatch(devices)
         self._heartbeat_seconds = min(settings.heartbeat_seconds, self.lease_seconds / 4)
         self._claims: Counter[Claim[Any]] = Counter()
         self._lock = threading.Lock()
@@ -81,12 +85,14 @@ class Keeper:
     def _keep(self) -> None:
         while not self._closing.is_set():
             survive(self._beat)
+            say_alive(self._settings)
             self._now.wait(self._heartbeat_seconds)
             self._now.clear()
 
     def _beat(self) -> None:
         ids: list[uuid.UUID] = [claim.id for claim in self.held()]
-        values = {"heartbeat_at": func.clock_timestamp(), "holds": self.holds()}
+        devices = {"ids": self._devices, "gpus": [gpu.as_dict() for gpu in self._gpus.sample()]}
+        values = {"heartbeat_at": func.clock_timestamp(), "holds": self.holds(), "devices": devices}
         with transaction(self._sessions) as session:
             claims.renew(session, self.owner, ids, self.lease_seconds)
             found = session.execute(update(WorkerRow).where(WorkerRow.id == self.id).values(values))
@@ -98,7 +104,7 @@ class Keeper:
                         pool=POOL,
                         host=socket.gethostname(),
                         pid=os.getpid(),
-                        devices={"ids": self._devices},
+                        devices=devices,
                         holds=self.holds(),
                     )
                 )

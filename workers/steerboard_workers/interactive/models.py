@@ -8,18 +8,19 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 import torch
-from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
 from steerboard.platform.errors import NotFound
+from steerboard.platform.local_cache import LocalCache
 from steerboard.registry import service as registry
+from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Model
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.stages.loading import LoadedModel, load_policy, load_reward_model, pick_device
@@ -59,10 +60,10 @@ def default_limit() -> int:
 class ModelCache:
     """At most `limit` bytes of models. One thread loads and uses them; `holds` may be called from any."""
 
-    def __init__(self, sessions: sessionmaker[Session], store: ArtifactStore, folder: Path, limit: int) -> None:
+    def __init__(self, sessions: sessionmaker[Session], store: ArtifactStore, cache: LocalCache, limit: int) -> None:
         self._sessions = sessions
         self._store = store
-        self._folder = folder
+        self._cache = cache
         self._lock = threading.Lock()
         self._held: OrderedDict[uuid.UUID, HeldModel] = OrderedDict()
         self.limit = limit
@@ -91,11 +92,11 @@ class ModelCache:
             if model is None:
                 raise NotFound("the model was deleted", code="unknown_model")
             self._make_room(model.name, self._expected(session, model))
-            # Fetching a large model takes long, and this transaction holds no lock that anybody could wait for.
-            session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
-            folder = registry.materialise(session, self._store, model, self._folder)
+            manifest = registry.manifest_of(session, model)
         log.info("loading %s", model.name)
-        loaded = load_reward_model(folder) if model.role == "reward" else load_policy(folder)
+        with ExitStack() as holds:
+            folder = materialise(self._store, manifest, self._cache, holds)
+            loaded = load_reward_model(folder) if model.role == "reward" else load_policy(folder)
         held = HeldModel(model.id, model.project_id, model.name, model.artifact_hash, _size(loaded), loaded)
         # What the files promised may differ from what they hold.
         self._make_room(model.name, held.size)

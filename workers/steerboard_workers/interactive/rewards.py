@@ -9,14 +9,14 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.alignment.templates import Prompt
 from steerboard_workers.interactive.models import HeldModel
-from steerboard_workers.stages.scoring import Scorable, score_texts
+from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
 
 _BATCH_TOKENS = 8192
 
 
 def rewards_of(reward_model: HeldModel, samples: Sequence[tuple[Prompt, str]]) -> list[float]:
     """One raw reward for each (prompt, answer). Raises `BadRow`, and `BadInput` (`non_finite_reward`)."""
-    values = score_texts(reward_model.loaded, [Scorable(*sample) for sample in samples], _BATCH_TOKENS)
+    values = score_texts(reward_engine(reward_model.loaded), [Scorable(*sample) for sample in samples], _BATCH_TOKENS)
     if not all(math.isfinite(value) for value in values):
         raise BadInput(
             f"{reward_model.name} gives a reward that is no finite number",

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
+from steerboard.platform.local_cache import LocalCache
 from steerboard.platform.settings import Settings
 from steerboard.playground import claims
 from steerboard.playground.tables import Comparison
@@ -44,7 +45,7 @@ class Serving:
         models = ModelCache(
             sessions,
             ArtifactStore(settings.artifact_url),
-            settings.home / "cache" / "models",
+            LocalCache(settings.home / "cache", settings.cache_mb),
             limit << 20 if limit is not None else default_limit(),
         )
         models.on_change = keeper.beat_soon

@@ -10,12 +10,14 @@ import argparse
 import logging
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
 
 import redis
 from sqlalchemy.exc import SQLAlchemyError
 
+from steerboard.platform import startup
 from steerboard.platform.database import make_sessions, transaction
 from steerboard.platform.redis_url import connect
 from steerboard.platform.settings import Settings
@@ -24,7 +26,7 @@ from steerboard.playground.claims import CHANNEL, POOL
 from steerboard.runs.errors import LeaseLost
 from steerboard_workers.interactive.keeping import Keeper
 from steerboard_workers.stages.__main__ import QUIET
-from steerboard_workers.worker import NO_SERVERS, find_servers, parse_devices, survive, worker_engine
+from steerboard_workers.worker import NO_SERVERS, begin, find_servers, parse_devices, survive, worker_engine
 
 log = logging.getLogger("steerboard.interactive")
 
@@ -98,7 +100,7 @@ def main() -> None:
     settings = find_servers()
     if settings is None:
         parser.error(NO_SERVERS)
-    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    begin(settings)
     if arguments.devices:  # before torch is imported
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(arguments.devices)
     for name, value in QUIET.items():
@@ -111,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(startup.run_reported(main))

@@ -15,7 +15,8 @@ from pathlib import Path
 from steerboard_contracts.configs import RunKind
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.stage import Failed
-from steerboard_workers.stages.runtime import EventWriter, Stage
+from steerboard_workers.stages.memory_signs import ran_out_of_memory
+from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 
 # Imported when needed: a mix stage must not pay for torch.
 MODULES: dict[RunKind, str] = {
@@ -30,20 +31,13 @@ MODULES: dict[RunKind, str] = {
     "reward": "steerboard_workers.stages.reward_responses",
 }
 FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
-MEMORY_SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "cannot allocate memory")
 DISK_SIGNS = ("no space left", "file too large", "disk quota exceeded", "enforce fail at inline_container")
 
 
 def failure_of(error: BaseException) -> Failed:
     """The event that tells the platform why a stage ended. Unknown errors become `stage_crashed`."""
     if isinstance(error, SteerboardError):
-        return Failed(
-            code=error.code,
-            detail=error.detail,
-            hint=error.hint,
-            errors=error.errors,
-            retryable=error.retryable,
-        )
+        return failed(error)
     text = str(error).lower()
     if (isinstance(error, OSError) and error.errno in FULL_DISK) or any(sign in text for sign in DISK_SIGNS):
         return Failed(
@@ -52,8 +46,7 @@ def failure_of(error: BaseException) -> Failed:
             hint="Free some space where the worker keeps its runs, then resume the run.",
             retryable=True,
         )
-    no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
-    if isinstance(error, MemoryError) or no_memory or any(sign in text for sign in MEMORY_SIGNS):
+    if ran_out_of_memory(error):
         return Failed(
             code="out_of_memory",
             detail="The stage ran out of memory.",

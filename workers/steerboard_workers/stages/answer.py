@@ -13,10 +13,9 @@ from typing import Any
 
 from steerboard_contracts.configs import MOST_SAMPLES, AnswerConfig, Decoding
 from steerboard_contracts.stage import ResponsesOutput, Succeeded
-from steerboard_workers.engines.protocol import Completion, Request
-from steerboard_workers.engines.transformers_engine import TransformersEngine
+from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.stages.generate import score_text
-from steerboard_workers.stages.loading import load_policy
+from steerboard_workers.stages.opening import open_policy
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.runtime import Stage
 
@@ -39,17 +38,15 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, AnswerConfig)
     prompts = [Prompt(**row) for row in stage.evaluated("prompts")]
-    stage.progress(0, 1, "models", "loading")
-    policy = load_policy(stage.model_path("model"), config.precision, stage.spec.device)
-    engine = TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size)
-    written = score_text(policy.info, config.score, stage.model("model").name)
     total = sum(prompt.turns for prompt in prompts) * config.samples
-    with PartialRows(stage, ("position", "sample", "turn")) as partial:
+    key = ("position", "sample", "turn")
+    with open_policy(stage, "model", config) as policy, PartialRows(stage, key) as partial:
+        written = score_text(policy.info, config.score, stage.model("model").name)
         before = len(partial.rows)
         stage.progress(before, total, "answers", "generating")
         for turn in range(max((prompt.turns for prompt in prompts), default=0)):
             asked = [prompt for prompt in prompts if turn < prompt.turns]
-            for completion, sample in _answers(config, engine, asked, turn, written, partial):
+            for completion, sample in _answers(config, policy.engine, asked, turn, written, partial):
                 partial.add([_kept(completion, sample, turn)])
                 stage.progress(len(partial.rows), total, "answers", "generating")
         rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(config.samples)]
@@ -72,7 +69,7 @@ def run(stage: Stage) -> Succeeded:
 
 def _answers(
     config: AnswerConfig,
-    engine: TransformersEngine,
+    engine: Engine,
     prompts: Sequence[Prompt],
     turn: int,
     written: str | None,

@@ -11,7 +11,7 @@ from steerboard_contracts.configs import BenchmarkConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.stage import BenchmarkOutput, Succeeded
 from steerboard_statistics.pair_benchmark import benchmark
-from steerboard_workers.stages.loading import load_reward_model
+from steerboard_workers.stages.opening import open_reward_model
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.remembered import KEY, Scorer
 from steerboard_workers.stages.runtime import Stage
@@ -30,11 +30,9 @@ def run(stage: Stage) -> Succeeded:
         )
     if dataset.rows == 0:
         raise EmptySelection(f"dataset {dataset.name} has no pairs to score")
-    stage.progress(0, 1, "models", "loading")
-    reward_model = load_reward_model(stage.model_path("reward"), config.precision, stage.spec.device)
-    with PartialRows(stage, KEY) as partial:
+    with open_reward_model(stage, "reward", config, config.precision) as rewards, PartialRows(stage, KEY) as partial:
         before = len(partial.rows)
-        scorer = Scorer(stage, reward_model, config.batch_tokens, partial)
+        scorer = Scorer(stage, rewards, config.batch_tokens, partial)
         texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))
         scorer.score(texts, 2 * dataset.rows, "texts")
         result = benchmark((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))

@@ -30,10 +30,10 @@ def run(stage: Stage) -> Succeeded:
 
     answer_all(stage, config, entries, prompts)
     foreign = labelled is not None and not labelled.is_by(stage.model(judges[0]).content_hash)
-    main = judge(stage, judges[0], entries, prompts, labelled.sample if labelled and foreign else ())
+    main = judge(stage, judges[0], config, entries, prompts, labelled.sample if labelled and foreign else ())
     independent = None
     if len(judges) > 1:
-        independent = judge(stage, judges[1], entries, prompts, labelled.sample if labelled else ())
+        independent = judge(stage, judges[1], config, entries, prompts, labelled.sample if labelled else ())
     if labelled and not foreign:
         normaliser, rewards = labelled.normaliser, labelled.rewards
     else:

@@ -5,18 +5,16 @@ Randomness derives from (seed, row, n, position), so shards, batches and resumed
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from steerboard_contracts.configs import GenerateConfig
-from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.generation import check_written, sample_of, selected
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.stage import Answer, AnswersOutput, DatasetOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Request
-from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.stages.loading import Policy, load_policy
+from steerboard_workers.stages.opening import OpenPolicy, open_policy
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.runtime import Stage
 
@@ -46,15 +44,11 @@ def score_text(info: ModelInfo, score: float | None, name: str) -> str | None:
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, GenerateConfig)
-    stage.progress(0, 1, "models", "loading")
-    policy = load_policy(stage.model_path("model"), config.precision, stage.spec.device)
-    engine = TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size)
-    if config.prompts:
-        return _inline(stage, config, policy, engine)
-    return _dataset(stage, config, policy, engine)
+    with open_policy(stage, "model", config) as policy:
+        return _inline(stage, config, policy) if config.prompts else _dataset(stage, config, policy)
 
 
-def _inline(stage: Stage, config: GenerateConfig, policy: Policy, engine: TransformersEngine) -> Succeeded:
+def _inline(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeeded:
     scores: list[float | None] = [*config.scores] or [config.score]
     asked = [(prompt, score) for prompt in config.prompts for score in scores]
     name = stage.model("model").name
@@ -63,7 +57,7 @@ def _inline(stage: Stage, config: GenerateConfig, policy: Policy, engine: Transf
         for i, (prompt, score) in enumerate(asked)
     ]
     done: dict[tuple[int, int], Completion] = {}
-    for completion in engine.generate(requests, config.decoding, config.seed):
+    for completion in policy.engine.generate(requests, config.decoding, config.seed):
         done[completion.row, completion.n] = completion
         stage.progress(len(done), len(asked) * config.decoding.n, "answers", "generating")
     default = policy.info.default_score if policy.info.score_format else None
@@ -85,37 +79,31 @@ def _inline(stage: Stage, config: GenerateConfig, policy: Policy, engine: Transf
     return Succeeded(outputs=[output], summary={"answers": len(answers), "tokens": tokens})
 
 
-def _dataset(stage: Stage, config: GenerateConfig, policy: Policy, engine: TransformersEngine) -> Succeeded:
+def _dataset(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeeded:
     text = score_text(policy.info, config.score, stage.model("model").name)
-    requests = [Request(row, prompt, text) for row, prompt in _selected(stage, config)]
+    chosen = selected(lambda: stage.rows("data"), config, stage.spec.shard, stage.dataset("data").name)
+    requests = [Request(row, prompt, text) for row, prompt in chosen]
     total = len(requests) * config.decoding.n
-    prompts = {request.row: request.prompt for request in requests}
+    prompts = dict(chosen)
     with PartialRows(stage, ("row", "n")) as partial:
         before = len(partial.rows)
         left = [r for r in requests if any((r.row, n) not in partial for n in range(config.decoding.n))]
-        for completion in engine.generate(left, config.decoding, config.seed):
+        for completion in policy.engine.generate(left, config.decoding, config.seed):
             partial.add([_kept(completion)])
             stage.progress(len(partial.rows), total, "answers", "generating")
         done = sorted(partial.rows.values(), key=lambda c: (int(c["row"]), int(c["n"])))
     written = 0
     with stage.output_file("generated.jsonl") as path, path.open("w", encoding="utf-8") as file:
         for answer in done:
-            # A model may end at once; an empty response is no sample, so it is counted and left out.
-            if not answer["text"].strip():
+            row = sample_of(prompts[answer["row"]], answer["text"], answer["row"])
+            if row is None:
                 continue
-            row = {
-                "prompt": prompts[answer["row"]],
-                "response": answer["text"].replace("\x00", ""),
-                "source": "generated",
-                "row": answer["row"],
-            }
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
             written += 1
     empty = len(done) - written
     if empty:
         stage.log(f"{empty} of {len(done)} answers were empty and are left out", "warning")
-    if written == 0 and done:
-        raise EmptySelection(f"all {len(done)} answers were empty", hint="Train the model for longer.")
+    check_written(written, len(done))
     unfinished = sum(not c["finished"] for c in done)
     output = DatasetOutput(path=stage.output_path("generated.jsonl"), kind="instructions", rows=written)
     return Succeeded(
@@ -138,34 +126,3 @@ def _kept(completion: Completion) -> dict[str, Any]:
         "tokens": completion.tokens,
         "finished": completion.finished,
     }
-
-
-def _selected(stage: Stage, config: GenerateConfig) -> list[tuple[int, list[dict[str, str]]]]:
-    """(row, prompt) of this shard. The limit is drawn before sharding, so shards agree on it.
-
-    Raises `EmptySelection` when the split has no prompts at all; a single shard may well have none.
-    """
-    chosen = list(_of_split(stage, config))
-    if not chosen:
-        raise EmptySelection(
-            f"dataset {stage.dataset('data').name} has no rows in the split {config.split}",
-            hint="Use split: all, or a dataset with more prompts.",
-        )
-    if config.limit is not None and config.limit < len(chosen):
-        drawn = sorted(chosen, key=lambda item: _draw_key(config.seed, item[1]))[: config.limit]
-        chosen = sorted(drawn)
-    shard = stage.spec.shard
-    mine = [(row, place) for place, row in chosen if place % shard.count == shard.index]
-    wanted = {place: row for row, place in mine}
-    return [(wanted[place], row["prompt"]) for place, row in enumerate(stage.rows("data")) if place in wanted]
-
-
-def _of_split(stage: Stage, config: GenerateConfig) -> Iterator[tuple[int, int]]:
-    """(place in the input, row number) of the rows that the split has."""
-    for place, row in enumerate(stage.rows("data")):
-        if config.split in ("all", row.get("split", "train")):
-            yield place, int(row.get("row", place))
-
-
-def _draw_key(seed: int, row: int) -> bytes:
-    return hashlib.sha256(f"{seed}:{row}".encode()).digest()

@@ -25,6 +25,7 @@ from steerboard_contracts.errors import BadInput, SteerboardError, UnsafeModelFi
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
 from steerboard_contracts.prompts import TemplateName, chat_template_with_score, plain_chat_template, without_score
 from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.stages.adapters import load_weights
 
 PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack", ".npz", ".joblib"}
 
@@ -147,8 +148,8 @@ def _load(kind: Any, folder: Path, precision: Precision, device: str) -> LoadedM
     where = pick_device(device)
     tokenizer = load_tokenizer(folder)
     info = read_info(folder)
-    model = kind.from_pretrained(
-        folder, dtype=pick_dtype(precision, where), use_safetensors=True, trust_remote_code=False
+    model = load_weights(
+        kind, folder, dtype=pick_dtype(precision, where), use_safetensors=True, trust_remote_code=False
     )
     model.to(where).eval()
     return LoadedModel(model, tokenizer, info, Renderer(tokenizer, info.template, info.max_length), where)
@@ -164,8 +165,32 @@ def set_chat_template(tokenizer: Any, template: TemplateName, default_score: str
         tokenizer.chat_template = without_score(tokenizer.chat_template)
 
 
+def whole_model(like: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype) -> Any:
+    """A model of the class and config of `like`, made of `weights` (by name, tied ones once) without a copy of them.
+
+    Raises `SavedModelDiffers` when they are not all that it has.
+    """
+    with torch.device("meta"):
+        model = type(like)._from_config(like.config, dtype=dtype)
+    report = model.load_state_dict(weights, strict=False, assign=True)
+    model.tie_weights()
+    lost = [name for name in report.missing_keys if model.state_dict()[name].is_meta] + list(report.unexpected_keys)
+    if lost:
+        raise SavedModelDiffers(f"{len(lost)} tensors were not gathered, such as {lost[0]}")
+    return model
+
+
 def save_model(folder: Path, model: Any, tokenizer: Any, info: ModelInfo) -> None:
     """Write an export-ready folder, then load it back. Raises `SavedModelDiffers` unless every tensor is equal."""
+    describe(model, tokenizer, info)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
+    _compare_saved(folder, model)
+
+
+def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
+    """Bring the model's and the tokenizer's own settings in line with what the registry says of it."""
     default = (
         info.score_format.text(info.default_score) if info.score_format and info.default_score is not None else None
     )
@@ -180,10 +205,6 @@ def save_model(folder: Path, model: Any, tokenizer: Any, info: ModelInfo) -> Non
             eos_token_id=stops if len(stops) > 1 else stops[0],
             pad_token_id=tokenizer.pad_token_id,
         )
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
-    _compare_saved(folder, model)
 
 
 def _compare_saved(folder: Path, model: Any) -> None:

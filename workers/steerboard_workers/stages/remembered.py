@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from itertools import islice
 
-from steerboard_workers.stages.loading import RewardModel
+from steerboard_workers.engines.rewards import RewardEngine
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.score import RewardNotFinite
@@ -23,9 +23,9 @@ KEY = ("key",)
 class Scorer:
     """Scores what has no score yet. Equal texts get one score, so that a tie is a tie."""
 
-    def __init__(self, stage: Stage, reward_model: RewardModel, batch_tokens: int, partial: PartialRows) -> None:
+    def __init__(self, stage: Stage, rewards: RewardEngine, batch_tokens: int, partial: PartialRows) -> None:
         self._stage = stage
-        self._reward_model = reward_model
+        self._rewards = rewards
         self._batch_tokens = batch_tokens
         self._partial = partial
 
@@ -38,7 +38,7 @@ class Scorer:
             done += len(block) - len(left)
             self._stage.progress(done, total, unit, f"scoring {unit}")
             keys = list(left)
-            for places, values in score_batches(self._reward_model, list(left.values()), self._batch_tokens):
+            for places, values in score_batches(self._rewards, list(left.values()), self._batch_tokens):
                 for place, value in zip(places, values, strict=True):
                     if not math.isfinite(value):
                         raise RewardNotFinite(

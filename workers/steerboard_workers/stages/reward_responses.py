@@ -14,7 +14,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import ResponseRewardsOutput, RewardSummary, Succeeded
 from steerboard_workers.stages.evaluation.judging import MOST_PAIRS, Labelled
-from steerboard_workers.stages.loading import load_reward_model
+from steerboard_workers.stages.opening import open_reward_model
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.remembered import KEY, Scorer
 from steerboard_workers.stages.runtime import Stage
@@ -24,11 +24,9 @@ from steerboard_workers.stages.scoring import Scorable
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, RewardConfig)
-    stage.progress(0, 1, "models", "loading")
-    reward_model = load_reward_model(stage.model_path("reward"), config.precision, stage.spec.device)
-    with PartialRows(stage, KEY) as partial:
+    with open_reward_model(stage, "reward", config, config.precision) as rewards, PartialRows(stage, KEY) as partial:
         before = len(partial.rows)
-        scorer = Scorer(stage, reward_model, config.batch_tokens, partial)
+        scorer = Scorer(stage, rewards, config.batch_tokens, partial)
         rows = sum(1 for _ in stage.evaluated("responses"))
         texts = (Scorable(row["prompt"], row["response"]) for row in stage.evaluated("responses"))
         scorer.score(texts, rows, "answers")

@@ -13,16 +13,17 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
-from steerboard_contracts.errors import BadInput, BadRow
+from steerboard_contracts.errors import BadInput, BadRow, SteerboardError
 from steerboard_contracts.samples import sample_problems
 from steerboard_contracts.stage import (
     STAGE_FILE,
     Checkpointed,
     DatasetInput,
+    Failed,
     Log,
     Metrics,
     ModelInput,
@@ -109,6 +110,11 @@ class Stage:
 
     def log(self, message: str, level: Literal["info", "warning", "error"] = "info") -> None:
         self.emit(Log(level=level, message=message))
+
+    def give_up(self, error: SteerboardError) -> NoReturn:
+        """Say why and end the process at once, from whichever thread: the one that works hangs."""
+        self._events.write(failed(error), any_rank=True)
+        os._exit(1)
 
     def checkpointed(self, step: int, path: Path) -> None:
         self.emit(Checkpointed(step=step, path=str(path.relative_to(self.directory))))
@@ -212,6 +218,18 @@ class Stage:
         else:
             temporary.unlink(missing_ok=True)
         return folder / name, temporary
+
+
+def failed(error: SteerboardError) -> Failed:
+    """The last event of a stage that an error of ours ended."""
+    return Failed(
+        code=error.code,
+        detail=error.detail,
+        hint=error.hint,
+        errors=error.errors,
+        retryable=error.retryable,
+        fix=error.extra.get("fix"),
+    )
 
 
 def sync_file(path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from steerboard_contracts.configs import ScoreConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.stage import RewardsOutput, Succeeded
-from steerboard_workers.stages.loading import load_reward_model
+from steerboard_workers.engines.rewards import RewardEngine
+from steerboard_workers.stages.opening import open_reward_model
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.scoring import Scorable, score_batches
@@ -29,9 +30,10 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, ScoreConfig)
     places = _places(stage)
-    stage.progress(0, 1, "models", "loading")
-    reward_model = load_reward_model(stage.model_path("reward"), config.precision, stage.spec.device)
-    with PartialRows(stage, ("row",)) as partial:
+    with (
+        open_reward_model(stage, "reward", config, config.precision) as rewards,
+        PartialRows(stage, ("row",)) as partial,
+    ):
         before = len(partial.rows)
         block: list[tuple[int, Scorable]] = []
         for place, row in enumerate(stage.rows("data")):
@@ -41,9 +43,9 @@ def run(stage: Stage) -> Succeeded:
             if (number,) not in partial:
                 block.append((number, _scorable(stage, row)))
             if len(block) == BLOCK_ROWS:
-                _score(stage, config, reward_model, partial, block, places)
+                _score(stage, config, rewards, partial, block, places)
                 block = []
-        _score(stage, config, reward_model, partial, block, places)
+        _score(stage, config, rewards, partial, block, places)
         scored = sorted(partial.rows.values(), key=lambda row: int(row["row"]))
     if len(scored) != places:
         raise BadInput(f"{places} rows were to be scored, but {len(scored)} have a reward", code="row_count_differs")
@@ -77,12 +79,12 @@ def _scorable(stage: Stage, row: dict[str, Any]) -> Scorable:
 def _score(
     stage: Stage,
     config: ScoreConfig,
-    reward_model: Any,
+    rewards: RewardEngine,
     partial: PartialRows,
     block: list[tuple[int, Scorable]],
     total: int,
 ) -> None:
-    for places, values in score_batches(reward_model, [sample for _, sample in block], config.batch_tokens):
+    for places, values in score_batches(rewards, [sample for _, sample in block], config.batch_tokens):
         for place, value in zip(places, values, strict=True):
             if not math.isfinite(value):
                 raise RewardNotFinite(

@@ -5,15 +5,12 @@ Read top to bottom: open the start model, render the data, set the parts up, tra
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from typing import Any
 
-import torch
-from accelerate import Accelerator
-
 from steerboard_contracts.configs import (
+    HOW_FIELDS,
     DecisionTransformerConfig,
     MleFilterConfig,
     RewardModelConfig,
@@ -23,12 +20,15 @@ from steerboard_contracts.configs import (
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Succeeded
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.stages.loading import pick_device, pick_dtype, save_model
+from steerboard_workers.stages.memory_signs import ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData, load_data
 from steerboard_workers.stages.training.loop import Trainer
+from steerboard_workers.stages.training.preflight import Preflight
+from steerboard_workers.stages.training.saving import SavedModel
 from steerboard_workers.stages.training.setup import Setup, batcher_of, objective_of, open_model
+from steerboard_workers.stages.training.sharing import Sharing, sharing_of
 
 MethodConfig = SftConfig | RewardModelConfig | MleFilterConfig | RwrConfig | DecisionTransformerConfig
 
@@ -36,37 +36,44 @@ MethodConfig = SftConfig | RewardModelConfig | MleFilterConfig | RwrConfig | Dec
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, MethodConfig)
-    device = pick_device(stage.spec.device)
-    mixed = pick_dtype(config.precision, device) is torch.bfloat16
-    accelerator = Accelerator(mixed_precision="bf16" if mixed else "no", cpu=device.type == "cpu")
-
     stage.progress(0, 1, "models", "loading")
-    start = open_model(stage.model_path("model"), config)
+    sharing = sharing_of(config, stage.spec.device)
+    with sharing.loading():
+        start = open_model(stage.model_path("model"), config, sharing.dtype)
     stage.progress(1, 1, "models", "loading")
     data = load_data(stage, config, start.renderer)
 
-    module = start.module().to(accelerator.device)
-    batcher = batcher_of(stage, config, module, data.train, start.tokenizer.pad_token_id, accelerator.device)
+    module = start.module()
+    sharing.share(module)
+    device = sharing.accelerator.device
+    batcher = batcher_of(stage, config, module, data.train, start.tokenizer.pad_token_id, device, sharing.module)
     checkpoints = Checkpoints(stage.checkpoints, stage.spec.attempt, signature(stage), stage.log)
-    trainer = Trainer(stage, config, accelerator, module, objective_of(config), batcher, data, checkpoints)
-    evaluated = trainer.run()
+    trainer = Trainer(stage, config, sharing, objective_of(config), batcher, data, checkpoints)
+    preflight = Preflight(stage, config, trainer, batcher, start)
+    memory = preflight.check()
+    try:
+        evaluated = trainer.run()
+    except Exception as error:
+        if trainer.processes > 1 or not ran_out_of_memory(error):
+            raise
+        raise preflight.error(str(error).splitlines()[0][:200]) from error
 
-    summary = _summary(config, data, trainer, evaluated)
-    if accelerator.is_main_process:
-        _save(stage, config, start, data, summary)
-    accelerator.wait_for_everyone()
-    accelerator.end_training()
+    summary = _summary(config, data, trainer, evaluated) | memory
+    _save(stage, config, start, sharing, data, summary)
+    sharing.accelerator.wait_for_everyone()
+    sharing.accelerator.end_training()
     return Succeeded(outputs=[ModelOutput(path=stage.output_path("model"), role=start.role)], summary=summary)
 
 
 def signature(stage: Stage) -> str:
-    """Names config and input contents: only a checkpoint of these may be resumed."""
+    """Names config, but for how the work is cut up, and inputs: only a checkpoint of these may be resumed."""
     inputs = {
         name: item.content_hash
         for name, item in sorted(stage.spec.inputs.items())
         if isinstance(item, DatasetInput | ModelInput)
     }
-    identity = json.dumps({"config": stage.spec.config.model_dump(mode="json"), "inputs": inputs}, sort_keys=True)
+    config = stage.spec.config.model_dump(mode="json", exclude=set(HOW_FIELDS))
+    identity = json.dumps({"config": config, "inputs": inputs}, sort_keys=True)
     return hashlib.sha256(identity.encode()).hexdigest()
 
 
@@ -84,20 +91,25 @@ def _tokens(examples: list[Example]) -> int:
     return sum(e.tokens for e in examples)
 
 
-def _save(stage: Stage, config: MethodConfig, start: Setup, data: TrainingData, summary: dict[str, Any]) -> None:
+def _save(
+    stage: Stage, config: MethodConfig, start: Setup, sharing: Sharing, data: TrainingData, summary: dict[str, Any]
+) -> None:
+    """Every process takes part in gathering the weights; the main one writes them."""
     stage.progress(0, 1, "models", "saving")
-    model = start.model
-    if start.stored is not torch.float32:
-        model = copy.deepcopy(model).to(start.stored)
-    source = start.info
+    writer = SavedModel(start, config.lora, stage.model_path("model"))
+    main = sharing.accelerator.is_main_process
+    weights = {name: tensor.to("cpu") for name, tensor in sharing.whole(writer.trained_only) if main}
+    if not main:
+        return
     lineage = {"parent": stage.model("model").content_hash, "data": stage.dataset("data").content_hash}
     info = ModelInfo(
         role=start.role,
         method=config.method,
-        architecture=type(model).__name__,
-        parameters=sum(p.numel() for p in model.parameters()),
-        template=source.template,
+        architecture=type(start.model).__name__,
+        parameters=writer.parameters,
+        template=start.info.template,
         max_length=start.renderer.max_length,
+        lora=config.lora if writer.is_adapter else None,
         lineage=lineage,
         summary={k: v for k, v in summary.items() if isinstance(v, float | int | str) or v is None},
         **data.info,
@@ -105,5 +117,5 @@ def _save(stage: Stage, config: MethodConfig, start: Setup, data: TrainingData, 
     if info.normaliser is not None and info.normaliser.reward_model_hash:
         info.lineage["reward_model"] = info.normaliser.reward_model_hash
     with stage.output_folder("model") as folder:
-        save_model(folder, model, start.tokenizer, info)
+        writer.write(folder, weights, info)
     stage.progress(1, 1, "models", "saving")

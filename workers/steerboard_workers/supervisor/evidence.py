@@ -50,7 +50,7 @@ def failure_of(
     `tail` holds the last lines of the log.
     """
     if isinstance(result, Failed):
-        return Failure(result.code, result.detail, result.hint, result.errors, result.retryable)
+        return Failure(result.code, result.detail, result.hint, result.errors, result.retryable, result.fix)
     if isinstance(result, Succeeded) and status == "exit 0":
         return None
     if status == "lease over":

@@ -8,11 +8,14 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.observability import logs, traces
+from steerboard.platform import vllm
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
@@ -24,6 +27,7 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.stage import Succeeded
 from steerboard_workers.supervisor import evidence, gathering, judging, process
+from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.journal import Journal
 from steerboard_workers.supervisor.lease import LeaseKeeper
 from steerboard_workers.supervisor.preparation import prepare
@@ -59,18 +63,24 @@ class Supervisor:
         store: ArtifactStore,
         settings: Settings,
         *,
-        devices: list[str],
+        group: DeviceGroup,
         stopping: threading.Event,
     ) -> None:
         self._sessions = sessions
         self._store = store
         self._settings = settings
         self._home = settings.home
-        self._devices = devices
+        self._group = group
         self._stopping = stopping
 
     def execute(self, claim: Claim) -> None:
         """Work on a claimed run until it has ended, is queued again, or belongs to another attempt."""
+        run_id = str(claim.run_id)
+        about: dict[str, str | int] = {"steerboard.run_id": run_id, "steerboard.attempt": claim.attempt}
+        with logs.bound(run_id=run_id, attempt=claim.attempt), traces.span("run", about) as span:
+            self._execute(claim, span)
+
+    def _execute(self, claim: Claim, span: traces.Span) -> None:
         workspace = Workspace(self._home, claim)
         lease = LeaseKeeper(
             self._sessions,
@@ -78,10 +88,12 @@ class Supervisor:
             lease_seconds=self._settings.lease_seconds,
             heartbeat_seconds=self._settings.heartbeat_seconds,
         )
-        with lease:
+        with lease, workspace:
             try:
                 with transaction(self._sessions) as session:
                     attempt = Attempt(claims.fenced(session, claim), workspace)
+                span.update_name(f"run {attempt.run.kind}")
+                span.set_attribute("steerboard.run", attempt.run.name)
                 log.info("run %s, attempt %d: begins", attempt.run.name, claim.attempt)
                 failure = self._guarded(attempt, lambda: self._work(claim, attempt, lease))
                 if attempt.succeeded:
@@ -129,14 +141,19 @@ class Supervisor:
             seconds = sum(shard.device_seconds for shard in shards)
             self._persist(lease, lambda: self._register(claim, attempt, result, seconds))
             return None
+        # Before anything is fetched for a run that cannot be started here.
+        by_vllm = run.config.get("engine") == "vllm" and not judging.asks_elsewhere(run)
+        python = vllm.require_python(self._settings) if by_vllm else None
         if run.kind != judging.KIND:
-            spec = prepare(self._sessions, self._store, self._settings, run, self._home, workspace.directory)
+            spec = prepare(
+                self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
+            )
             workspace.write_spec(spec)
         lease.check()
         if self._leaving(lease):
             return None
         kills_before = evidence.oom_kills()
-        stage = self._start(claim, run, workspace)
+        stage = self._start(claim, run, workspace, python)
         try:
             self._watch(claim, stage, lease)
         finally:
@@ -145,7 +162,7 @@ class Supervisor:
                 stage.kill_now()
             seconds = stage.finish()
             # What computes elsewhere is paid for in tokens.
-            attempt.device_seconds = 0.0 if judging.asks_elsewhere(run) else seconds * max(1, len(self._devices))
+            attempt.device_seconds = 0.0 if judging.asks_elsewhere(run) else seconds * self._group.count
         lease.check()
         done = isinstance(stage.result, Succeeded)
         if lease.cancelled.is_set() or (self._stopping.is_set() and not done):
@@ -161,7 +178,7 @@ class Supervisor:
             self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure
 
-    def _start(self, claim: Claim, run: Run, workspace: Workspace) -> StageProcess:
+    def _start(self, claim: Claim, run: Run, workspace: Workspace, vllm_python: Path | None) -> StageProcess:
         if judging.asks_elsewhere(run):
             return StageProcess(
                 workspace.directory,
@@ -179,9 +196,10 @@ class Supervisor:
             attempt=claim.attempt,
             threads=self._settings.stage_threads,
             memory=(self._settings.stage_memory_mb or 0) << 20,
-            devices=self._devices,
-            # Only training uses several devices together; a larger generation is cut into shards instead.
-            ranks=max(1, len(self._devices)) if run.kind == "train" else 1,
+            devices=self._group.devices,
+            launcher=self._group.launcher(run, claim.attempt),
+            command=process.stage_command(workspace.directory, python=vllm_python) if vllm_python else None,
+            variables=vllm.variables(vllm_python, self._home) if vllm_python else None,
         )
 
     def _leaving(self, lease: LeaseKeeper) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 
 import orjson
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.artifacts import ArtifactStore, Manifest
 from steerboard.platform.database import transaction
+from steerboard.registry import service as registry
 from steerboard.registry.tables import Artifact
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.outputs import inside
@@ -32,12 +32,7 @@ def keep_shard(session: Session, store: ArtifactStore, run: Run, outputs: list[S
     part.mkdir(exist_ok=True)
     if not (part / _PART).exists():  # it is there when this transaction is tried again
         inside(folder, output.path).rename(part / _PART)
-    manifest = store.put_folder(part)
-    session.execute(
-        postgresql.insert(Artifact)
-        .values(hash=manifest.hash, size=manifest.size, manifest={"files": manifest.files})
-        .on_conflict_do_nothing()
-    )
+    manifest = registry.store_folder(session, store, part)
     session.add(
         RunOutput(
             run_id=run.id,

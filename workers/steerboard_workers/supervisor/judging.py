@@ -1,6 +1,6 @@
-"""Runs that ask an endpoint, of judges and of entrants elsewhere: a process with the database instead of a stage.
+"""Runs that ask an endpoint, of judges and of models elsewhere: a process with the database instead of a stage.
 
-A judge keeps every answer itself; an entrant's are written to files, as a stage's are. Either is guarded, heard and
+A judge keeps every answer itself; a model's are written to files, as a stage's are. Either is guarded, heard and
 ended as a stage is, but is told where the database is and how its secrets are opened.
 """
 
@@ -13,11 +13,13 @@ from steerboard.runs.claims import Claim
 from steerboard.runs.tables import Run
 
 KIND = "judge"
+# Done by an endpoint where their config names one, by a stage otherwise.
+_OF_ENDPOINTS = frozenset({"answer", "generate"})
 
 
 def asks_elsewhere(run: Run) -> bool:
     """Whether the work of a run is to ask an endpoint."""
-    return run.kind == KIND or (run.kind == "answer" and run.config.get("endpoint") is not None)
+    return run.kind == KIND or (run.kind in _OF_ENDPOINTS and run.config.get("endpoint") is not None)
 
 
 def command(claim: Claim, run: Run) -> list[str]:

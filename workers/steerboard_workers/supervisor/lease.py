@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import threading
 from collections.abc import Callable
@@ -43,7 +44,9 @@ class LeaseKeeper:
         self._lease_seconds = lease_seconds
         self._heartbeat_seconds = min(heartbeat_seconds, lease_seconds / 4)
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        # In the context of its maker, so that its lines of the log carry the run's id.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._keep,), name="lease", daemon=True)
         self.lost = threading.Event()
         self.cancelled = threading.Event()
         self.deadline = guardian.now() + STAGE_SHARE * lease_seconds

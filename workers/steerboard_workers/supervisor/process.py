@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -42,11 +43,12 @@ class StageProcess:
         threads: int | None,
         memory: int,
         devices: list[str],
-        ranks: int = 1,
+        launcher: Sequence[str] = (),
         command: list[str] | None = None,
         variables: dict[str, str] | None = None,
     ) -> None:
-        """`command`: another process than a stage's, and the `variables` that it alone is told."""
+        """`launcher`: see `stage_command`. `command`: another process than a stage's, and the `variables` that it alone
+        is told."""
         self._heartbeat_read, self._heartbeat = os.pipe2(os.O_CLOEXEC)
         status_read, status_write = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._heartbeat, False)
@@ -57,7 +59,7 @@ class StageProcess:
             [
                 sys.executable,
                 *("-I", "-S", guardian.__file__, str(status_write), str(memory)),
-                *(command or stage_command(directory, ranks)),
+                *(command or stage_command(directory, launcher)),
             ],
             stdin=self._heartbeat_read,
             stdout=subprocess.PIPE,
@@ -138,6 +140,8 @@ class StageProcess:
             except ValidationError:
                 self.events.put(Log(level="warning", message=line.decode(errors="replace").rstrip()))
                 continue
+            if isinstance(event, Failed) and isinstance(self.result, Failed):
+                continue  # of several processes the first to fail knows why; the others miss it
             if isinstance(event, Succeeded | Failed):
                 self.result = event
             else:
@@ -153,10 +157,9 @@ class StageProcess:
                 self.events.put(Log(message=text))
 
 
-def stage_command(directory: Path, ranks: int) -> list[str]:
-    """One process, or `ranks` of them under torchrun."""
-    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"] if ranks > 1 else []
-    return [sys.executable, *launcher, "-m", "steerboard_workers.stages", str(directory)]
+def stage_command(directory: Path, launcher: Sequence[str] = (), python: Path | None = None) -> list[str]:
+    """One process, or as many as `launcher` (options of Python) starts; of another Python than this one, if named."""
+    return [str(python or sys.executable), *launcher, "-m", "steerboard_workers.stages", str(directory)]
 
 
 def environment(mark: str, threads: int | None, devices: list[str]) -> dict[str, str]:

@@ -1,8 +1,9 @@
-import { Text } from "@mantine/core";
+import { Stack, Text, Tooltip } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, data } from "../../api/client";
-import { seconds } from "../../shared/format";
+import type { PoolMemory } from "../../api/runs";
+import { bytes, seconds } from "../../shared/format";
 
 /** What equal work cost before. Says so when nothing is known. */
 export function Estimate({
@@ -27,10 +28,35 @@ export function Estimate({
   if (!query.data) return null;
   const found = query.data;
   return (
-    <Text size="sm" c="dimmed">
-      {found.device_seconds === null
-        ? "No estimate: no run of this kind has finished in this project yet."
-        : `About ${seconds(found.device_seconds)} of device time (${seconds(found.device_seconds_low)} to ${seconds(found.device_seconds_high)}), from ${found.based_on.length} earlier ${found.based_on.length === 1 ? "run" : "runs"} scaled to this work.`}
-    </Text>
+    <Stack gap={4}>
+      <Text size="sm" c="dimmed">
+        {found.device_seconds === null
+          ? "No estimate: no run of this kind has finished in this project yet."
+          : `About ${seconds(found.device_seconds)} of device time (${seconds(found.device_seconds_low)} to ${seconds(found.device_seconds_high)}), from ${found.based_on.length} earlier ${found.based_on.length === 1 ? "run" : "runs"} scaled to this work.`}
+      </Text>
+      {found.memory.map((one) => (
+        <Memory key={one.pool} found={one} />
+      ))}
+    </Stack>
+  );
+}
+
+/** What it needs of a device, and whether the pool's workers have it. */
+function Memory({ found }: { found: PoolMemory }) {
+  const parts = (
+    ["weights", "gradients", "optimiser", "activations", "logits", "kv_cache", "overhead"] as const
+  )
+    .filter((name) => found.parts[name] > 0)
+    .map((name) => `${name.replace("kv_cache", "KV cache")} ${bytes(found.parts[name])}`);
+  const device = found.on_gpu ? "GPU" : "processor";
+  const has = found.device_bytes === null ? "" : `, of ${bytes(found.device_bytes)}`;
+  return (
+    <Tooltip label={parts.join(", ")} multiline maw={360}>
+      <Text size="sm" c={found.fits === false ? "red" : "dimmed"} tabIndex={0}>
+        {`Pool ${found.pool}: about ${bytes(found.bytes)} on each ${device}${has}${found.fits === false ? ". It will not fit" : ""}.`}
+        {found.fits === false &&
+          " Lower micro_tokens, turn gradient checkpointing on, or spread it with strategy zero2 or zero3."}
+      </Text>
+    </Tooltip>
   );
 }

@@ -19,7 +19,7 @@ import { runQuery, type RunDetail } from "../../api/runs";
 import { Empty, Failure, LoadedPage, Loading } from "../../shared/Feedback";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { changed, fieldsOf, show } from "../../shared/schemaForm";
+import { asked, changed, fieldsOf, show, textsOf } from "../../shared/schemaForm";
 import { ConfigFields } from "./ConfigFields";
 import { Estimate } from "./Estimate";
 import { FilterPreview } from "./FilterPreview";
@@ -50,6 +50,8 @@ const MAIN = [
   "entrants",
   "prompts",
   "max_length",
+  "strategy",
+  "lora",
 ];
 
 export function LaunchRunPage() {
@@ -129,9 +131,7 @@ function RunForm({
   given: Record<string, string>;
 }) {
   const fields = useMemo(() => fieldsOf(schema.config_schema), [schema]);
-  const [texts, setTexts] = useState<Record<string, string>>(() =>
-    Object.fromEntries(Object.entries(origin?.config ?? {}).map(([name, value]) => [name, show(value)])),
-  );
+  const [texts, setTexts] = useState<Record<string, string>>(() => textsOf(fields, origin?.config ?? {}));
   const [inputs, setInputs] = useState(before);
   const [name, setName] = useState("");
   const [pool, setPool] = useState(origin?.pool ?? "default");
@@ -160,8 +160,9 @@ function RunForm({
     },
   });
   const change = (field: string, text: string) => setTexts((before) => ({ ...before, [field]: text }));
-  const main = fields.filter((field) => MAIN.includes(field.name) || field.required);
-  const rest = fields.filter((field) => !main.includes(field));
+  const shown = asked(fields, texts);
+  const main = shown.filter((field) => MAIN.includes(field.group ?? field.name) || field.required);
+  const rest = shown.filter((field) => !main.includes(field));
   const number = (field: string) =>
     Number(texts[field] ?? show(fields.find((one) => one.name === field)?.initial));
 

@@ -8,6 +8,9 @@ import { useMay } from "../../api/session";
 import { Failure } from "../../shared/Feedback";
 import { LinkButton, useProject } from "../../shared/links";
 
+/** What the failed run's error says would fit. */
+type Fix = { changes: Record<string, unknown>; says: string };
+
 export function RunActions({ run }: { run: RunDetail }) {
   const project = useProject();
   const mayRun = useMay(project, "run");
@@ -24,12 +27,14 @@ export function RunActions({ run }: { run: RunDetail }) {
     },
   });
   const resume = useMutation({
-    mutationFn: () => data(api.POST("/api/v1/projects/{project}/runs/{run}/resume", { params })),
+    mutationFn: (config: Record<string, unknown>) =>
+      data(api.POST("/api/v1/projects/{project}/runs/{run}/resume", { params, body: { config } })),
     onSuccess: refresh,
     onError: (error) =>
       notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
   });
   if (!mayRun) return null;
+  const fix = run.error?.fix as Fix | null | undefined;
   const active = ["pending", "queued", "running"].includes(run.state);
   return (
     <Group gap="xs">
@@ -46,8 +51,15 @@ export function RunActions({ run }: { run: RunDetail }) {
       )}
       {run.resumable && (
         <Tooltip label={run.resume_hint}>
-          <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate()}>
+          <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate({})}>
             Resume
+          </Button>
+        </Tooltip>
+      )}
+      {run.resumable && fix && (
+        <Tooltip label={`${run.resume_hint} The result changes by rounding only.`}>
+          <Button loading={resume.isPending} onClick={() => resume.mutate(fix.changes)}>
+            Retry with {fix.says}
           </Button>
         </Tooltip>
       )}

@@ -11,9 +11,9 @@ from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.engines.protocol import Request
-from steerboard_workers.engines.transformers_engine import TransformersEngine
 from steerboard_workers.stages.generate import score_text
-from steerboard_workers.stages.loading import load_policy, read_info
+from steerboard_workers.stages.loading import read_info
+from steerboard_workers.stages.opening import open_policy
 from steerboard_workers.stages.partial import PartialRows
 from steerboard_workers.stages.runtime import Stage
 
@@ -108,14 +108,13 @@ def _answer(
     total: int,
 ) -> None:
     """All scores of one model in the same batches."""
-    policy = load_policy(stage.model_path(name), config.precision, stage.spec.device)
-    engine = TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size)
-    requests = [
-        Request(place, prompts[row], score_text(policy.info, entry.score, entry.entrant))
-        for place, (_, row, entry) in enumerate(left)
-    ]
-    for completion in engine.generate(requests, config.decoding.model_copy(update={"n": 1}), config.seed):
-        index, row, _ = left[completion.row]
-        kept: dict[str, Any] = {"entry": index, "row": row, "text": completion.text}
-        partial.add([kept | {"tokens": completion.tokens, "finished": completion.finished}])
-        stage.progress(len(partial.rows), total, "answers", "generating")
+    with open_policy(stage, name, config) as policy:
+        requests = [
+            Request(place, prompts[row], score_text(policy.info, entry.score, entry.entrant))
+            for place, (_, row, entry) in enumerate(left)
+        ]
+        for completion in policy.engine.generate(requests, config.decoding.model_copy(update={"n": 1}), config.seed):
+            index, row, _ = left[completion.row]
+            kept: dict[str, Any] = {"entry": index, "row": row, "text": completion.text}
+            partial.add([kept | {"tokens": completion.tokens, "finished": completion.finished}])
+            stage.progress(len(partial.rows), total, "answers", "generating")

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_statistics.paired import win_rate
+from steerboard_workers.engines.rewards import RewardEngine
 from steerboard_workers.stages.evaluation.answers import Entry, Prompt
-from steerboard_workers.stages.loading import RewardModel, load_reward_model
+from steerboard_workers.stages.opening import open_reward_model
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.scoring import Scorable, score_texts
 
@@ -66,6 +68,7 @@ class Labelled:
 def judge(
     stage: Stage,
     name: str,
+    config: EvaluateConfig,
     entries: Sequence[Entry],
     prompts: Sequence[Prompt],
     labelled: Sequence[Scorable] = (),
@@ -76,16 +79,16 @@ def judge(
     """
     label = f"scoring by {stage.model(name).name}"
     stage.progress(0, 1, "answers", label)
-    reward_model = load_reward_model(stage.model_path(name), "fp32", stage.spec.device)
-    rewards = _score_answers(stage, reward_model, entries, prompts, label)
-    wins = [win_rate([chosen], [rejected]) for chosen, rejected in _pairs(stage, reward_model)]
-    own = score_texts(reward_model, labelled, BATCH_TOKENS) if labelled else []
+    with open_reward_model(stage, name, config, "fp32") as model:
+        rewards = _score_answers(stage, model, entries, prompts, label)
+        wins = [win_rate([chosen], [rejected]) for chosen, rejected in _pairs(stage, model)]
+        own = score_texts(model, labelled, BATCH_TOKENS) if labelled else []
     normaliser = Normaliser.fit(own, stage.model(name).name, stage.model(name).content_hash) if own else None
     return Judgement(rewards, sum(wins) / len(wins) if wins else None, len(wins), normaliser, own)
 
 
 def _score_answers(
-    stage: Stage, reward_model: RewardModel, entries: Sequence[Entry], prompts: Sequence[Prompt], label: str
+    stage: Stage, model: RewardEngine, entries: Sequence[Entry], prompts: Sequence[Prompt], label: str
 ) -> list[list[float]]:
     places: dict[tuple[int, str], int] = {}
     for entry in entries:
@@ -93,12 +96,12 @@ def _score_answers(
             places.setdefault((row, text), len(places))
     samples = [Scorable(prompts[row], text) for row, text in places]
     scores = score_texts(
-        reward_model, samples, BATCH_TOKENS, lambda done: stage.progress(done, len(samples), "answers", label)
+        model, samples, BATCH_TOKENS, lambda done: stage.progress(done, len(samples), "answers", label)
     )
     return [[scores[places[(row, text)]] for row, text in enumerate(entry.texts)] for entry in entries]
 
 
-def _pairs(stage: Stage, reward_model: RewardModel) -> Iterable[tuple[float, float]]:
+def _pairs(stage: Stage, model: RewardEngine) -> Iterable[tuple[float, float]]:
     """(reward of chosen, of rejected) for the held-out preference pairs."""
     if not stage.has_input("preferences"):
         return []
@@ -116,7 +119,7 @@ def _pairs(stage: Stage, reward_model: RewardModel) -> Iterable[tuple[float, flo
         if len(pairs) == MOST_PAIRS:
             stage.log(f"held-out accuracy is measured on the first {MOST_PAIRS} held-out pairs")
             break
-    scores = dict(zip(sides, score_texts(reward_model, list(sides.values()), BATCH_TOKENS), strict=True))
+    scores = dict(zip(sides, score_texts(model, list(sides.values()), BATCH_TOKENS), strict=True))
     return [(scores[chosen], scores[rejected]) for chosen, rejected in pairs]
 
 

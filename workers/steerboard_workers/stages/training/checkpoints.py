@@ -12,34 +12,44 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 
 from steerboard_workers.stages.runtime import sync_file, sync_folder
 
 MANIFEST = "manifest.json"
-WEIGHTS = "weights.safetensors"
+TENSORS = "tensors-00001.safetensors"  # and further ones, counted up
 STATE = "state.pt"
 RECORD = "record.json"
 NAME = re.compile(r"a(\d+)-step-(\d{8,})")
 KEEP = 2
+# Of gathered tensors, no more than this waits in memory before it is written.
+PIECE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True)
 class Restored:
-    """`weights` by parameter name, `state` (optimiser, random states), `record` (step, metric history)."""
+    """`keys` of the tensors, `state` (random states), `record` (step, metric history)."""
 
     step: int
     path: Path
-    weights: dict[str, Tensor]
+    keys: list[str]
     state: dict[str, Any]
     record: dict[str, Any]
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """In the order of `keys`, one at a time."""
+        for piece in _pieces(self.path):
+            with safe_open(piece, framework="pt") as file:
+                for name in file.keys():  # noqa: SIM118  it is no mapping
+                    yield name, file.get_tensor(name)
 
 
 class Checkpoints:
@@ -51,7 +61,9 @@ class Checkpoints:
         self._signature = signature
         self._log = log
 
-    def save(self, step: int, weights: Mapping[str, Tensor], state: Mapping[str, Any], record: dict[str, Any]) -> Path:
+    def save(
+        self, step: int, tensors: Iterable[tuple[str, Tensor]], state: Mapping[str, Any], record: dict[str, Any]
+    ) -> Path:
         """Returns the folder in place. Raises OSError when the disk is full; older checkpoints are then untouched."""
         self._folder.mkdir(parents=True, exist_ok=True)
         final = self._folder / f"a{self._attempt}-step-{step:08d}"
@@ -59,13 +71,13 @@ class Checkpoints:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         try:
-            save_file(dict(weights), temporary / WEIGHTS)
+            _write_pieces(temporary, tensors)
             torch.save(dict(state), temporary / STATE)
             write(temporary / RECORD, json.dumps({"step": step, "signature": self._signature, **record}).encode())
             sums = {}
-            for name in (WEIGHTS, STATE, RECORD):
-                sync_file(temporary / name)
-                sums[name] = sha256(temporary / name)
+            for path in sorted(temporary.iterdir()):
+                sync_file(path)
+                sums[path.name] = sha256(path)
             write(temporary / MANIFEST, json.dumps({"files": sums}).encode())
             sync_folder(temporary)
             shutil.rmtree(final, ignore_errors=True)
@@ -91,7 +103,7 @@ class Checkpoints:
             return Restored(
                 step=record["step"],
                 path=path,
-                weights=load_file(path / WEIGHTS),
+                keys=_keys(path),
                 state=torch.load(path / STATE, weights_only=True, map_location="cpu"),
                 record=record,
             )
@@ -107,7 +119,7 @@ class Checkpoints:
     def _problem(self, path: Path) -> str | None:
         try:
             files = json.loads((path / MANIFEST).read_bytes())["files"]
-            for name in (WEIGHTS, STATE, RECORD):
+            for name in {TENSORS, STATE, RECORD, *files}:
                 if sha256(path / name) != files[name]:
                     return f"{name} is damaged"
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -120,6 +132,37 @@ class Checkpoints:
                 shutil.rmtree(path, ignore_errors=True)
         for path in self._folder.glob(".*.partial"):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]]) -> None:
+    """Into as many files as it takes, so that what is gathered for it is never in memory all at once."""
+    piece: dict[str, Tensor] = {}
+    number = size = 0
+    for name, tensor in tensors:
+        piece[name] = tensor.contiguous()
+        size += tensor.nbytes
+        if size >= PIECE_BYTES:
+            number += 1
+            save_file(piece, folder / _piece(number))
+            piece, size = {}, 0
+    if piece or not number:
+        save_file(piece, folder / _piece(number + 1))
+
+
+def _piece(number: int) -> str:
+    return TENSORS.replace("00001", f"{number:05d}")
+
+
+def _pieces(folder: Path) -> list[Path]:
+    return sorted(folder.glob(TENSORS.replace("00001", "*")))
+
+
+def _keys(folder: Path) -> list[str]:
+    found: list[str] = []
+    for piece in _pieces(folder):
+        with safe_open(piece, framework="pt") as file:
+            found += file.keys()
+    return found
 
 
 def write(path: Path, content: bytes) -> None:

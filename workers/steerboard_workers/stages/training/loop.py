@@ -6,18 +6,16 @@ checkpoint goes on bit for bit as the undisturbed one would have, given the same
 
 from __future__ import annotations
 
-import contextlib
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import Tensor
 
 from steerboard_contracts.configs import TrainingConfig
 from steerboard_contracts.errors import SteerboardError
@@ -28,6 +26,7 @@ from steerboard_workers.alignment.order import Order, cosine_with_warmup
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.sharing import Sharing
 
 
 class TrainingDiverged(SteerboardError):
@@ -47,14 +46,13 @@ class Progress:
 
 
 class Trainer:
-    """Trains `module` on `data.train`. Under torchrun each rank holds one; all see the same global batches."""
+    """Trains what `sharing` holds on `data.train`. Each process of a run has one; all see the same global batches."""
 
     def __init__(
         self,
         stage: Stage,
         config: TrainingConfig,
-        accelerator: Accelerator,
-        module: nn.Module,
+        sharing: Sharing,
         objective: Objective,
         batcher: Batcher,
         data: TrainingData,
@@ -62,18 +60,20 @@ class Trainer:
     ) -> None:
         self._stage = stage
         self._config = config
-        self._accelerator = accelerator
+        self._sharing = sharing
+        self._accelerator = sharing.accelerator
         self._objective = objective
         self._batcher = batcher
         self._data = data
         self._checkpoints = checkpoints
         self.order = Order(len(data.train), config.batch, config.epochs, config.seed)
         self.total = min(self.order.steps, config.max_steps or self.order.steps)
-        self.bare = module
-        optimiser = adamw(module, config, accelerator.device)
-        self.module, self._optimiser = accelerator.prepare(module, optimiser)
-        self._parameters = [p for p in self.module.parameters() if p.requires_grad]
         self.progress = Progress()
+        self.processes: int = self._accelerator.num_processes
+        self.device: torch.device = self._accelerator.device
+        self.mixed = sharing.mixed
+        self._longest_first = sorted(data.train, key=lambda e: -max(e.lengths))[: config.batch]
+        self.longest = max(self._longest_first[0].lengths)
         self._saved_at = time.monotonic()
 
     # -- the run --------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Trainer:
         """Train to the end. Returns the last evaluation's figures (none without held-out rows)."""
         seed_everything(self._config.seed)
         self._resume()
-        self.module.train()
+        self._sharing.module.train()
         evaluated: dict[str, float] = {}
         while self.progress.step < self.total:
             values = self._step(self.progress.step)
@@ -139,32 +139,42 @@ class Trainer:
 
     def optimise(self, examples: Sequence[Example], lr: float) -> tuple[dict[str, float], float]:
         """One optimiser step on a global batch. Returns its sums and the gradient norm before clipping."""
-        accelerator = self._accelerator
-        ranks = accelerator.num_processes
+        accelerator, ranks = self._accelerator, self.processes
         mine = self._batcher.cut(examples, ranks)[accelerator.process_index]
-        # DDP averages over ranks, while the loss is a sum over all of them.
+        # Gradients are averaged over ranks, while the loss is a sum over all of them.
         scale = ranks / self._objective.count(examples)
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
-        # Outside of the forwards, so that weights are cast once a step and not once a micro-batch.
-        with accelerator.autocast():
+        sharing = self._sharing
+        with sharing.forwards():
             for place, part in enumerate(mine):
                 # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
                 batch = self._batcher.collate(part or examples[:1]).to(accelerator.device)
-                accelerator.sync_gradients = place == len(mine) - 1
-                with contextlib.nullcontext() if accelerator.sync_gradients else accelerator.no_sync(self.module):
-                    loss, measured = self._objective.forward(self.module(**batch.model_inputs()), batch)
-                    accelerator.backward(loss * (scale if part else 0.0))
+                last = place == len(mine) - 1
+                with sharing.accumulating(last):
+                    loss, measured = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
+                    sharing.backward(loss * (scale if part else 0.0), last)
                 if part:
                     sums += measured
-        norm = accelerator.clip_grad_norm_(self._parameters, self._config.max_grad_norm)
-        for group in self._optimiser.param_groups:
-            group["lr"] = lr
-        self._optimiser.step()
-        self._optimiser.zero_grad()
-        return self._named(sums), float(norm)
+        norm = sharing.step(lr)
+        return self._named(sums), norm
+
+    def rehearse(self, batcher: Batcher) -> None:
+        """One forward and backward of the longest examples and one update, all of which change nothing."""
+        mine = batcher.cut(self._longest_first, self.processes)[self._accelerator.process_index]
+        sharing = self._sharing
+        sharing.module.train()
+        try:
+            with sharing.forwards(), sharing.accumulating(True):
+                batch = batcher.collate(mine[0] or self._longest_first[:1]).to(self.device)
+                loss, _ = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
+                sharing.backward(loss * 0.0, True)
+            sharing.step(0.0)
+        finally:
+            sharing.forget_gradients()
+        sharing.set_steps(0)
 
     def _named(self, sums: Tensor) -> dict[str, float]:
-        if self._accelerator.num_processes > 1:
+        if self.processes > 1:
             sums = self._accelerator.reduce(sums, "sum")
         return dict(zip(self._objective.measures, sums.tolist(), strict=True))
 
@@ -178,15 +188,15 @@ class Trainer:
             return {}
         accelerator = self._accelerator
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
-        self.module.eval()
-        mine = self._batcher.cut(examples, accelerator.num_processes)[accelerator.process_index]
+        self._sharing.module.eval()
+        mine = self._batcher.cut(examples, self.processes)[accelerator.process_index]
         for place, part in enumerate(mine):
             batch = self._batcher.collate(part or examples[:1]).to(accelerator.device)
-            _, measured = self._objective.forward(self.module(**batch.model_inputs()), batch)
+            _, measured = self._objective.forward(self._sharing.module(**batch.model_inputs()), batch)
             if part:
                 sums += measured
             self._stage.progress(place + 1, len(mine), "batches", "evaluating")
-        self.module.train()
+        self._sharing.module.train()
         return self._objective.metrics(self._named(sums))
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
@@ -194,71 +204,67 @@ class Trainer:
     def _checkpoint_is_due(self, step: int) -> bool:
         every, seconds = self._config.checkpoint_every, self._config.checkpoint_seconds
         by_time = bool(seconds) and time.monotonic() - self._saved_at >= seconds
-        if seconds and self._accelerator.num_processes > 1:
+        if seconds and self.processes > 1:
             # Ranks' clocks differ, and all must save at the same step.
             flag = torch.tensor(float(by_time and self._accelerator.is_main_process), device=self._accelerator.device)
             by_time = bool(self._accelerator.reduce(flag, "sum") > 0)
         return by_time or bool(every and step % every == 0)
 
     def _save(self, step: int) -> None:
-        states = _gather(self._accelerator, random_states())
+        states = _gather(self.processes, random_states())
+        tensors = self._sharing.state()
         if self._accelerator.is_main_process:
-            path = self._checkpoints.save(
-                step,
-                unshared(self.bare),
-                {"optimiser": self._optimiser.state_dict(), "random": states},
-                {"history": self.progress.history},
-            )
+            path = self._checkpoints.save(step, tensors, {"random": states}, {"history": self.progress.history})
             self._stage.checkpointed(step, path)
+        else:
+            for _ in tensors:
+                pass  # gathering takes every process
         self._accelerator.wait_for_everyone()
         self._saved_at = time.monotonic()
 
     def _resume(self) -> None:
-        found = self._checkpoints.load()
-        if found is None:
+        """Only the main process reads a checkpoint: on other machines there is none."""
+        found = self._checkpoints.load() if self._accelerator.is_main_process else None
+        known = self._from_main(
+            (found.step, found.keys, found.state["random"], found.record["history"]) if found else None
+        )
+        if known is None:
             return
-        self._restore(found)
-        self._stage.log(f"resumed from step {found.step} ({found.path.name})")
-        for line in self.progress.history:
+        step, keys, random_of, history = known
+        self._sharing.restore(self._tensors_from_main(found), set(keys), step)
+        if len(random_of) == self.processes:
+            restore_random_states(random_of[self._accelerator.process_index])
+        self.progress = Progress(step, history)
+        if found is not None:
+            self._stage.log(f"resumed from step {step} ({found.path.name})")
+        if len(random_of) != self.processes:
+            self._stage.log(
+                f"the checkpoint is of {len(random_of)} processes, these are {self.processes}: "
+                "the same batches, and other draws of dropout if there is any"
+            )
+        for line in history:
             self._stage.metrics(line["step"], line["values"])
 
-    def _restore(self, found: Restored) -> None:
-        own = unshared(self.bare)
-        if own.keys() != found.weights.keys():
-            raise TrainingDiverged(f"{found.path.name} holds other weights than this model has", code="bad_checkpoint")
-        with torch.no_grad():
-            for name, tensor in own.items():
-                tensor.copy_(found.weights[name])
-        self._optimiser.load_state_dict(found.state["optimiser"])
-        restore_random_states(found.state["random"][self._accelerator.process_index])
-        self.progress = Progress(found.step, found.record["history"])
+    def _from_main(self, value: Any) -> Any:
+        if self.processes == 1:
+            return value
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return values[0]
 
-
-def adamw(module: nn.Module, config: TrainingConfig, device: torch.device) -> torch.optim.AdamW:
-    """AdamW in its fused form; norms and biases are not decayed."""
-    decayed = [p for p in module.parameters() if p.requires_grad and p.ndim >= 2]
-    others = [p for p in module.parameters() if p.requires_grad and p.ndim < 2]
-    groups = [
-        {"params": decayed, "weight_decay": config.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=config.lr,
-        betas=(config.adam_beta1, config.adam_beta2),
-        fused=device.type in ("cpu", "cuda"),
-    )
-
-
-def unshared(module: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name, tied ones once. The tensors are the module's own, not copies."""
-    seen: set[int] = set()
-    tensors = {}
-    for name, tensor in module.state_dict().items():
-        if tensor.data_ptr() not in seen:
-            seen.add(tensor.data_ptr())
-            tensors[name] = tensor
-    return tensors
+    def _tensors_from_main(self, found: Restored | None) -> Iterator[tuple[str, Tensor]]:
+        """A checkpoint's tensors on every process, one at a time."""
+        if self.processes == 1:
+            assert found is not None
+            yield from found.tensors()
+            return
+        mine = found.tensors() if found else iter(())
+        while described := self._from_main(None if (item := next(mine, None)) is None else (item[0], item[1].shape)):
+            name, shape = described
+            where = self._accelerator.device
+            tensor = torch.empty(shape, device=where) if item is None else item[1].to(where)
+            torch.distributed.broadcast(tensor, src=0)
+            yield name, tensor
 
 
 def seed_everything(seed: int) -> None:
@@ -281,10 +287,10 @@ def restore_random_states(states: dict[str, Any]) -> None:
         torch.cuda.set_rng_state(states["cuda"])
 
 
-def _gather(accelerator: Accelerator, state: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each rank's random states, in order of rank."""
-    if accelerator.num_processes == 1:
+def _gather(processes: int, state: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each process's random states, in order of rank."""
+    if processes == 1:
         return [state]
-    states: list[Any] = [None] * accelerator.num_processes
+    states: list[Any] = [None] * processes
     torch.distributed.all_gather_object(states, state)
     return states

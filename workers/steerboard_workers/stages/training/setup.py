@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from dataclasses import dataclass, replace
@@ -20,25 +21,24 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import (
     PolicyModule,
     RewardModule,
-    label_log_probs,
-    model_inputs,
-    read_hidden,
 )
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective, RewardObjective
 from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.stages.adapters import add_lora, is_adapted, is_adapter, load_weights, merge
 from steerboard_workers.stages.loading import check_safe, distinct_pad, load_tokenizer, read_info
 from steerboard_workers.stages.runtime import Stage
 
 # Two ways to compute the same hidden states in float32 agree better than this, relative to their spread; a leak
 # between sequences or a cap on logits is orders of magnitude larger.
 AGREE = 2e-4
+AGREE_BF16 = 0.1
 PROBE_EXAMPLES = 3
 PAD = "<pad>"
 
 
 @dataclass
 class Setup:
-    """`stored` is the dtype the weights came in and the final model is saved in; training keeps float32."""
+    """`stored` is the dtype the weights came in and the final model is saved in. `resized`: embeddings were added."""
 
     model: Any
     tokenizer: Any
@@ -46,10 +46,34 @@ class Setup:
     info: ModelInfo
     stored: torch.dtype
     role: ModelRole
+    resized: bool = False
+
+    @property
+    def parameters(self) -> int:
+        return sum(_elements(p) for p in self.model.parameters())
+
+    @property
+    def trained(self) -> int:
+        """Parameters that training changes."""
+        return sum(_elements(p) for p in self.model.parameters() if p.requires_grad)
+
+    @property
+    def trained_names(self) -> set[str]:
+        return {name for name, p in self.model.named_parameters() if p.requires_grad}
+
+    @property
+    def adapters(self) -> int:
+        """Parameters of LoRA adapters."""
+        return sum(_elements(p) for name, p in self.model.named_parameters() if is_adapted(name))
 
     def module(self) -> PolicyModule | RewardModule:
         self.model.get_input_embeddings().register_forward_hook(follow_autocast)
         return RewardModule(self.model) if self.role == "reward" else PolicyModule(self.model)
+
+
+def _elements(parameter: torch.nn.Parameter) -> int:
+    """Of the whole parameter: ZeRO-3 leaves only a part of it here."""
+    return int(getattr(parameter, "ds_numel", parameter.numel()))
 
 
 def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
@@ -59,23 +83,35 @@ def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor
     return embedded.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else embedded
 
 
-def open_model(folder: Path, config: TrainingConfig) -> Setup:
-    """Load the start model in float32; a reward model gets its head here."""
+def open_model(folder: Path, config: TrainingConfig, dtype: torch.dtype = torch.float32) -> Setup:
+    """Load the start model in `dtype`; a reward model gets its head here."""
     check_safe(folder)
+    if is_adapter(folder) and config.strategy == "zero3":
+        raise BadInput(
+            f"{folder.name} is an adapter, which is merged before it is trained on, and zero3 spreads weights before",
+            code="bad_config",
+            hint="Take a merged model, or strategy zero2.",
+        )
     info = read_info(folder)
     tokenizer = load_tokenizer(folder)
-    stored = getattr(AutoConfig.from_pretrained(folder, trust_remote_code=False), "dtype", None) or torch.float32
-    options = {"dtype": torch.float32, "use_safetensors": True, "trust_remote_code": False}
+    given = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    stored = getattr(given, "dtype", None) or torch.float32
+    vocabulary = given.get_text_config().vocab_size
+    options = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
     role: ModelRole = "policy"
     if isinstance(config, RewardModelConfig):
         role = "reward"
         model = reward_model_from(folder, tokenizer, info, config.seed, options)
     else:
         role = "sft" if isinstance(config, SftConfig) else "policy"
-        model = AutoModelForCausalLM.from_pretrained(folder, **options)
+        model = load_weights(AutoModelForCausalLM, folder, **options)
+    if is_adapter(folder):
+        merge(model)
+    if config.lora is not None:
+        add_lora(model, config.lora, head=role == "reward", seed=config.seed)
     model.config.use_cache = False
     if config.gradient_checkpointing:
-        model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+        checkpoint_activations(model)
     template = config.template or info.template
     if template == "chat" and not tokenizer.chat_template:
         raise BadInput(
@@ -88,7 +124,13 @@ def open_model(folder: Path, config: TrainingConfig) -> Setup:
     if length > window:
         raise BadInput(f"max_length {length} is more than the {window} positions that the model has", code="bad_config")
     renderer = Renderer(tokenizer, template, length, learn=config.learn)
-    return Setup(model, tokenizer, renderer, info.model_copy(update={"template": template}), stored, role)
+    resized = model.config.get_text_config().vocab_size != vocabulary
+    return Setup(model, tokenizer, renderer, info.model_copy(update={"template": template}), stored, role, resized)
+
+
+def checkpoint_activations(model: Any) -> None:
+    """Keep each layer's input only, and compute the rest again in the backward pass."""
+    model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
 
 
 def reward_model_from(folder: Path, tokenizer: Any, info: ModelInfo, seed: int, options: dict[str, Any]) -> Any:
@@ -102,17 +144,27 @@ def reward_model_from(folder: Path, tokenizer: Any, info: ModelInfo, seed: int, 
         tokenizer.add_special_tokens({"pad_token": PAD})
     else:
         tokenizer.pad_token = pad
-    model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, **options)
+    model = load_weights(AutoModelForSequenceClassification, folder, num_labels=1, **options)
     if len(tokenizer) > model.get_input_embeddings().num_embeddings:
         model.resize_token_embeddings(len(tokenizer))
     model.config.pad_token_id = tokenizer.pad_token_id
     model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
     if info.role != "reward":
-        generator = torch.Generator().manual_seed(seed)
-        with torch.no_grad():
-            width = model.score.weight.shape[1]
-            model.score.weight.copy_(torch.randn(1, width, generator=generator) / (width + 1))
+        _set_head(model.score.weight, seed)
     return model
+
+
+@torch.no_grad()
+def _set_head(weight: torch.nn.Parameter, seed: int) -> None:
+    """The same values on every process; under ZeRO-3 each has only a part of `weight` (1, hidden)."""
+    whole: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    if hasattr(weight, "ds_id"):
+        import deepspeed
+
+        whole = deepspeed.zero.GatheredParameters([weight], modifier_rank=0)
+    with whole:
+        values = torch.randn(weight.shape, generator=torch.Generator().manual_seed(seed))
+        weight.copy_(values / (weight.shape[-1] + 1))
 
 
 def objective_of(config: TrainingConfig) -> Objective:
@@ -130,8 +182,12 @@ def batcher_of(
     examples: list[Example],
     pad_id: int,
     device: torch.device,
+    forward: torch.nn.Module | None = None,
 ) -> Batcher:
-    """The fastest way of batching that gives the same numbers with this architecture; tried out once, here."""
+    """The fastest way of batching that gives the same numbers with this architecture; tried out once, here.
+
+    `forward`: what wraps `module` for several processes, all of which come here.
+    """
     wanted = config.batching
     if wanted == "auto":
         wanted = "packed" if device.type == "cuda" else "padding_free"
@@ -143,15 +199,16 @@ def batcher_of(
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
     plain = replace(plain, micro_batch=config.micro_batch)
     probe = sorted(examples, key=lambda e: e.tokens)[:PROBE_EXAMPLES]
+    prober = _Prober(module, forward or module, plain, probe, device)
     was_training = module.training
     module.eval()
     try:
-        if isinstance(module, PolicyModule) and not _head_agrees(module, plain, probe, device):
+        if isinstance(module, PolicyModule) and not prober.head_agrees():
             stage.log("this architecture changes its logits after the LM head; its own full forward is used")
             module.whole_head = True
         for layout, shared in itertools.product(dict.fromkeys((wanted, "padded")), dict.fromkeys((share, False))):
             candidate = replace(plain, layout=layout, share=shared)
-            if candidate == plain or _layouts_agree(module, plain, candidate, probe, device):
+            if candidate == plain or prober.layout_agrees(candidate):
                 return candidate
             what = "share the prompt of a pair" if shared else "go without padding"
             stage.log(f"this architecture cannot {what} in its present attention implementation; doing without")
@@ -167,42 +224,48 @@ def _attention_window(model: Any) -> float:
     return min((float(window) for window in windows if window), default=math.inf)
 
 
-@torch.no_grad()
-def _head_agrees(module: PolicyModule, plain: Batcher, probe: list[Example], device: torch.device) -> bool:
-    if getattr(module.model, "base_model", module.model) is module.model:
-        return False
-    batch = plain.collate(probe).to(device)
-    logits = module.model(input_ids=batch.input_ids, use_cache=False).logits.flatten(0, 1)
-    full, _ = label_log_probs(logits.index_select(0, batch.read), batch.labels)
-    ours, _ = module(**batch.model_inputs())
-    return _close(ours, full)
+@dataclass(frozen=True)
+class _Prober:
+    """Compares two ways to compute the same of a few examples."""
 
+    module: PolicyModule | RewardModule
+    forward: torch.nn.Module
+    plain: Batcher
+    examples: list[Example]
+    device: torch.device
 
-@torch.no_grad()
-def _layouts_agree(
-    module: PolicyModule | RewardModule, plain: Batcher, other: Batcher, probe: list[Example], device: torch.device
-) -> bool:
-    """Leaves the model with the attention that `other` needs when they agree, and with its own when not."""
-    own = module.model.config._attn_implementation
-    expected = _hidden(module, plain, probe, device)
-    try:
-        if other.layout == "padding_free":
-            module.model.set_attn_implementation(PADDING_FREE)
-        agree = _close(_hidden(module, other, probe, device), expected)
-    except (ValueError, RuntimeError, NotImplementedError, TypeError):
-        agree = False  # this architecture refuses such a mask or another attention
-    if not agree:
-        module.model.set_attn_implementation(own)
-    return agree
+    @torch.no_grad()
+    def head_agrees(self) -> bool:
+        if getattr(self.module.model, "base_model", self.module.model) is self.module.model:
+            return False
+        batch = self.plain.collate(self.examples).to(self.device)
+        full, _ = self.forward(**batch.model_inputs(), probe="whole_head")
+        ours, _ = self.forward(**batch.model_inputs())
+        return _close(ours, full)
 
+    @torch.no_grad()
+    def layout_agrees(self, other: Batcher) -> bool:
+        """Leaves the model with the attention that `other` needs when they agree, and with its own when not."""
+        model = self.module.model
+        own = model.config._attn_implementation
+        expected = self._hidden(self.plain)
+        try:
+            if other.layout == "padding_free":
+                model.set_attn_implementation(PADDING_FREE)
+            agree = _close(self._hidden(other), expected)
+        except (ValueError, RuntimeError, NotImplementedError, TypeError):
+            agree = False  # this architecture refuses such a mask or another attention
+        if not agree:
+            model.set_attn_implementation(own)
+        return agree
 
-def _hidden(
-    module: PolicyModule | RewardModule, batcher: Batcher, probe: list[Example], device: torch.device
-) -> torch.Tensor:
-    batch = batcher.collate(probe).to(device)
-    inputs = model_inputs(batch.input_ids, batch.position_ids, batch.attention_mask, batch.segments)
-    return read_hidden(module.model, inputs, batch.read)
+    def _hidden(self, batcher: Batcher) -> torch.Tensor:
+        batch = batcher.collate(self.examples).to(self.device)
+        hidden: torch.Tensor = self.forward(**batch.model_inputs(), probe="hidden")
+        return hidden
 
 
 def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.shape == b.shape and bool((a - b).abs().max() <= AGREE * (b.std() + b.abs().mean()))
+    bound = AGREE if a.dtype is torch.float32 else AGREE_BF16
+    a, b = a.float(), b.float()
+    return a.shape == b.shape and bool((a - b).abs().max() <= bound * (b.std() + b.abs().mean()))

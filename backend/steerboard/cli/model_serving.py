@@ -1,0 +1,175 @@
+"""`steerboard models serve`: vLLM's own server on a model of the registry, known to the project as an endpoint."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import httpx
+import typer
+from rich.console import Console
+
+from steerboard.cli.client import ApiError, Client
+from steerboard.cli.model_files import download_model
+from steerboard.platform.guarded import Guarded, GuardedSpec, ServerFailed, log_tail
+from steerboard.platform.settings import get_settings
+from steerboard.platform.vllm import require_python
+from steerboard_contracts.errors import BadInput, EngineMissing
+
+_ROLES = ("base", "sft", "policy")
+_ADAPTER = "adapter_config.json"
+_ANYWHERE = ("0.0.0.0", "::")
+_CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_NUM_OF_RESERVED_CPU": "0"}
+_VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+
+
+def serve(
+    context: typer.Context,
+    model: Annotated[str, typer.Argument(help="Name, id or @production.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8000,
+    python: Annotated[
+        Path | None,
+        typer.Option(help="Python that has vLLM. [default: STEERBOARD_VLLM_PYTHON, or `make setup-vllm`'s]"),
+    ] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Its name as an endpoint. [default: MODEL-vllm]")] = None,
+    wait: Annotated[float, typer.Option(min=1.0, help="Seconds in which it has to answer.")] = 900.0,
+) -> None:
+    """Serve a model by vLLM until Ctrl-C, as an endpoint of the project. What follows `--` is passed on to vLLM."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: stopping.set())
+    console = Console(stderr=True)
+    interpreter = _interpreter(python)
+    port = _free_port(host, port)
+    client = Client()
+    found = client.get(f"models/{quote(model)}")
+    if found["role"] not in _ROLES:
+        raise BadInput(f"{found['name']} is a {found['role']} model and answers nothing", code="wrong_role")
+    if any(file["path"] == _ADAPTER for file in found["files"]):
+        raise BadInput(
+            f"{found['name']} is an adapter over its base, and is served as a whole model only",
+            code="engine_refused",
+            hint="Train it with the adapter merged.",
+        )
+    folder = Path(tempfile.mkdtemp(prefix="steerboard-serve-"))
+    try:
+        download_model(client, found, folder / "model")
+        server = Guarded(_spec(interpreter, found, folder, host, port, context.args))
+        try:
+            console.print(f"vLLM is loading {found['name']}; its log: {folder / 'server.log'}")
+            if _wait_until_healthy(console, server, host, port, wait, stopping):
+                url = f"http://{_reachable(host)}:{port}/v1"
+                _register(console, client, found, endpoint or f"{found['name']}-vllm"[:128], url)
+                typer.echo(url)
+                while not stopping.wait(0.5):
+                    if server.status() is not None:
+                        raise server.failure()
+        finally:
+            console.print("Stopping ...")
+            server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _interpreter(given: Path | None) -> Path:
+    if given is None:
+        return require_python(get_settings())
+    if not os.access(given, os.X_OK):
+        raise EngineMissing(f"{given} is no Python that could be started", hint="Correct --python.")
+    # Not resolved: an environment's Python is known by the place of its link.
+    return given.absolute()
+
+
+def _spec(python: Path, model: dict[str, Any], folder: Path, host: str, port: int, more: list[str]) -> GuardedSpec:
+    on_gpu = shutil.which("nvidia-smi") is not None
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder / "model")]
+    command += ["--served-model-name", model["name"], "--host", host, "--port", str(port)]
+    command += ["--max-model-len", str(model["info"]["max_length"]), "--dtype", "auto" if on_gpu else "float32"]
+    wanted = _VARIABLES | ({} if on_gpu else _CPU_VARIABLES)
+    return GuardedSpec(
+        name="vLLM",
+        # What the caller says comes last, where it goes before ours.
+        command=[*command, *more],
+        log=folder / "server.log",
+        stop=[(signal.SIGTERM, 15.0)],
+        death_signal=signal.SIGTERM,
+        cwd=folder,
+        env={name: value for name, value in wanted.items() if name not in os.environ}
+        | {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
+    )
+
+
+def _wait_until_healthy(
+    console: Console, server: Guarded, host: str, port: int, seconds: float, stopping: threading.Event
+) -> bool:
+    """False when it was asked to stop meanwhile. Raises `ServerFailed` when it ends, or is not up in time."""
+    began = time.monotonic()
+    url = f"http://{_local(host)}:{port}/health"
+    with console.status("") as status:
+        while not stopping.wait(0.5):
+            waited = time.monotonic() - began
+            last = log_tail(server.spec.log, 1)[-100:]
+            status.update(f"{waited:4.0f} s  {last}", spinner="dots")
+            if server.status() is not None:
+                raise server.failure()
+            if waited > seconds:
+                raise ServerFailed(
+                    f"vLLM did not answer within {seconds:g} s", hint=f"{log_tail(server.spec.log)}\nSee also --wait."
+                )
+            try:
+                if httpx.get(url, timeout=5.0, trust_env=False).is_success:
+                    return True
+            except httpx.HTTPError:
+                continue
+    return False
+
+
+def _register(console: Console, client: Client, model: dict[str, Any], name: str, url: str) -> None:
+    """Make or change the endpoint, and tell whether the platform reaches it."""
+    body = {"base_url": url, "model": model["name"], "policy_model": model["id"]}
+    try:
+        client.request("PATCH", f"endpoints/{quote(name)}", json=body)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        client.post("endpoints", {"name": name, **body})
+    checked = client.post(f"endpoints/{quote(name)}/check")
+    console.print(f"{model['name']} is served as endpoint {name}", highlight=False)
+    if not checked["ok"]:
+        problem = checked["problem"]
+        console.print(f"The platform cannot use it yet: {problem['detail']}. {problem['hint'] or ''}", style="yellow")
+
+
+def _free_port(host: str, port: int) -> int:
+    """Before the weights are fetched. Raises `BadInput` (`port_taken`)."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise BadInput(
+                f"{host}:{port}: {error.strerror}", code="port_taken", hint="Choose another --port; 0 takes a free one."
+            ) from None
+        return int(probe.getsockname()[1])
+
+
+def _local(host: str) -> str:
+    return "127.0.0.1" if host in _ANYWHERE else _bracketed(host)
+
+
+def _reachable(host: str) -> str:
+    return socket.getfqdn() if host in _ANYWHERE else _bracketed(host)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

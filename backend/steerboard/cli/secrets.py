@@ -1,0 +1,45 @@
+"""`steerboard secrets`: another key for what is stored sealed, such as the keys of endpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="The key that seals stored secrets.")
+
+Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .steerboard, or STEERBOARD_HOME]")]
+
+
+@app.command()
+def rotate(home: Home = None) -> None:
+    """Make a new key and seal everything with it; where STEERBOARD_SECRET_KEY is set, with that one. Older keys go on
+    opening until `forget`."""
+    from steerboard.keeping import rotation
+    from steerboard.keeping.home import database, settings_of
+    from steerboard.platform.secrets import Secrets
+
+    settings = settings_of(home)
+    with database(settings) as engine:
+        done = rotation.rotate(engine, Secrets(settings), settings.home)
+    typer.echo(f"{done.values} secrets are sealed with the new key")
+    if done.unreadable:
+        typer.echo(f"{done.unreadable} open with no key that is known; they stay as they are", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def forget(home: Home = None) -> None:
+    """Drop the older keys, once nothing is sealed with them."""
+    from steerboard.keeping import rotation
+    from steerboard.keeping.home import database, settings_of
+    from steerboard.platform.secrets import Secrets
+
+    settings = settings_of(home)
+    keys = Secrets(settings)
+    with database(settings) as engine:
+        done = rotation.forget(engine, keys, settings.home)
+    typer.echo(f"{done.values} secrets are sealed with the key in use, and the older ones are needed no more")
+    if not keys.from_file:
+        typer.echo("Take STEERBOARD_SECRET_KEY_PREVIOUS out of every process.")

@@ -1,0 +1,126 @@
+"""Requests to S3: retried while that can help, and then an error of ours that says whose fault it is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from steerboard.platform.storage.errors import (
+    BadStoreUrl,
+    NoSuchBucket,
+    StoreFailed,
+    StoreRefused,
+    StoreUnavailable,
+)
+from steerboard_contracts.errors import SteerboardError
+
+_CONNECT_SECONDS, _READ_SECONDS = 10, 30
+_ATTEMPTS = 8  # with pauses that double from half a second to 20: about a minute
+_HURRIED_SECONDS = 3
+_REFUSALS = {
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "401",
+    "403",
+}
+_MISSING = {"NoSuchKey", "NoSuchUpload", "NotFound", "404"}
+_PASSING = {"SlowDown", "RequestTimeout", "RequestTimeTooSkewed", "InternalError", "ServiceUnavailable", "Throttling"}
+_KEYS_HINT = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or what your cloud gives instead) for this process, and "
+_KEYS_HINT += "allow it to list the bucket and to read, write and delete its objects."
+
+
+class Calls:
+    """One bucket. `calls("head_object", Key=...)`; safe to use from several threads.
+
+    Raises FileNotFoundError for what is not there, and the errors of `storage.errors`.
+    """
+
+    def __init__(self, url: str, bucket: str, *, patient: bool) -> None:
+        try:
+            import s3fs
+        except ImportError:
+            raise BadStoreUrl(
+                f"{url} needs the package s3fs", hint="Install it: pip install 'steerboard[s3]'."
+            ) from None
+        retries = {"mode": "standard", "max_attempts": _ATTEMPTS if patient else 1}
+        timeouts = (_CONNECT_SECONDS, _READ_SECONDS) if patient else (_HURRIED_SECONDS, _HURRIED_SECONDS)
+        # Other AWS tools read this name; botocore knows only the second one.
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        self._url, self._bucket = url, bucket
+        self.bucket_seen = False
+        self._files: Any = s3fs.S3FileSystem(
+            config_kwargs={
+                "retries": retries,
+                "connect_timeout": timeouts[0],
+                "read_timeout": timeouts[1],
+                # We send SHA-256 ourselves; stores that are not Amazon's may not know the checksums it adds by default.
+                "request_checksum_calculation": "when_required",
+                "response_checksum_validation": "when_required",
+            },
+            client_kwargs={"region_name": region} if region else {},
+            use_listings_cache=False,
+            skip_instance_cache=True,
+        )
+        self._files.retries = 2 if patient else 1  # of what botocore does not try again, such as an answer cut short
+
+    def __call__(self, method: str, **parameters: Any) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = self._files.call_s3(method, Bucket=self._bucket, **parameters)
+        except Exception as error:
+            raise self._explained(error) from error
+        return answer
+
+    def read(self, key: str, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`, which lies within the object."""
+        try:
+            data = bytes(self._files.cat_file(f"{self._bucket}/{key}", start=start, end=end))
+        except Exception as error:
+            raise self._explained(error) from error
+        if len(data) != end - start:
+            raise StoreUnavailable(f"{self._url} broke off an answer", hint="It is tried again.")
+        return data
+
+    def failed(self, errors: list[dict[str, Any]] | None) -> None:
+        """Raises for what a request on many objects could not do with some of them."""
+        for error in errors or []:
+            if error.get("Code") not in _MISSING:
+                raise self._of_code(str(error.get("Code")), 0, str(error.get("Message")))
+
+    def no_bucket(self) -> NoSuchBucket:
+        return NoSuchBucket(
+            f"there is no bucket {self._bucket!r} for {self._url}",
+            hint="Make the bucket, or correct STEERBOARD_ARTIFACT_URL or AWS_ENDPOINT_URL.",
+        )
+
+    def _explained(self, error: Exception) -> Exception:
+        """s3fs turns the client's errors into those of files, and keeps the original as their cause."""
+        from botocore.exceptions import ClientError, NoCredentialsError, PartialCredentialsError
+
+        origin: BaseException | None = error
+        while origin is not None:
+            if isinstance(origin, ClientError):
+                found = origin.response.get("Error", {})
+                status = int(origin.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
+                return self._of_code(str(found.get("Code")), status, str(found.get("Message")))
+            if isinstance(origin, NoCredentialsError | PartialCredentialsError):
+                return StoreRefused(f"there are no credentials for {self._url}", hint=_KEYS_HINT)
+            origin = origin.__cause__
+        # Connections that were refused, broke or timed out.
+        return StoreUnavailable(
+            f"{self._url} cannot be reached: {type(error).__name__}: {str(error)[:200]}",
+            hint="Look at the network and at AWS_ENDPOINT_URL; `steerboard doctor` asks again.",
+        )
+
+    def _of_code(self, code: str, status: int, message: str) -> SteerboardError | FileNotFoundError:
+        if code == "NoSuchBucket":
+            return self.no_bucket()
+        if code in _MISSING:
+            return FileNotFoundError(message)
+        if code in _REFUSALS or status in (401, 403):
+            return StoreRefused(f"{self._url} refuses us: {code}: {message}", hint=_KEYS_HINT)
+        if code in _PASSING or status >= 500 or status == 429:
+            return StoreUnavailable(f"{self._url} answers with errors: {code}: {message}", hint="Try again later.")
+        return StoreFailed(f"{self._url} cannot do this: {code}: {message}", hint="Its log may say more.")

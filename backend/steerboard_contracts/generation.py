@@ -1,0 +1,54 @@
+"""Which prompts of a dataset a generate run answers, and the samples that come of it, whoever answers them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.errors import EmptySelection
+from steerboard_contracts.stage import Shard
+
+Rows = Callable[[], Iterator[dict[str, Any]]]
+Messages = list[dict[str, str]]
+
+
+def selected(rows: Rows, config: GenerateConfig, shard: Shard, name: str) -> list[tuple[int, Messages]]:
+    """(row, prompt) of this shard of dataset `name`, whose rows are read twice. The limit is drawn before sharding,
+    so shards agree on it.
+
+    Raises `EmptySelection` when the split has no prompts at all; a single shard may well have none.
+    """
+    chosen = [
+        (place, int(row.get("row", place)))
+        for place, row in enumerate(rows())
+        if config.split in ("all", row.get("split", "train"))
+    ]
+    if not chosen:
+        raise EmptySelection(
+            f"dataset {name} has no rows in the split {config.split}",
+            hint="Use split: all, or a dataset with more prompts.",
+        )
+    if config.limit is not None and config.limit < len(chosen):
+        drawn = sorted(chosen, key=lambda item: _draw_key(config.seed, item[1]))[: config.limit]
+        chosen = sorted(drawn)
+    wanted = {place: row for place, row in chosen if place % shard.count == shard.index}
+    return [(wanted[place], row["prompt"]) for place, row in enumerate(rows()) if place in wanted]
+
+
+def sample_of(prompt: Messages, text: str, row: int) -> dict[str, Any] | None:
+    """An instruction sample. None for an answer that says nothing: a model may end at once."""
+    if not text.strip():
+        return None
+    return {"prompt": prompt, "response": text.replace("\x00", ""), "source": "generated", "row": row}
+
+
+def check_written(written: int, answers: int) -> None:
+    """Raises `EmptySelection` when all of the answers were empty."""
+    if written == 0 and answers:
+        raise EmptySelection(f"all {answers} answers were empty", hint="Train the model for longer.")
+
+
+def _draw_key(seed: int, row: int) -> bytes:
+    return hashlib.sha256(f"{seed}:{row}".encode()).digest()

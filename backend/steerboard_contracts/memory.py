@@ -1,0 +1,177 @@
+"""How much memory of a device a run will need, from its config and the model's shape, before anything is started.
+
+The sums follow what the training stage keeps: AdamW's two float32 moments (arXiv 1412.6980), ZeRO's split of states
+over processes (arXiv 1910.02054, section 5), and the activations that autograd saves of a decoder layer. They are an
+estimate: the stage measures one step at the greatest length before it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from steerboard_contracts.configs import Strategy
+
+_FP32, _BF16 = 4, 2
+# Of one forward pass: a chunk of logits and its gradient, see `alignment.modules.CHUNK_ELEMENTS`.
+_LOGITS_AT_ONCE = 1 << 24
+# ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
+_BUCKET = 500_000_000
+# CUDA's context and libraries, and what the allocator loses between blocks.
+_CONTEXT = 1 << 30
+_LOSS = 0.05
+
+
+class ModelShape(BaseModel):
+    """Of a decoder. `parameters` counts tied ones once."""
+
+    parameters: int
+    hidden: int
+    layers: int
+    heads: int
+    key_value_heads: int
+    head_dim: int
+    intermediate: int
+    vocabulary: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], parameters: int = 0) -> ModelShape | None:
+        """From a `config.json`; None where it is not that of a plain decoder. Without `parameters` they are counted."""
+        text = config.get("text_config")
+        at: Mapping[str, Any] = text if isinstance(text, Mapping) else config
+        try:
+            hidden, layers, heads = (
+                int(at[name]) for name in ("hidden_size", "num_hidden_layers", "num_attention_heads")
+            )
+            shape = cls(
+                parameters=parameters,
+                hidden=hidden,
+                layers=layers,
+                heads=heads,
+                key_value_heads=int(at.get("num_key_value_heads") or heads),
+                head_dim=int(at.get("head_dim") or hidden // heads),
+                intermediate=int(at.get("intermediate_size") or 4 * hidden),
+                vocabulary=int(at["vocab_size"]),
+            )
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            return None
+        if parameters:
+            return shape
+        tied = bool(at.get("tie_word_embeddings", config.get("tie_word_embeddings", True)))
+        return shape.model_copy(update={"parameters": shape.counted(tied)})
+
+    def counted(self, tied: bool) -> int:
+        """Parameters of a Llama of this shape."""
+        attention = 2 * self.hidden * self.head_dim * (self.heads + self.key_value_heads)
+        layer = attention + 3 * self.hidden * self.intermediate + 2 * self.hidden
+        return self.layers * layer + self.hidden + (1 if tied else 2) * self.vocabulary * self.hidden
+
+
+class MemoryEstimate(BaseModel):
+    """Bytes on one device; `host` bytes of the machine's memory for each process beside them."""
+
+    weights: int = 0
+    gradients: int = 0
+    optimiser: int = 0
+    activations: int = 0
+    logits: int = 0
+    kv_cache: int = 0
+    overhead: int = 0
+    host: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(getattr(self, name) for name in type(self).model_fields if name != "host")
+
+
+class TrainingLoad(BaseModel):
+    """What decides a training step's memory. `positions`: tokens of one forward pass, padding included."""
+
+    processes: int = 1
+    positions: int
+    mixed: bool
+    strategy: Strategy = "ddp"
+    offload: Literal["none", "optimiser", "all"] = "none"
+    gradient_checkpointing: bool = False
+    trained: int | None = None  # parameters that learn; None: all
+    on_gpu: bool = True
+    reads_logits: bool = True
+
+
+def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
+    """Of one training process."""
+    every, learn, n = shape.parameters, load.trained or shape.parameters, load.processes
+    found = MemoryEstimate(
+        activations=_activations(shape, load),
+        logits=_logits(shape, load) if load.reads_logits else 0,
+    )
+    if load.strategy == "ddp":
+        # Autocast keeps a bf16 copy of each matrix for the length of a step.
+        found.weights = every * (_FP32 + (_BF16 if load.mixed else 0))
+        found.gradients = learn * _FP32 * (2 if n > 1 else 1)  # DDP's buckets hold them a second time
+        found.optimiser = learn * 2 * _FP32
+    else:
+        width = _BF16 if load.mixed else _FP32
+        bucket = min(_BUCKET, learn) * width
+        found.weights = every * width
+        if load.strategy == "zero3":
+            layer = (every - shape.vocabulary * shape.hidden) // max(1, shape.layers)
+            found.weights = every * width // n + 2 * max(layer, shape.vocabulary * shape.hidden) * width
+        found.gradients = learn * _FP32 // n + bucket
+        found.optimiser = learn * 3 * _FP32 // n
+        if load.offload != "none":
+            found.host = found.optimiser + learn * _FP32 // n
+            found.optimiser, found.gradients = 0, bucket
+        if load.offload == "all":
+            found.host += every * width // n
+            found.weights -= every * width // n
+    found.overhead = _overhead(found, load.on_gpu)
+    return found
+
+
+def generation_memory(
+    shape: ModelShape, *, sequences: int, tokens: int, mixed: bool, on_gpu: bool = True
+) -> MemoryEstimate:
+    """Of decoding `sequences` together, each `tokens` long with its prompt."""
+    width = _BF16 if mixed else _FP32
+    found = MemoryEstimate(
+        weights=shape.parameters * width,
+        kv_cache=2 * shape.layers * shape.key_value_heads * shape.head_dim * sequences * tokens * width,
+        logits=2 * sequences * shape.vocabulary * _FP32,
+        activations=4 * sequences * tokens * max(shape.hidden, shape.intermediate) * width,
+    )
+    found.overhead = _overhead(found, on_gpu)
+    return found
+
+
+def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bool = True) -> MemoryEstimate:
+    """Of a reward model's forward pass over `positions` tokens."""
+    width = _BF16 if mixed else _FP32
+    found = MemoryEstimate(
+        weights=shape.parameters * width,
+        activations=4 * positions * max(shape.hidden, shape.intermediate) * width,
+    )
+    found.overhead = _overhead(found, on_gpu)
+    return found
+
+
+def _activations(shape: ModelShape, load: TrainingLoad) -> int:
+    """What autograd saves: inputs of norms and matrices, queries and keys before and after their rotation, both sides
+    of the gated product; norms compute in float32. With checkpointing: every layer's input, and one layer's all."""
+    width = _BF16 if load.mixed else _FP32
+    heads, groups = shape.heads * shape.head_dim, shape.key_value_heads * shape.head_dim
+    layer = (4 * shape.hidden + 3 * heads + 3 * groups + 4 * shape.intermediate) * width + 4 * shape.hidden * _FP32
+    if load.gradient_checkpointing:
+        return load.positions * (shape.layers * shape.hidden * width + layer)
+    return load.positions * shape.layers * layer
+
+
+def _logits(shape: ModelShape, load: TrainingLoad) -> int:
+    elements = min(load.positions * shape.vocabulary, _LOGITS_AT_ONCE)
+    return elements * (2 * (_BF16 if load.mixed else _FP32) + _FP32)
+
+
+def _overhead(found: MemoryEstimate, on_gpu: bool) -> int:
+    return int(_LOSS * found.total) + (_CONTEXT if on_gpu else 0)

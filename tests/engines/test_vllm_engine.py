@@ -1,0 +1,136 @@
+"""vLLM against the transformers engine: the same tokens, texts, ends and rewards. And what watches over it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from engine_prompts import PROMPTS
+
+from steerboard.platform import vllm
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.stages.loading import load_policy
+from vllm_engine import PYTHON, needs_vllm, write_models
+
+PROBE = Path(__file__).with_name("vllm_probe.py")
+long = [needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, tokenizer: Any) -> Path:
+    folder = tmp_path_factory.mktemp("vllm")
+    write_models(folder, tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path) -> dict[str, dict[str, Any]]:
+    """What both engines say, by engine."""
+    assert PYTHON is not None
+    found = {}
+    for engine, python in (("transformers", Path(sys.executable)), ("vllm", PYTHON)):
+        variables = vllm.variables(PYTHON, folder) if engine == "vllm" else {}
+        out = folder / f"{engine}.json"
+        done = subprocess.run(
+            [python, PROBE, engine, folder, out],
+            env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        found[engine] = json.loads(out.read_text())
+    return found
+
+
+def first_difference(folder: Path, ours: list[Any], theirs: list[Any]) -> str | None:
+    """Where two lists of answers part, and how far apart the logits of the two tokens are there."""
+    for (row, _, _, one, _), (_, _, _, other, _) in zip(ours, theirs, strict=True):
+        if one != other:
+            shorter = min(len(one), len(other))
+            at = next((i for i in range(shorter) if one[i] != other[i]), shorter)
+            policy = load_policy(folder / "policy", "fp32", "cpu")
+            prompt = Renderer(policy.tokenizer, "plain", 160).prompt_ids([{"role": "user", "content": PROMPTS[row]}])
+            logits = policy.model(torch.tensor([prompt + one[:at]])).logits[0, -1]
+            gap = abs(float(logits[one[at]] - logits[other[at]])) if at < shorter else float("nan")
+            return f"prompt {row}, token {at}: {one[at : at + 1]} and {other[at : at + 1]}, a gap of {gap:g}"
+    return None
+
+
+class TestSideBySide:
+    pytestmark = long
+
+    def test_fifty_prompts_have_the_same_greedy_tokens(self, found: Any, folder: Path) -> None:
+        ours, theirs = found["transformers"]["greedy"], found["vllm"]["greedy"]
+        assert len(ours) == 50
+        assert len({len(ids) for _, _, _, ids, _ in ours}) > 4, "the answers must end at different lengths"
+        assert first_difference(folder, ours, theirs) is None
+        assert theirs == ours
+
+    @pytest.mark.parametrize("how", ["stopped", "streamed", "cut", "unlimited", "refused"])
+    def test_limits_stops_and_pieces_are_the_same(self, found: Any, how: str) -> None:
+        assert found["vllm"][how] == found["transformers"][how]
+
+    def test_streamed_pieces_add_up_to_the_answers(self, found: Any) -> None:
+        texts = {(row, n): text for row, n, text, _, _ in found["vllm"]["stopped"]}
+        assert {(row, n): text for row, n, text in found["vllm"]["streamed"]} == texts
+
+    def test_samples_are_drawn_by_seed_row_and_number(self, found: Any) -> None:
+        drawn = {(row, n): text for row, n, text, _, _ in found["vllm"]["sampled"]}
+        assert len(drawn) == 150
+        assert found["vllm"]["sampled"] == found["vllm"]["sampled_again"]
+        # Some answers end at once.
+        assert sum(len({drawn[row, n] for n in range(3)}) == 3 for row in range(40)) > 30
+        shard = {(row, n): text for row, n, text, _, _ in found["vllm"]["sampled_shard"]}
+        # Other batches round otherwise, so a draw between two almost equal tokens may fall the other way.
+        assert sum(drawn[key] == text for key, text in shard.items()) >= len(shard) - 1
+
+    def test_rewards_differ_by_less_than_a_thousandth(self, found: Any) -> None:
+        ours, theirs = found["transformers"]["rewards"], found["vllm"]["rewards"]
+        assert len(theirs) == len(ours) == 600
+        assert max(ours) - min(ours) > 1
+        assert max(abs(one - other) for one, other in zip(ours, theirs, strict=True)) < 1e-3
+
+
+WATCHED = """
+import sys, time
+from pathlib import Path
+from steerboard_contracts.configs import MixConfig
+from steerboard_contracts.stage import StageSpec
+from steerboard_workers.engines.watchdog import Watchdog
+from steerboard_workers.stages.runtime import EventWriter, Stage
+
+spec = StageSpec(run_id="r", name="r", config=MixConfig(parts=[{{}}]))
+watchdog = Watchdog(Stage(Path("."), spec, EventWriter(1)).give_up)
+with watchdog.limit(0.4, "the engine made no step"):
+    {body}
+time.sleep(0.6)
+print("alive", flush=True)
+"""
+
+
+def watched(body: str) -> subprocess.CompletedProcess[str]:
+    code = textwrap.dedent(WATCHED).format(body=body)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+
+def test_an_engine_without_a_step_in_time_ends_the_stage_with_a_word_and_no_hang() -> None:
+    began = time.monotonic()
+    done = watched("time.sleep(300)")
+    assert time.monotonic() - began < 30
+    assert done.returncode == 1
+    said = json.loads(done.stdout)
+    assert (said["type"], said["code"], said["retryable"]) == ("failed", "engine_failed", True)
+    assert "no step within 0.4 seconds" in said["detail"]
+
+
+def test_an_engine_that_makes_steps_may_take_as_long_as_it_needs() -> None:
+    done = watched("[(time.sleep(0.1), watchdog.beat()) for _ in range(10)]")
+    assert (done.returncode, done.stdout) == (0, "alive\n")

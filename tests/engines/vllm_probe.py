@@ -1,0 +1,69 @@
+"""What one of the engines answers and scores, as JSON: `python vllm_probe.py ENGINE FOLDER OUT`, by that engine's
+Python. FOLDER holds models `policy` and `reward`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine_prompts import PROMPTS
+
+from steerboard_contracts.configs import Decoding, GenerateConfig, ScoreConfig
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.stage import ModelInput, StageSpec
+from steerboard_workers.engines.protocol import Delta, Request
+from steerboard_workers.stages.opening import open_policy, open_reward_model
+from steerboard_workers.stages.runtime import EventWriter, Stage
+from steerboard_workers.stages.scoring import Scorable, score_texts
+
+OPTIONS = {"eager": True}
+SAMPLED = Decoding(temperature=0.9, top_p=0.95, top_k=50, n=3, max_new_tokens=12)
+
+
+def main(engine: str, folder: Path, out: Path) -> None:
+    generating = GenerateConfig(engine=engine, batch_size=16, precision="fp32", vllm=OPTIONS)
+    scoring = ScoreConfig(engine=engine, vllm=OPTIONS)
+    inputs = {name: ModelInput(name=name, path=str(folder / name), content_hash=name) for name in ("policy", "reward")}
+    spec = StageSpec(run_id="probe", name="probe", config=generating, inputs=inputs, threads=1)
+    stage = Stage(folder, spec, EventWriter(2))
+    asked = [*PROMPTS, *(f"{prompt} Why?" for prompt in PROMPTS[:9]), " ".join(PROMPTS)]
+    requests = [Request(row, [{"role": "user", "content": text}]) for row, text in enumerate(asked)]
+    found: dict[str, Any] = {}
+    with open_policy(stage, "policy", generating) as policy:
+
+        def answers(decoding: Decoding, some: list[Request] = requests, on_delta: Any = None) -> list[Any]:
+            made = policy.engine.generate(some, decoding, 7, on_delta)
+            return sorted([c.row, c.n, c.text, c.token_ids, c.finished] for c in made)
+
+        streamed: dict[tuple[int, int], str] = {}
+
+        def collect(delta: Delta) -> None:
+            streamed[(delta.row, delta.n)] = streamed.get((delta.row, delta.n), "") + delta.text
+
+        found["greedy"] = answers(Decoding(max_new_tokens=40))
+        stop = next(text[6:9] for _, _, text, _, _ in found["greedy"] if len(text) > 12)
+        found["stopped"] = answers(Decoding(max_new_tokens=40, stop=[stop]), on_delta=collect)
+        found["streamed"] = sorted([row, n, text] for (row, n), text in streamed.items())
+        found["cut"] = answers(Decoding(max_new_tokens=3))
+        found["unlimited"] = answers(Decoding())
+        found["sampled"] = answers(SAMPLED)
+        found["sampled_again"] = answers(SAMPLED)
+        found["sampled_shard"] = answers(SAMPLED, requests[1::3])
+        try:
+            answers(Decoding(max_new_tokens=160))
+        except SteerboardError as error:
+            found["refused"] = error.code
+    with open_reward_model(stage, "reward", scoring, "fp32") as rewards:
+        texts = [Scorable([{"role": "user", "content": a}], b * (1 + i % 5)) for i, (a, b) in enumerate(_pairs())]
+        found["rewards"] = score_texts(rewards, texts, 4096)
+    out.write_text(json.dumps(found))
+
+
+def _pairs() -> list[tuple[str, str]]:
+    return [(one, other) for one in PROMPTS for other in PROMPTS[:15]]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

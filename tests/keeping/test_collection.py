@@ -1,0 +1,283 @@
+"""Collecting frees what nothing refers to, and nothing else, whatever happens beside it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from keeping_world import KeptWorld
+from sqlalchemy import Engine, text
+
+from s3_server import BUCKET, S3Server
+from steerboard.keeping.collection import collect
+from steerboard.keeping.errors import StoreBusy
+from steerboard.keeping.work_folders import clear
+from steerboard.platform import store_lock
+from steerboard.platform.artifacts import ArtifactStore, Manifest
+from steerboard.platform.database import new_id, transaction
+from steerboard.platform.local_cache import LocalCache
+from steerboard.platform.settings import Settings
+from steerboard.registry import service as registry
+from steerboard.registry.tables import Artifact, Model
+from steerboard.runs.claims import Claim
+from steerboard.runs.tables import Run
+from steerboard_workers.supervisor.preparation import prepare
+from steerboard_workers.supervisor.workspace import Workspace
+
+NOW = dt.timedelta(0)
+OLD = dt.timedelta(days=30)
+
+
+def hashes(store: ArtifactStore) -> set[str]:
+    return {sha256 for sha256, _ in store.blobs()}
+
+
+def grow_old(engine: Engine, store: ArtifactStore, *but: str) -> None:
+    """All artifacts and blobs, but for some blobs, are older than any age that is asked for."""
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE artifacts SET created_at = now() - interval '60 days'"))
+    root, then = Path(store.url.removeprefix("file://")), time.time() - 60 * 86400
+    for path in root.rglob("*"):
+        if path.is_file() and path.name not in but:
+            os.utime(path, (then, then))
+
+
+class Shelf:
+    """Artifacts of tiny files, each used by a model, by a run's output, by both or by nothing; and stray blobs."""
+
+    def __init__(self, world: KeptWorld) -> None:
+        self.world = world
+        self.files: dict[int, str] = {}
+
+    def clear(self) -> None:
+        with transaction(self.world.sessions) as session:
+            session.execute(text("DELETE FROM run_outputs"))
+            session.execute(text("DELETE FROM models"))
+            session.execute(text("DELETE FROM artifacts"))
+        self.world.store.remove(list(hashes(self.world.store)))
+
+    def blob(self, number: int) -> str:
+        path = self.world.folder / f"file-{number}"
+        path.mkdir(exist_ok=True)
+        (path / "file").write_bytes(f"content {number}".encode())
+        return str(self.world.store.put_folder(path).files[0]["sha256"])
+
+    def artifact(self, numbers: frozenset[int]) -> Manifest:
+        files = [{"path": f"f{n}", "sha256": self.blob(n), "size": 9} for n in sorted(numbers)]
+        manifest = Manifest.of(files)
+        with transaction(self.world.sessions) as session:
+            if session.get(Artifact, manifest.hash) is None:
+                session.add(Artifact(hash=manifest.hash, size=manifest.size, manifest={"files": manifest.files}))
+        return manifest
+
+    def use(self, manifest: Manifest, by: str) -> None:
+        if by in ("model", "both"):
+            with transaction(self.world.sessions) as session:
+                session.add(
+                    Model(
+                        project_id=self.world.project_id,
+                        name=new_id().hex,
+                        role="sft",
+                        artifact_hash=manifest.hash,
+                        info={},
+                    )
+                )
+        if by in ("output", "both"):
+            self.world.output(new_id().hex, manifest.hash)
+
+
+@examples(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    artifacts=st.lists(
+        st.tuples(
+            st.frozensets(st.integers(0, 12), min_size=1, max_size=4), st.sampled_from(["model", "output", "both", ""])
+        ),
+        max_size=6,
+    ),
+    strays=st.sets(st.integers(0, 20), max_size=6),
+    young=st.sets(st.integers(0, 20), max_size=3),
+)
+def test_all_that_is_old_and_unused_goes_and_nothing_that_is_used(
+    world: KeptWorld,
+    engine: Engine,
+    artifacts: list[tuple[frozenset[int], str]],
+    strays: set[int],
+    young: set[int],
+) -> None:
+    shelf = Shelf(world)
+    shelf.clear()
+    used: set[str] = set()
+    rows: set[str] = set()
+    for numbers, by in artifacts:
+        manifest = shelf.artifact(numbers)
+        shelf.use(manifest, by)
+        if by:
+            used |= {file["sha256"] for file in manifest.files}
+            rows.add(manifest.hash)
+    fresh = {shelf.blob(number) for number in young}
+    everything = {shelf.blob(number) for number in strays} | hashes(world.store)
+    grow_old(engine, world.store, *fresh)
+    tried = collect(engine, world.store, age=OLD, dry_run=True)
+    assert hashes(world.store) == everything
+    done = collect(engine, world.store, age=OLD)
+    assert hashes(world.store) == used | fresh
+    assert done == tried
+    assert done.blobs == len(everything) - len(used | fresh)
+    with engine.connect() as connection:
+        assert set(connection.execute(text("SELECT hash FROM artifacts")).scalars()) == rows
+
+
+def test_what_is_stored_while_collecting_stays_whole(world: KeptWorld, engine: Engine) -> None:
+    """Models of one content come and go, so that its blobs are orphans at one moment and needed at the next."""
+    stop = threading.Event()
+    trouble: list[BaseException] = []
+
+    def come_and_go(number: int) -> None:
+        try:
+            while not stop.is_set():
+                name = f"m-{number}-{new_id().hex}"
+                id_ = world.model(name, b"of all of them")
+                with transaction(world.sessions) as session:
+                    for file in registry.manifest_of(session, session.get_one(Model, id_)).files:
+                        for _ in world.store.read(file["sha256"]):
+                            pass
+                world.drop_model(name)
+        except BaseException as error:
+            trouble.append(error)
+
+    threads = [threading.Thread(target=come_and_go, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    collected = 0
+    end = time.monotonic() + 6
+    while (time.monotonic() < end or collected <= 3) and not trouble:
+        collected += collect(engine, world.store, age=NOW).blobs
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert trouble == []
+    assert collected > 3
+    collect(engine, world.store, age=NOW)
+    with transaction(world.sessions) as session:
+        kept = {file["sha256"] for row in session.query(Artifact) for file in row.manifest["files"]}
+        assert session.query(Model).count() == 1
+    assert hashes(world.store) == kept
+
+
+def test_it_gives_up_while_a_backup_holds_the_store(world: KeptWorld, engine: Engine) -> None:
+    with engine.connect() as keeper:
+        store_lock.share_store_until_closed(keeper)
+        with pytest.raises(StoreBusy):
+            collect(engine, world.store, age=NOW, patience_seconds=0.2)
+        keeper.invalidate()
+    collect(engine, world.store, age=NOW)
+
+
+def test_stale_uploads_go_and_young_ones_stay(world: KeptWorld, engine: Engine, s3: S3Server) -> None:
+    store = ArtifactStore(f"s3://{BUCKET}/p")
+    store.storage._calls("create_multipart_upload", Key="p/blobs/ab/abc")  # type: ignore[attr-defined]
+    century = dt.timedelta(days=36_500)  # this server says of every upload that it was begun in 2010
+    assert collect(engine, store, age=NOW, upload_age=century).uploads == 0
+    assert collect(engine, store, age=NOW, dry_run=True).uploads == s3.unfinished() == 1
+    assert collect(engine, store, age=NOW).uploads == 1
+    assert s3.unfinished() == 0
+    store.put(store_hash := "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881", io.BytesIO(b"x"))
+    assert collect(engine, store, age=OLD).blobs == 0
+    assert collect(engine, store, age=NOW).blobs == 1
+    assert not store.has_size(store_hash, 1)
+
+
+def test_a_cut_off_upload_into_a_folder_is_stale_too(world: KeptWorld, engine: Engine) -> None:
+    folder = Path(world.store.url.removeprefix("file://")) / "blobs" / "ab"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".abc.1.partial").write_bytes(b"half")
+    assert collect(engine, world.store, age=NOW).uploads == 0
+    grow_old(engine, world.store)
+    assert collect(engine, world.store, age=OLD).uploads == 1
+    assert not (folder / ".abc.1.partial").exists()
+
+
+@pytest.fixture
+def work(world: KeptWorld, home: Path) -> Path:
+    folder = home / "work" / str(world.run_id)
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "checkpoints" / "weights").write_bytes(b"x" * 1000)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("state", "ended", "goes"),
+    [
+        ("running", None, False),
+        ("queued", None, False),
+        ("failed", "1 day", False),
+        ("failed", "40 days", True),
+        ("cancelled", "40 days", True),
+        ("succeeded", "1 day", True),
+    ],
+)
+def test_checkpoints_go_when_their_run_has_ended_long_ago(
+    world: KeptWorld, engine: Engine, home: Path, work: Path, state: str, ended: str | None, goes: bool
+) -> None:
+    with engine.begin() as connection:
+        connection.execute(
+            text("UPDATE runs SET state = :state, ended_at = now() - CAST(:ended AS interval) WHERE id = :id"),
+            {"state": state, "ended": ended, "id": world.run_id},
+        )
+    cache = LocalCache(home / "cache")
+    assert clear(engine, home, cache, age=OLD, dry_run=True).folders == int(goes)
+    assert work.exists()
+    done = clear(engine, home, cache, age=OLD)
+    assert (done.folders, done.bytes) == ((1, 1000) if goes else (0, 0))
+    assert work.exists() is not goes
+
+
+def test_a_folder_in_which_an_attempt_works_stays(world: KeptWorld, engine: Engine, home: Path, work: Path) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE runs SET state = 'succeeded', ended_at = now()"))
+    with Workspace(home, Claim(world.run_id, 1, "me")) as workspace:
+        workspace.open()
+        assert clear(engine, home, LocalCache(home / "cache"), age=NOW).folders == 0
+        assert (work / "checkpoints" / "weights").exists()
+    assert clear(engine, home, LocalCache(home / "cache"), age=NOW).folders == 1
+    with Workspace(home, Claim(world.run_id, 2, "me")) as workspace:
+        workspace.open()
+        assert workspace.directory.is_dir()
+
+
+def test_inputs_of_an_attempt_stay_in_the_cache_until_it_ends(world: KeptWorld, settings: Settings, home: Path) -> None:
+    with transaction(world.sessions) as session:
+        run = session.get_one(Run, world.run_id)
+    with Workspace(home, Claim(run.id, 1, "me")) as workspace:
+        workspace.open()
+        spec = prepare(world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds)
+        rows = Path(spec.inputs["parts.0"].path)  # type: ignore[union-attr]
+        LocalCache(home / "cache", 1).make_room(1 << 30)
+        assert rows.read_bytes().count(b"\n") == 50
+        again = prepare(world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds)
+        assert again.inputs == spec.inputs
+    LocalCache(home / "cache", 1).make_room(1 << 30)
+    assert not rows.exists()
+
+
+def test_a_folder_of_a_run_that_nobody_knows_stays_until_it_is_old(
+    world: KeptWorld, engine: Engine, home: Path
+) -> None:
+    unknown, foreign = home / "work" / str(new_id()), home / "work" / "not-a-run"
+    for folder in (unknown, foreign):
+        folder.mkdir(parents=True)
+    cache = LocalCache(home / "cache")
+    assert clear(engine, home, cache, age=OLD).folders == 0
+    then = time.time() - 60 * 86400
+    for folder in (unknown, foreign):
+        os.utime(folder, (then, then))
+    assert clear(engine, home, cache, age=OLD).folders == 1
+    assert foreign.exists()

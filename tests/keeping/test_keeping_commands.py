@@ -1,0 +1,155 @@
+"""The commands of docs/keeping.md, as they stand there, on a home with embedded servers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from keeping_world import KeptWorld, rows_of
+
+from steerboard.accounts import service as accounts
+from steerboard.cli.keeping import duration
+from steerboard.keeping.home import database
+from steerboard.platform import migrations
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.database import make_sessions, transaction
+from steerboard.platform.embedded import EmbeddedServers, PostgresChanged
+from steerboard.platform.secrets import Secrets
+from steerboard.platform.settings import Settings
+
+DOCS = Path(__file__).parents[2] / "docs" / "keeping.md"
+
+
+def commands_of(text: str) -> list[str]:
+    return [found.partition("#")[0].strip() for found in re.findall(r"^    (steerboard .+)$", text, re.MULTILINE)]
+
+
+class Shell:
+    """Runs commands as the documentation writes them, with its folders below one of ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+        self.environment["STEERBOARD_HOME"] = str(folder / "home")
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        words = [str(self.folder / word[1:]) if word.startswith("/") else word for word in command.split()[1:]]
+        words = [word.replace("restored", str(self.folder / "restored")) for word in words]
+        return subprocess.run(
+            [sys.executable, "-m", "steerboard.cli.main", *words],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+        )
+
+    def settings(self, home: str) -> Settings:
+        return Settings(
+            home=self.folder / home, database_url="", artifact_url=f"file://{self.folder / home / 'artifacts'}"
+        )
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A home with a small platform in it, which does not run."""
+    for name in [name for name in os.environ if name.startswith("STEERBOARD_")]:
+        monkeypatch.delenv(name)
+    made = Shell(tmp_path)
+    settings = made.settings("home")
+    with database(settings) as engine:
+        migrations.migrate(engine)
+        sessions = make_sessions(engine)
+        with transaction(sessions) as session:
+            project, _ = accounts.ensure_default(session, 0.1)
+        (tmp_path / "world").mkdir()
+        store = ArtifactStore(settings.artifact_url)
+        world = KeptWorld(sessions, project, store, Secrets(settings), tmp_path / "world")
+        world.fill()
+        world.model("gone", b"of a model that was deleted")
+        world.drop_model("gone")
+    return made
+
+
+def rows_at(shell: Shell, home: str) -> dict[str, list[str]]:
+    with database(shell.settings(home)) as engine:
+        return rows_of(engine)
+
+
+@pytest.mark.long
+def test_the_documented_commands_do_what_they_say(shell: Shell) -> None:
+    commands = commands_of(DOCS.read_text())
+    kinds = [" ".join(command.split()[1:3]) for command in commands]
+    assert {"secrets rotate", "secrets forget"} <= set(kinds)
+    assert {"backup", "restore", "gc"} <= {kind.split()[0] for kind in kinds}
+    before = rows_at(shell, "home")
+    for command in dict.fromkeys(commands):
+        if command.endswith("forget"):
+            then = time.time() - 3600
+            os.utime(shell.folder / "home" / "secret.key", (then, then))
+        done = shell.run(command)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+    assert rows_at(shell, "restored") == before
+    blobs = [path for path in (shell.folder / "restored" / "artifacts" / "blobs").rglob("*") if path.is_file()]
+    assert blobs
+    done = shell.run("steerboard gc --older-than 0m")
+    assert re.search(r"freed 1 blobs .* 1 artifacts", done.stdout), done.stdout + done.stderr
+    assert shell.run("steerboard restore /backups/steerboard --home restored").returncode == 1
+    assert "[not_empty]" in shell.run("steerboard restore /backups/steerboard --home restored").stderr
+    told = shell.run("steerboard backup /backups/steerboard")
+    assert "sealed secrets and not their key" in told.stdout
+
+
+@pytest.mark.parametrize("command", ["up --port 0", pytest.param("backup /backups", marks=pytest.mark.long)])
+def test_data_of_another_postgres_stop_every_command_before_anything_is_touched(shell: Shell, command: str) -> None:
+    version = shell.folder / "home" / "postgres" / "PG_VERSION"
+    installed = version.read_text()
+    version.write_text("17\n")
+    before = {path: path.lstat().st_mtime_ns for path in (shell.folder / "home").rglob("*") if "run" not in path.parts}
+    done = shell.run(f"steerboard {command}")
+    assert done.returncode == 1
+    assert "[postgres_changed]" in done.stderr
+    assert "PostgreSQL 17" in done.stderr
+    assert "steerboard backup" in done.stderr
+    changed = {
+        path.name
+        for path in (shell.folder / "home").rglob("*")
+        if "run" not in path.parts and before.get(path) != path.lstat().st_mtime_ns
+    }
+    assert changed <= {"home", "up.lock"}
+    version.write_text(installed)
+    assert rows_at(shell, "home")
+
+
+def test_a_backup_of_a_home_that_runs_leaves_it_running_and_a_restored_one_is_equal(shell: Shell) -> None:
+    settings = shell.settings("home")
+    servers = EmbeddedServers(settings.home, quick=True)
+    servers.start(valkey=False)
+    try:
+        assert shell.run("steerboard backup /backups").returncode == 0
+        assert servers.database_answers()
+        before = rows_at(shell, "home")
+    finally:
+        servers.stop()
+    assert not EmbeddedServers(settings.home).database_answers()
+    done = shell.run("steerboard restore /backups --home restored")
+    assert done.returncode == 0, done.stderr
+    assert rows_at(shell, "restored") == before
+
+
+def test_a_new_home_is_of_no_other_postgres(tmp_path: Path) -> None:
+    (tmp_path / "postgres").mkdir()
+    servers = EmbeddedServers(tmp_path, quick=True)
+    (tmp_path / "postgres" / "PG_VERSION").write_text("9.6\n")
+    with pytest.raises(PostgresChanged, match=r"PostgreSQL 9\.6"):
+        servers.start(valkey=False)
+
+
+@pytest.mark.parametrize(("given", "seconds"), [("30m", 1800), ("12h", 43_200), ("14d", 1_209_600), ("0d", 0)])
+def test_ages_are_read(given: str, seconds: int) -> None:
+    assert duration(given).total_seconds() == seconds

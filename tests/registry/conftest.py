@@ -1,1 +1,0 @@
-"""Makes `model_folders` importable for the tests beside it."""

@@ -1,0 +1,3 @@
+from command_line import steerboard
+
+__all__ = ["steerboard"]

@@ -1,0 +1,171 @@
+"""LoRA for every method: merged and unmerged are the same model, peft reads what we write, the reward head survives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import peft
+import pytest
+import torch
+from running import metrics_of, run_process
+from safetensors.torch import load_file, save_file
+from test_zero import torchrun
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard_contracts.errors import BadInput
+from steerboard_workers.engines.protocol import Request
+from steerboard_workers.engines.transformers_engine import TransformersEngine
+from steerboard_workers.stages import train
+from steerboard_workers.stages.generate import GenerateConfig
+from steerboard_workers.stages.loading import load_policy, load_reward_model
+from steerboard_workers.stages.runtime import Stage
+
+CONFIG = {"run": "train", "batch": 8, "lr": 1e-2, "max_steps": 6, "max_length": 96, "weight_decay": 0.01}
+LORA = {"rank": 4, "alpha": 8.0}
+IDS = torch.arange(5, 25)[None]
+
+
+@pytest.fixture(scope="module")
+def trained(make_stage, base_model):
+    """Folder of a model trained with LoRA, once a method and way of saving."""
+    known: dict[tuple[str, bool], Path] = {}
+
+    def of(method: str, merge: bool) -> Path:
+        if (method, merge) not in known:
+            data = "preferences" if method == "reward_model" else "labelled"
+            config = {**CONFIG, "method": method, "lora": {**LORA, "merge": merge}}
+            stage = make_stage(config, model=base_model, data=data)
+            train.run(stage)
+            known[method, merge] = stage.directory / "outputs" / "model"
+        return known[method, merge]
+
+    return of
+
+
+def logits(model) -> torch.Tensor:
+    with torch.inference_mode():
+        return model(input_ids=IDS, use_cache=False).logits
+
+
+@pytest.mark.parametrize("method", ["sft", "mle_filter", "rwr", "decision_transformer", "reward_model"])
+def test_merged_and_unmerged_give_the_same_logits(trained, base_model, method):
+    load = load_reward_model if method == "reward_model" else load_policy
+    whole, adapter = (load(trained(method, merge), "fp32", "cpu") for merge in (True, False))
+    torch.testing.assert_close(logits(whole.model), logits(adapter.model), rtol=1e-4, atol=1e-5)
+    before = load(base_model, "fp32", "cpu") if method != "reward_model" else None
+    if before is not None:
+        assert (logits(before.model) - logits(whole.model)).abs().max() > 0.05, "it has learned nothing"
+    assert whole.info.lora is None
+    assert adapter.info.lora is not None
+    assert adapter.info.parameters > whole.info.parameters
+
+
+@pytest.mark.parametrize("method", ["sft", "reward_model"])
+def test_peft_loads_our_adapters_as_they_are(trained, method):
+    folder = trained(method, False)
+    if method == "sft":
+        base = AutoModelForCausalLM.from_pretrained(folder / "base", dtype=torch.float32)
+        ours = load_policy(folder, "fp32", "cpu")
+    else:
+        base = AutoModelForSequenceClassification.from_pretrained(folder / "base", num_labels=1, dtype=torch.float32)
+        base.config.pad_token_id = 0
+        ours = load_reward_model(folder, "fp32", "cpu")
+    theirs = peft.PeftModel.from_pretrained(base, folder).eval()
+    torch.testing.assert_close(logits(ours.model), logits(theirs), rtol=1e-5, atol=1e-6)
+
+
+def test_the_reward_head_survives_saving(trained):
+    """It is trained whole, and it is neither the fresh one nor lost."""
+    written = load_file(trained("reward_model", False) / "adapter_model.safetensors")
+    head = written["base_model.model.score.weight"].clone()
+    again = load_reward_model(trained("reward_model", False), "fp32", "cpu").model.score.weight
+    assert torch.equal(again, head)
+    merged = load_file(trained("reward_model", True) / "model.safetensors")["score.weight"]
+    assert torch.equal(merged, head)
+    width = head.shape[1]
+    fresh = torch.randn(1, width, generator=torch.Generator().manual_seed(0)) / (width + 1)
+    assert not torch.equal(head, fresh)
+
+
+def test_the_base_stays_as_it_was_and_is_stored_once(trained, base_model, tmp_path):
+    folder = trained("sft", False)
+    weights = (base_model / "model.safetensors").read_bytes()
+    assert (folder / "base" / "model.safetensors").read_bytes() == weights
+    store = ArtifactStore(f"file://{tmp_path / 'store'}")
+    first, second = (store.put_folder(trained(method, False)) for method in ("sft", "rwr"))
+    blobs = {file["sha256"] for one in (first, second) for file in one.files}
+    on_disk = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
+    assert len(on_disk) == len(blobs) < len(first.files) + len(second.files)
+    assert sum(path.stat().st_size == len(weights) for path in on_disk) == 1
+    fetched = tmp_path / "fetched"
+    store.fetch(first, fetched)
+    ours, theirs = (load_policy(path, "fp32", "cpu").model for path in (folder, fetched))
+    assert torch.equal(logits(ours), logits(theirs))
+
+
+def test_an_adapter_is_served_and_trained_on(trained, make_stage):
+    folder = trained("decision_transformer", False)
+    policy = load_policy(folder, "fp32", "cpu")
+    engine = TransformersEngine(policy.model, policy.renderer, policy.device)
+    decoding = GenerateConfig(decoding={"max_new_tokens": 4}).decoding
+    (answer,) = engine.generate([Request(0, [{"role": "user", "content": "bread"}], "5.00")], decoding, 0)
+    assert answer.finished or answer.token_ids
+    further = make_stage({**CONFIG, "method": "sft", "max_steps": 1, "lr": 1e-9}, model=folder)
+    train.run(further)
+    whole = load_policy(further.directory / "outputs" / "model", "fp32", "cpu")
+    torch.testing.assert_close(logits(whole.model), logits(policy.model), rtol=1e-3, atol=1e-4)
+    over = make_stage({**CONFIG, "method": "sft", "lora": {**LORA, "merge": False}}, model=folder)
+    train.run(over)
+    base = AutoModelForCausalLM.from_pretrained(over.directory / "outputs" / "model" / "base", dtype=torch.float32)
+    torch.testing.assert_close(logits(base), logits(policy.model), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("damage", ["missing", "foreign"])
+def test_an_adapter_that_does_not_fit_is_refused(trained, tmp_path, damage):
+    folder = tmp_path / "model"
+    shutil.copytree(trained("sft", False), folder)
+    tensors = load_file(folder / "adapter_model.safetensors")
+    name = sorted(tensors)[0]
+    gone = tensors.pop(name)
+    if damage == "foreign":
+        tensors |= {name: gone, "base_model.model.other.lora_A.weight": gone.clone()}
+    save_file(tensors, folder / "adapter_model.safetensors")
+    with pytest.raises(BadInput, match="does not fit its base: 1 tensors"):
+        load_policy(folder, "fp32", "cpu")
+
+
+def test_attention_alone_can_be_adapted(make_stage, base_model):
+    stage = make_stage(
+        {**CONFIG, "method": "sft", "max_steps": 1, "lora": {**LORA, "targets": "attention", "merge": False}},
+        model=base_model,
+    )
+    train.run(stage)
+    config = json.loads((stage.directory / "outputs" / "model" / "adapter_config.json").read_text())
+    assert sorted(config["target_modules"]) == ["k_proj", "o_proj", "q_proj", "v_proj"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["ddp", "zero2", "zero3"])
+@pytest.mark.parametrize("merge", [True, False])
+def test_two_processes_learn_the_same_adapters(make_stage, base_model, strategy, merge):
+    def started(**config) -> Stage:
+        lora = {**LORA, "merge": merge, "dropout": 0.0}
+        return make_stage(
+            {**CONFIG, "method": "reward_model", "micro_batch": 3, "lora": lora, **config}, base_model, "preferences"
+        )
+
+    alone, shared = started(), started(strategy=strategy)
+    losses = []
+    for stage, launcher in ((alone, None), (shared, torchrun(2))):
+        code, events, stderr = run_process(stage, launcher)
+        assert code == 0, stderr[-3000:]
+        losses.append({step: values["loss"] for step, values in metrics_of(events).items()})
+    assert losses[1] == {step: pytest.approx(loss, rel=1e-4) for step, loss in losses[0].items()}
+    name = "model.safetensors" if merge else "adapter_model.safetensors"
+    ours, theirs = (load_file(stage.directory / "outputs" / "model" / name) for stage in (alone, shared))
+    assert ours.keys() == theirs.keys()
+    for tensor in ours:
+        torch.testing.assert_close(theirs[tensor], ours[tensor], rtol=1e-2, atol=1e-4)

@@ -1,0 +1,161 @@
+"""The memory estimate: parameters as the model has them, states as ZeRO splits them, activations as autograd saves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from steerboard_contracts.memory import ModelShape, TrainingLoad, generation_memory, training_memory
+from steerboard_workers.stages.training.preflight import Way, smaller
+
+LLAMA_8B = {
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "tie_word_embeddings": False,
+}
+LLAMA_70B = LLAMA_8B | {
+    "hidden_size": 8192,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
+    "intermediate_size": 28672,
+}
+GIB = 1 << 30
+SCALING = Path(__file__).parents[2] / "docs" / "scaling.md"
+
+
+def tiny(**changes) -> LlamaConfig:
+    shape = {
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 160,
+        "vocab_size": 300,
+    }
+    return LlamaConfig(**{**shape, **changes})
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_parameters_are_counted_as_the_model_has_them(tied):
+    config = tiny(tie_word_embeddings=tied)
+    expected = sum(p.numel() for p in LlamaForCausalLM(config).parameters())
+    assert ModelShape.of(config.to_dict()).parameters == expected
+
+
+def test_an_8b_llama_has_8_billion():
+    assert ModelShape.of(LLAMA_8B).parameters == 8_030_261_248
+
+
+def test_what_is_no_decoder_has_no_shape():
+    assert ModelShape.of({"model_type": "resnet", "hidden_sizes": [1, 2]}) is None
+    assert ModelShape.of({**LLAMA_8B, "num_attention_heads": 0}) is None
+
+
+def saved_bytes(model: LlamaForCausalLM, tokens: int) -> int:
+    """What autograd keeps for the backward pass, weights apart."""
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        hidden = model.model(input_ids=torch.arange(tokens)[None] % 300, use_cache=False).last_hidden_state
+    assert hidden.requires_grad
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("layers", [2, 6])
+def test_activations_are_about_what_autograd_saves(layers):
+    config = tiny(num_hidden_layers=layers)
+    measured = saved_bytes(LlamaForCausalLM(config).train(), 512)
+    load = TrainingLoad(positions=512, mixed=False, on_gpu=False)
+    assert training_memory(ModelShape.of(config.to_dict()), load).activations == pytest.approx(measured, rel=0.25)
+
+
+def test_zero_splits_what_the_paper_says():
+    """Table 1 of arXiv 1910.02054, with float32 accumulation of gradients: 2, 4 and 12 bytes a parameter."""
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, processes=8)
+    p = shape.parameters
+    two = training_memory(shape, load.model_copy(update={"strategy": "zero2"}))
+    three = training_memory(shape, load.model_copy(update={"strategy": "zero3"}))
+    assert (two.weights, two.optimiser) == (2 * p, 12 * p // 8)
+    assert three.weights < two.weights / 3
+    assert three.optimiser == two.optimiser
+    assert three.total < 80 * GIB < training_memory(shape, load).total
+
+
+def test_offload_moves_states_to_the_host():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, strategy="zero3")
+    at_home, away = (
+        training_memory(shape, load.model_copy(update={"offload": offload})) for offload in ("none", "all")
+    )
+    assert away.optimiser == 0
+    assert away.host >= 12 * shape.parameters
+    assert away.total < at_home.total / 3
+
+
+def test_a_key_value_cache_is_two_tensors_a_layer():
+    found = generation_memory(ModelShape.of(LLAMA_8B), sequences=64, tokens=1024, mixed=True)
+    assert found.kv_cache == 64 * 1024 * 32 * 2 * 8 * 128 * 2  # 128 KiB a token
+    assert found.weights == 2 * 8_030_261_248
+
+
+def test_smaller_ways_keep_the_cheapest_first_and_end():
+    ways = list(smaller(Way(8192, False, "ddp", "none"), longest=1500, processes=2))
+    assert ways[:3] == [
+        Way(4096, False, "ddp", "none"),
+        Way(2048, False, "ddp", "none"),
+        Way(1500, False, "ddp", "none"),
+    ]
+    assert ways[3] == Way(8192, True, "ddp", "none")
+    assert [(way.strategy, way.offload) for way in ways[-4:]] == [
+        ("zero2", "none"),
+        ("zero3", "none"),
+        ("zero2", "optimiser"),
+        ("zero3", "all"),
+    ]
+    assert list(smaller(Way(100, True, "zero3", "all"), longest=500, processes=1)) == []
+
+
+def cells(first: str) -> list[float]:
+    """Figures of the row of the scaling page that begins so."""
+    (line,) = [line for line in SCALING.read_text().splitlines() if line.startswith(f"| {first}")]
+    return [float(re.match(r"[0-9.]+", cell.strip()).group()) for cell in line.split("|")[2:-1]]
+
+
+@pytest.mark.parametrize(("config", "processes", "row"), [(LLAMA_8B, 8, "8B Llama"), (LLAMA_70B, 32, "70B Llama")])
+def test_the_scaling_page_shows_the_estimates(config, processes, row):
+    shape = ModelShape.of(config)
+    ways = [{"strategy": "ddp"}, {"strategy": "zero2"}, {"strategy": "zero3"}, {"strategy": "zero3", "offload": "all"}]
+    ways += [{"strategy": "zero2", "trained": shape.parameters // 200}]
+    loads = [
+        TrainingLoad(processes=processes, positions=4096, mixed=True, gradient_checkpointing=True, **way)
+        for way in ways
+    ]
+    assert [round(training_memory(shape, load).total / GIB) for load in loads] == cells(row)
+
+
+@pytest.mark.parametrize(("config", "column"), [(LLAMA_8B, 0), (LLAMA_70B, 1)])
+def test_the_scaling_pages_hours_follow_from_its_assumptions(config, column):
+    parameters, hour, tokens = ModelShape.of(config).parameters, 312e12 * 3600, 100_000 * 512
+    train = 6 * parameters * tokens / (0.4 * hour)
+    written = 33_333 * 256
+    generate = 2 * parameters * written * (1 / 0.1 + 1 / 0.4) / hour
+    label = 2 * parameters * tokens / (0.4 * hour)
+    steps = {"SFT": train, "reward model": train, "generate 3": generate, "label": label, "Decision": train}
+    for row, hours in [*steps.items(), ("all of it", sum(steps.values()))]:
+        assert cells(row)[column] == pytest.approx(hours, rel=0.05), row

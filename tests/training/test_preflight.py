@@ -1,0 +1,122 @@
+"""A step at the greatest length is tried before training begins: it changes nothing, and what does not fit says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from pathlib import Path
+
+import pytest
+import torch
+from running import recorded
+from safetensors.torch import load_file
+
+from steerboard_contracts.errors import OutOfMemory
+from steerboard_contracts.stage import STAGE_EVENT, Failed
+from steerboard_workers.stages import train
+from steerboard_workers.stages.__main__ import failure_of
+from steerboard_workers.stages.runtime import EventWriter, Stage
+from steerboard_workers.stages.training import preflight
+from steerboard_workers.stages.training.loop import Trainer
+
+CONFIG = {"run": "train", "method": "sft", "batch": 16, "lr": 2e-3, "max_steps": 3, "max_length": 96}
+
+
+def weights(stage: Stage) -> dict[str, torch.Tensor]:
+    return load_file(stage.directory / "outputs" / "model" / "model.safetensors")
+
+
+@pytest.mark.parametrize("method", ["sft", "reward_model"])
+def test_the_rehearsal_changes_nothing(make_stage, base_model, monkeypatch, method):
+    """Bit for bit the run that never rehearsed, dropout's draws included."""
+    data = "preferences" if method == "reward_model" else "labelled"
+    config = {**CONFIG, "method": method, "weight_decay": 0.1}
+    rehearsed = make_stage(config, model=base_model, data=data)
+    summary = train.run(rehearsed).summary
+    assert summary["memory_estimated"] > 0
+    assert summary["memory_measured"] > 0
+    monkeypatch.setattr(preflight.Preflight, "check", lambda self: {})
+    plain = make_stage(config, model=base_model, data=data)
+    train.run(plain)
+    ours, theirs = weights(rehearsed), weights(plain)
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+    values = [[e.values["loss"] for e in recorded(stage, "metrics")] for stage in (rehearsed, plain)]
+    assert values[0] == values[1]
+
+
+def limited(stage: Stage, room: int) -> Failed:
+    """The stage in a process of its own that may take `room` bytes more than it has when its model is loaded."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        status = 1
+        try:
+            events = EventWriter(writer)
+            check = preflight.Preflight.check
+
+            def short_of_memory(self: preflight.Preflight) -> dict[str, float]:
+                pages = int(Path("/proc/self/statm").read_text().split()[0])
+                limit = pages * resource.getpagesize() + room
+                resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+                return check(self)
+
+            preflight.Preflight.check = short_of_memory
+            try:
+                events.write(train.run(Stage(stage.directory, stage.spec, events)))
+            except Exception as error:
+                events.write(failure_of(error))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        lines = [STAGE_EVENT.validate_json(line) for line in pipe]
+    os.waitpid(pid, 0)
+    assert isinstance(lines[-1], Failed), lines[-1]
+    return lines[-1]
+
+
+@pytest.fixture(scope="module")
+def long_rows(tmp_path_factory) -> Path:
+    """100 dialogues that fill the window."""
+    path = tmp_path_factory.mktemp("long") / "rows.jsonl"
+    row = {"prompt": [{"role": "user", "content": "eggs " * 20}], "response": "flour " * 80, "source": "x"}
+    path.write_text("".join(json.dumps({**row, "row": i, "split": "train", "half": "a"}) + "\n" for i in range(100)))
+    return path
+
+
+def test_what_does_not_fit_fails_with_settings_that_do(make_stage, base_model, long_rows):
+    config = {**CONFIG, "batch": 96, "micro_tokens": 16384, "batching": "padded"}
+    failed = limited(make_stage(config, model=base_model, data=str(long_rows)), 32 << 20)
+    assert failed.code == "out_of_memory"
+    assert "A training step at 96 tokens does not fit" in failed.detail
+    assert failed.fix is not None
+    micro_tokens = failed.fix.changes["micro_tokens"]
+    assert 96 <= micro_tokens < 16384
+    together = micro_tokens // 96
+    assert failed.fix.says == f"micro-batch {together}, accumulation {-(-96 // together)}"
+    assert failed.fix.says in failed.hint
+    # And with them it works: the settings were tried, not guessed.
+    smaller = make_stage({**config, **failed.fix.changes}, model=base_model, data=str(long_rows))
+    assert train.run(smaller).summary["steps"] == 2
+
+
+def test_a_step_that_fails_later_says_what_fits_too(make_stage, base_model, monkeypatch):
+    def full(self: Trainer) -> dict[str, float]:
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(Trainer, "run", full)
+    with pytest.raises(OutOfMemory) as caught:
+        train.run(make_stage(CONFIG, model=base_model))
+    assert caught.value.extra["fix"].changes == {"micro_tokens": 1024}
+
+
+def test_other_errors_are_not_taken_for_want_of_memory(make_stage, base_model, monkeypatch):
+    def broken(self: Trainer, batcher) -> None:
+        raise RuntimeError("size mismatch")
+
+    monkeypatch.setattr(Trainer, "rehearse", broken)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        train.run(make_stage(CONFIG, model=base_model))

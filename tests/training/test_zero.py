@@ -1,0 +1,189 @@
+"""ZeRO over two processes trains as one process does, survives kill -9, and hands over whole models and checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from running import metrics_of, run_process
+from safetensors.torch import load_file
+
+from steerboard_contracts.stage import STAGE_EVENT
+from steerboard_workers.stages.loading import load_policy, load_reward_model
+from steerboard_workers.stages.runtime import Stage
+
+CONFIG = {
+    "run": "train",
+    "batch": 8,
+    "epochs": 3,
+    "lr": 2e-3,
+    "max_steps": 20,
+    "max_length": 96,
+    "micro_batch": 3,
+    "checkpoint_every": 6,
+    "checkpoint_seconds": 0,
+    "weight_decay": 0.01,
+}
+METHODS = ["sft", "reward_model", "decision_transformer"]
+
+
+def torchrun(processes: int) -> list[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [
+        *(sys.executable, "-m", "torch.distributed.run"),
+        *("--nproc-per-node", str(processes), "--master-port", str(port)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def wide_model(make_stage) -> Path:
+    """Its matrices are large enough for ZeRO-3 to spread them; a smaller one's stay whole on each process."""
+    from steerboard_workers.stages import base
+
+    shape = {"vocabulary": 400, "hidden": 128, "layers": 2, "heads": 2, "max_length": 128}
+    stage = make_stage({"run": "base", "source": "random:tiny-llama", **shape})
+    base.run(stage)
+    return stage.directory / "outputs" / "model"
+
+
+@pytest.fixture(scope="module")
+def started(make_stage, wide_model):
+    def start(method: str, **config) -> Stage:
+        data = "preferences" if method == "reward_model" else "labelled"
+        return make_stage({**CONFIG, "method": method, **config}, model=wide_model, data=data)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def alone(started):
+    """Metrics and final weights of one process's run without DeepSpeed, computed once a method."""
+    known: dict[str, tuple[dict, dict]] = {}
+
+    def of(method: str):
+        if method not in known:
+            stage = started(method)
+            code, events, stderr = run_process(stage)
+            assert code == 0, stderr[-2000:]
+            known[method] = metrics_of(events), final_weights(stage)
+        return known[method]
+
+    return of
+
+
+def final_weights(stage: Stage) -> dict[str, torch.Tensor]:
+    return load_file(stage.directory / "outputs" / "model" / "model.safetensors")
+
+
+def ran(stage: Stage, processes: int) -> dict[int, dict[str, float]]:
+    code, events, stderr = run_process(stage, torchrun(processes))
+    assert code == 0, stderr[-3000:]
+    assert [event.type for event in events].count("succeeded") == 1
+    return metrics_of(events)
+
+
+def check_equal(metrics: dict, stage: Stage, expected: tuple[dict, dict]) -> None:
+    losses, weights = expected
+    assert metrics.keys() == losses.keys()
+    for step, values in losses.items():
+        assert metrics[step]["loss"] == pytest.approx(values["loss"], rel=1e-4)
+        assert metrics[step]["grad_norm"] == pytest.approx(values["grad_norm"], rel=1e-2)
+    ours = final_weights(stage)
+    assert ours.keys() == weights.keys()
+    for name, tensor in weights.items():
+        torch.testing.assert_close(ours[name], tensor, rtol=1e-2, atol=1e-4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["zero2", "zero3"])
+@pytest.mark.parametrize("method", METHODS)
+def test_two_processes_of_zero_train_as_one_without(started, alone, method, strategy):
+    stage = started(method, strategy=strategy)
+    check_equal(ran(stage, 2), stage, alone(method))
+    load = load_reward_model if method == "reward_model" else load_policy
+    assert load(stage.directory / "outputs" / "model", device="cpu").info.method == method
+
+
+def killed(stage: Stage, processes: int, after_steps: int) -> None:
+    """Start the stage and kill every process of it with -9 after that many metric lines."""
+    process = subprocess.Popen(
+        [*torchrun(processes), "-m", "steerboard_workers.stages", str(stage.directory)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "STEERBOARD_TEST_MARK": str(stage.directory)},
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    seen = 0
+    for line in process.stdout:
+        seen += STAGE_EVENT.validate_json(line).type == "metrics"
+        if seen == after_steps:
+            break
+    assert seen == after_steps
+    kill_marked(str(stage.directory))
+    process.wait()
+    process.stdout.close()
+
+
+def kill_marked(mark: str) -> None:
+    """torchrun gives each of its processes a session of its own."""
+    for entry in os.listdir("/proc"):
+        with contextlib.suppress(OSError, ValueError):
+            if f"STEERBOARD_TEST_MARK={mark}".encode() in Path(f"/proc/{int(entry)}/environ").read_bytes().split(b"\0"):
+                os.kill(int(entry), signal.SIGKILL)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["zero2", "zero3"])
+@pytest.mark.parametrize("resumed_by", [2, 1])
+def test_killed_zero_resumes_on_as_many_processes_or_fewer(started, alone, strategy, resumed_by):
+    stage = started("sft", strategy=strategy)
+    killed(stage, 2, 15)
+    assert [path.name for path in stage.checkpoints.glob("a*")], "nothing to resume from"
+    later = Stage(stage.directory, stage.spec.model_copy(update={"attempt": 2}), stage._events)
+    (stage.directory / "stage.json").write_text(later.spec.model_dump_json())
+    code, events, stderr = run_process(stage, torchrun(resumed_by))
+    assert code == 0, stderr[-3000:]
+    assert any(event.type == "log" and "resumed from step 12" in event.message for event in events)
+    check_equal(metrics_of(events), stage, alone("sft"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("strategy", "offload"), [("zero2", "optimiser"), ("zero3", "optimiser"), ("zero3", "all")])
+def test_offload_changes_no_result(started, alone, strategy, offload):
+    stage = started("sft", strategy=strategy, offload=offload, gradient_checkpointing=True)
+    check_equal(ran(stage, 2), stage, alone("sft"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["zero2", "zero3"])
+def test_bf16_learns_as_float32_does(started, alone, strategy):
+    stage = started("sft", strategy=strategy, precision="bf16")
+    metrics = ran(stage, 2)
+    losses, _ = alone("sft")
+    for step in losses:
+        assert metrics[step]["loss"] == pytest.approx(losses[step]["loss"], rel=2e-2)
+    assert final_weights(stage)["model.embed_tokens.weight"].dtype is torch.float32
+
+
+@pytest.mark.long
+def test_a_checkpoint_of_ddp_and_of_zero_are_alike(started):
+    """The same names and, up to rounding, the same values."""
+    folders = []
+    for strategy in ("ddp", "zero3"):
+        stage = started("sft", strategy=strategy, max_steps=7)
+        ran(stage, 2)
+        folders.append(stage.checkpoints / "a1-step-00000006" / "tensors-00001.safetensors")
+    ours, theirs = (load_file(path) for path in folders)
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        torch.testing.assert_close(theirs[name], tensor, rtol=1e-2, atol=1e-5)

@@ -1,0 +1,47 @@
+"""Where tests find vLLM, the environment of `make setup-vllm` or the one that STEERBOARD_VLLM_PYTHON names, and models
+that it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steerboard.platform.settings import Settings
+from steerboard.platform.vllm import find_python
+
+PYTHON = find_python(Settings())
+needs_vllm = pytest.mark.skipif(PYTHON is None, reason="there is no .venv-vllm: run `make setup-vllm`")
+
+
+def write_models(folder: Path, tokenizer: Any) -> None:
+    """`policy` and `reward`, their heads as small as vLLM's kernels for CPUs know them."""
+    import torch
+    from transformers import LlamaForSequenceClassification
+
+    from steerboard_contracts.configs import BaseModelConfig
+    from steerboard_contracts.models import ModelInfo
+    from steerboard_workers.stages.base import random_llama
+    from steerboard_workers.stages.loading import save_model
+
+    config = BaseModelConfig(source="random:tiny-llama", hidden=64, layers=2, heads=2, max_length=160)
+    policy = random_llama(config, tokenizer)
+    policy.config.num_labels = 1
+    judge = LlamaForSequenceClassification(policy.config)
+    for seed, model in enumerate((policy, judge)):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() == 2:
+                    parameter.normal_(std=0.3)
+        model.eval()
+    common = {"parameters": 1, "template": "plain", "max_length": 160}
+    save_model(folder / "policy", policy, tokenizer, ModelInfo(role="base", architecture="LlamaForCausalLM", **common))
+    info = ModelInfo(role="reward", architecture="LlamaForSequenceClassification", **common)
+    save_model(folder / "reward", judge, tokenizer, info)
+    # Among the model's own ends are some that the renderer does not know, so that lengths vary as with a trained one.
+    path = folder / "policy" / "generation_config.json"
+    ends = [tokenizer.eos_token_id, *range(300, 420, 5)]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": ends}))

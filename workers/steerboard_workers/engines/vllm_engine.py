@@ -1,0 +1,89 @@
+"""Text generation by vLLM, inside this process: token ids in, token ids out, texts by our own renderer.
+
+How it departs from the transformers engine: equal prompts begin only once in the cache, whichever request they are
+of, and a draw is vLLM's own, from a generator seeded for each answer. At temperature 0 both give the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from steerboard_contracts.configs import Decoding
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
+from steerboard_workers.engines.protocol import Completion, Delta, Request
+from steerboard_workers.engines.sampling import stream_key
+from steerboard_workers.engines.vllm_host import VllmHost
+
+# vLLM adds `n` to the seed of a request, and wants it to stay a signed 64-bit integer.
+_SEED_BITS = (1 << 62) - 1
+
+
+class VllmEngine:
+    """`host` runs a causal LM; answers end on `stop_ids`."""
+
+    def __init__(self, host: VllmHost, renderer: Renderer, stop_ids: frozenset[int]) -> None:
+        self._host = host
+        self._renderer = renderer
+        self.stop_ids = stop_ids
+
+    def generate(
+        self,
+        requests: Sequence[Request],
+        decoding: Decoding,
+        seed: int,
+        on_delta: Callable[[Delta], None] | None = None,
+    ) -> Iterator[Completion]:
+        """Completions as they end. Prompts that leave no room are cut from the left.
+
+        Raises `BadInput` (`too_many_new_tokens`), `EngineFailed`.
+        """
+        writer = Writer(self._renderer, self.stop_ids, decoding.stop, on_delta)
+        waiting: dict[str, dict[int, Answer]] = {}
+        ids: dict[str, str] = {}
+        for one in asked(self._renderer, requests, decoding):
+            for name, numbers in _parts(one, decoding):
+                params = self._params(one, decoding, seed, numbers)
+                waiting[name] = {i: Answer(one.request.row, n, one.limit) for i, n in enumerate(numbers)}
+                ids[name] = self._host.add(name, one.prompt, params)
+        for output in self._host.outputs():
+            answers = waiting[output.request_id]
+            for part in output.outputs:
+                answer = answers.get(part.index)
+                if answer is None:
+                    continue
+                completion = writer.take(answer, part.token_ids)
+                if completion is None:
+                    continue
+                del answers[part.index]
+                if not answers and not output.finished:
+                    # It ended on a stop string, of which vLLM knows nothing.
+                    self._host.abort([ids[output.request_id]])
+                yield completion
+
+    def _params(self, one: Asked, decoding: Decoding, seed: int, numbers: Sequence[int]) -> Any:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        key = stream_key(seed, one.request.row, 0) & _SEED_BITS
+        return SamplingParams(
+            n=len(numbers),
+            temperature=decoding.temperature,
+            top_p=decoding.top_p,
+            top_k=decoding.top_k or -1,
+            max_tokens=one.limit,
+            seed=key + numbers[0] if decoding.temperature else None,
+            stop_token_ids=sorted(self.stop_ids),
+            detokenize=False,
+            output_kind=RequestOutputKind.DELTA,
+        )
+
+
+def _parts(one: Asked, decoding: Decoding) -> list[tuple[str, list[int]]]:
+    """(name, numbers of its answers) of what vLLM is asked. One request for all answers, but one for each where stop
+    strings may end them, since only whole requests can be ended early; the seeds are the same."""
+    row, numbers = one.request.row, list(range(decoding.n))
+    if decoding.stop:
+        return [(f"{row}-{n}", [n]) for n in numbers]
+    return [(str(row), numbers)]

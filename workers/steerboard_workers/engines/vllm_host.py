@@ -1,0 +1,173 @@
+"""vLLM's engine for this process: set up, stepped, watched and taken down in one place.
+
+Runs where vLLM is installed, which is another environment than the platform's. On a GPU vLLM's core has a process of
+its own, on a CPU it shares this one. Everything goes in and comes out as token ids; vLLM's tokenizer is not loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from steerboard_contracts.configs import VllmOptions
+from steerboard_contracts.errors import BadInput, EngineMissing
+from steerboard_workers.engines.watchdog import EngineFailed, GiveUp, Watchdog
+
+# What an operator sets goes before these. A GiB holds the cache of 32 answers of a 1B model.
+VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+CPU_VARIABLES = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+}
+
+# vLLM itself gives its processes five seconds each.
+_CLOSE_SECONDS = 60.0
+
+
+class VllmHost:
+    """One model in vLLM's engine. `close` it before another one is loaded."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        task: Literal["generate", "score"],
+        dtype: Literal["float32", "bfloat16"],
+        window: int,
+        sequences: int,
+        options: VllmOptions,
+        device: Literal["cpu", "cuda"],
+        give_up: GiveUp,
+    ) -> None:
+        """`window` in tokens, `sequences` computed together. Raises `EngineMissing`, `EngineFailed`, `BadInput` when
+        the worker does not have as many GPUs as `tensor_parallel` asks for."""
+        for name, value in VARIABLES.items() | (CPU_VARIABLES.items() if device == "cpu" else set()):
+            os.environ.setdefault(name, value)
+        _check_devices(options.tensor_parallel, device)
+        self._watchdog = Watchdog(give_up)
+        self._step_seconds = options.step_seconds
+        with self._watchdog.limit(options.load_seconds, "the engine was not up"):
+            self._engine = _start(folder, task, dtype, window, sequences, options)
+
+    def add(self, name: str, prompt: Sequence[int], params: Any) -> str:
+        """`params`: vLLM's. Returns the id by which the request is `abort`ed."""
+        with _engine_errors():
+            return str(self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params))
+
+    def abort(self, request_ids: list[str]) -> None:
+        """End requests that nobody wants to have finished; they give no further output."""
+        self._engine.abort_request(request_ids, internal=True)
+
+    def outputs(self) -> Iterator[Any]:
+        """vLLM's outputs as they come, until nothing is left to do. Raises `EngineFailed`."""
+        with self._watchdog.limit(self._step_seconds, "the engine made no step"):
+            while self._engine.has_unfinished_requests():
+                with _engine_errors():
+                    made = self._engine.step()
+                self._watchdog.beat()
+                yield from made
+
+    def close(self) -> None:
+        """Free the device."""
+        from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+
+        with self._watchdog.limit(_CLOSE_SECONDS, "the engine did not end"):
+            self._engine.engine_core.shutdown()
+            del self._engine
+            cleanup_dist_env_and_memory()
+            gc.collect()
+        self._watchdog.close()
+
+
+@contextmanager
+def _engine_errors() -> Iterator[None]:
+    from vllm.v1.engine.exceptions import EngineDeadError
+
+    try:
+        yield
+    except EngineDeadError as error:
+        raise EngineFailed("a process of the engine died", hint="The run's log has its last words.") from error
+    except RuntimeError as error:
+        # Some kernels tell only when they are first called that they do not know a model's sizes.
+        if "unsupported" in str(error).lower():
+            raise _refused(error) from error
+        raise
+
+
+def _refused(error: Exception) -> BadInput:
+    return BadInput(
+        f"vLLM does not take this model with these options: {str(error)[:500]}",
+        code="engine_refused",
+        hint="Change the options under `vllm`, or take engine: transformers.",
+    )
+
+
+def _check_devices(wanted: int, device: str) -> None:
+    import torch
+
+    found = torch.cuda.device_count() if device == "cuda" else 1
+    if wanted > found:
+        raise BadInput(
+            f"tensor_parallel is {wanted}, but the worker has {found} device{'s' if found > 1 else ''}",
+            code="too_few_devices",
+            hint="Lower `vllm.tensor_parallel`, or name a pool whose workers own more GPUs.",
+        )
+
+
+def _start(
+    folder: Path,
+    task: Literal["generate", "score"],
+    dtype: str,
+    window: int,
+    sequences: int,
+    options: VllmOptions,
+) -> Any:
+    try:
+        from vllm.config import PoolerConfig
+        from vllm.engine.arg_utils import EngineArgs
+        from vllm.v1.engine.llm_engine import LLMEngine
+    except ImportError as error:
+        raise EngineMissing(
+            f"vLLM cannot be imported: {error}", hint="Let the worker find it: `make setup-vllm`."
+        ) from error
+    # The logit itself: the default activation of a classifier would squash it.
+    pooler = PoolerConfig(pooling_type="LAST", use_activation=False) if task == "score" else None
+    arguments = EngineArgs(
+        model=str(folder),
+        runner="pooling" if task == "score" else "generate",
+        pooler_config=pooler,
+        skip_tokenizer_init=True,
+        trust_remote_code=False,
+        load_format="safetensors",
+        # Neither sampling nor ends but those that are asked for.
+        generation_config="vllm",
+        dtype=dtype,
+        max_model_len=window,
+        max_num_seqs=sequences,
+        tensor_parallel_size=options.tensor_parallel,
+        gpu_memory_utilization=options.memory_fraction,
+        enable_prefix_caching=options.prefix_caching,
+        enforce_eager=options.eager or not _can_compile(),
+        seed=0,
+        disable_log_stats=True,
+    )
+    try:
+        return LLMEngine.from_engine_args(arguments)
+    except ValueError as error:
+        raise _refused(error) from error
+    except RuntimeError as error:
+        if "initialization failed" not in str(error):
+            raise
+        # Its core, a process of its own, said why in the log.
+        raise EngineFailed("a process of the engine died while it started", hint="See the run's log.") from error
+
+
+def _can_compile() -> bool:
+    """Without a compiler vLLM would fail instead of doing without."""
+    return shutil.which("gcc") is not None or shutil.which("clang") is not None

@@ -1,0 +1,32 @@
+"""Rewards by vLLM's pooling: the raw logit at the last token of each sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.engines.vllm_host import VllmHost
+
+# So many wait in the engine: enough to fill its batches, few enough that a kill loses little.
+BLOCK = 512
+
+
+class VllmRewards:
+    """`host` runs a sequence classifier with one label."""
+
+    def __init__(self, host: VllmHost, renderer: Renderer) -> None:
+        self._host = host
+        self.renderer = renderer
+
+    def score(self, sequences: Sequence[list[int]], batch_tokens: int) -> Iterator[tuple[list[int], list[float]]]:
+        """Longest sequences first. vLLM batches by itself. Raises `EngineFailed`."""
+        from vllm import PoolingParams
+
+        order = sorted(range(len(sequences)), key=lambda place: -len(sequences[place]))
+        for start in range(0, len(order), BLOCK):
+            places = order[start : start + BLOCK]
+            for place in places:
+                params = PoolingParams(task="classify", use_activation=False)
+                self._host.add(str(place), sequences[place], params)
+            found = {int(output.request_id): float(output.outputs.data[0]) for output in self._host.outputs()}
+            yield places, [found[place] for place in places]

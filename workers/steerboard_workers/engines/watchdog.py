@@ -1,0 +1,76 @@
+"""Time limits for what cannot be interrupted: a thread that gives the process up when a deadline passes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from steerboard_contracts.errors import SteerboardError
+
+GiveUp = Callable[[SteerboardError], None]
+"""Tells what happened and ends the process: whoever hangs in a library's code hears no exception."""
+
+
+class EngineFailed(SteerboardError):
+    """An engine that hangs, or whose processes died. Another attempt goes on with the rows that are done."""
+
+    code = "engine_failed"
+    title = "The engine does not work any more"
+    retryable = True
+
+
+class Watchdog:
+    """Within `limit`, `give_up` is called once the limit has passed since it began, or since the last `beat`."""
+
+    def __init__(self, give_up: GiveUp) -> None:
+        self._give_up = give_up
+        self._changed = threading.Condition()
+        self._what = ""
+        self._seconds = 0.0
+        self._deadline: float | None = None
+        self._closed = False
+        threading.Thread(target=self._watch, name="engine-watchdog", daemon=True).start()
+
+    @contextmanager
+    def limit(self, seconds: float, what: str) -> Iterator[None]:
+        """`what` did not happen in time, in words for people."""
+        with self._changed:
+            self._what, self._seconds = what, seconds
+            self._deadline = time.monotonic() + seconds
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._deadline = None
+
+    def beat(self) -> None:
+        """There was a step."""
+        with self._changed:
+            if self._deadline is not None:
+                self._deadline = time.monotonic() + self._seconds
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _watch(self) -> None:
+        with self._changed:
+            while not self._closed:
+                left = None if self._deadline is None else self._deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    break
+                self._changed.wait(left)
+            if self._closed:
+                return
+            what, seconds = self._what, self._seconds
+            self._deadline = None
+        self._give_up(
+            EngineFailed(
+                f"{what} within {seconds:g} seconds",
+                hint="Look at the run's log and the device; vllm.load_seconds and vllm.step_seconds are the limits.",
+            )
+        )

@@ -1,0 +1,12 @@
+"""By what an error can be told to be for want of memory, whoever raised it."""
+
+from __future__ import annotations
+
+import errno
+
+SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "cannot allocate memory")
+
+
+def ran_out_of_memory(error: BaseException) -> bool:
+    no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or no_memory or any(sign in str(error).lower() for sign in SIGNS)

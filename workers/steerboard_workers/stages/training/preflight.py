@@ -1,0 +1,171 @@
+"""One step at the greatest length before training begins: what does not fit fails now, and says what would.
+
+The step learns nothing: its loss counts zero times, its learning rate is 0, and AdamW's step counts are put back. It
+needs the memory of a real one all the same.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from steerboard_contracts.configs import TrainingConfig
+from steerboard_contracts.errors import OutOfMemory
+from steerboard_contracts.memory import ModelShape, TrainingLoad, training_memory
+from steerboard_contracts.stage import Fix
+from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.stages.memory_signs import ran_out_of_memory
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.loop import Trainer
+from steerboard_workers.stages.training.setup import Setup, checkpoint_activations
+
+# What an estimate may take of a device before it counts as too much.
+_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to do the same work; none of its fields changes a result by more than rounding."""
+
+    micro_tokens: int
+    gradient_checkpointing: bool
+    strategy: str
+    offload: str
+
+    @classmethod
+    def of(cls, config: TrainingConfig) -> Way:
+        return cls(config.micro_tokens, config.gradient_checkpointing, config.strategy, config.offload)
+
+
+class Preflight:
+    """Of one trainer, before its first step."""
+
+    def __init__(self, stage: Stage, config: TrainingConfig, trainer: Trainer, batcher: Batcher, start: Setup) -> None:
+        self._stage = stage
+        self._config = config
+        self._trainer = trainer
+        self._batcher = batcher
+        self._start = start
+        self._processes = trainer.processes
+        self._longest = trainer.longest
+        self._shape = ModelShape.of(start.model.config.to_dict(), start.parameters)
+
+    def check(self) -> dict[str, float]:
+        """Returns bytes: `memory_estimated` and `memory_measured` at the peak of the step.
+
+        Raises `OutOfMemory` with what would fit, where that is known.
+        """
+        self._stage.progress(0, 1, "steps", "checking memory")
+        problem = self._problem_with(Way.of(self._config))
+        if problem is not None:
+            raise self.error(problem)
+        self._stage.progress(1, 1, "steps", "checking memory")
+        estimated = self._estimate(Way.of(self._config))
+        found = {"memory_measured": float(_peak(self._trainer.device))}
+        return found if estimated is None else {"memory_estimated": float(estimated), **found}
+
+    def error(self, problem: str) -> OutOfMemory:
+        """`OutOfMemory` for a step that did not fit, with the first way found that does."""
+        fix = self._fix(Way.of(self._config))
+        hint = f"Try {fix.says}." if fix else "No smaller step is left to try: lower max_length, or use more devices."
+        return OutOfMemory(
+            f"A training step at {self._longest} tokens does not fit into the memory of its device: {problem}",
+            hint=hint,
+            extra={"fix": fix} if fix else None,
+        )
+
+    def _problem_with(self, way: Way) -> str | None:
+        """None when a step done in this way fits."""
+        try:
+            self._trainer.rehearse(replace(self._batcher, micro_tokens=way.micro_tokens))
+        except Exception as error:
+            if not ran_out_of_memory(error):
+                raise
+            return str(error).splitlines()[0][:200]
+        return None
+
+    def _fix(self, tried: Way) -> Fix | None:
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        fits = self._really_fits if self._processes == 1 else self._should_fit
+        way = next((way for way in smaller(tried, self._longest, self._processes) if fits(way)), None)
+        return None if way is None else self._described(tried, way)
+
+    def _really_fits(self, way: Way) -> bool:
+        """Tried out, where nobody else has to take part in it; other strategies need other processes."""
+        if (way.strategy, way.offload) != (self._config.strategy, self._config.offload):
+            return self._should_fit(way)
+        if way.gradient_checkpointing and not self._config.gradient_checkpointing:
+            checkpoint_activations(self._start.model)
+        return self._problem_with(way) is None
+
+    def _should_fit(self, way: Way) -> bool:
+        estimated, room = self._estimate(way), _room(self._trainer.device)
+        return estimated is not None and room is not None and estimated <= _SHARE * room
+
+    def _estimate(self, way: Way) -> int | None:
+        if self._shape is None:
+            return None
+        load = TrainingLoad(
+            processes=self._processes,
+            positions=max(way.micro_tokens, self._longest),
+            mixed=self._trainer.mixed,
+            strategy=way.strategy,
+            offload=way.offload,
+            gradient_checkpointing=way.gradient_checkpointing,
+            trained=self._start.trained,
+            on_gpu=self._trainer.device.type == "cuda",
+            reads_logits=self._start.role != "reward",
+        )
+        return training_memory(self._shape, load).total
+
+    def _described(self, tried: Way, way: Way) -> Fix:
+        changes: dict[str, Any] = {name: value for name, value in vars(way).items() if value != getattr(tried, name)}
+        together = max(1, way.micro_tokens // self._longest)
+        together = min(together, self._config.micro_batch or together)
+        passes = math.ceil(self._config.batch / (together * self._processes))
+        says = [f"micro-batch {together}, accumulation {passes}"] if "micro_tokens" in changes else []
+        says += ["gradient checkpointing"] if "gradient_checkpointing" in changes else []
+        says += [f"strategy {way.strategy}"] if "strategy" in changes else []
+        says += [f"offload {way.offload}"] if "offload" in changes else []
+        return Fix(changes=changes, says=", ".join(says))
+
+
+def smaller(tried: Way, longest: int, processes: int) -> Iterator[Way]:
+    """Ways that need less memory, the ones that cost least time first."""
+    budgets = list(_halves(tried.micro_tokens, longest))
+    yield from (replace(tried, micro_tokens=budget) for budget in budgets)
+    saving = replace(tried, gradient_checkpointing=True)
+    if not tried.gradient_checkpointing:
+        yield from (replace(saving, micro_tokens=budget) for budget in (tried.micro_tokens, *budgets))
+    least = replace(saving, micro_tokens=budgets[-1] if budgets else tried.micro_tokens)
+    ways = [("zero2", "none"), ("zero3", "none")] if processes > 1 else []
+    ways += [("zero2", "optimiser"), ("zero3", "all")]
+    here = (tried.strategy, tried.offload)
+    for strategy, offload in ways[ways.index(here) + 1 :] if here in ways else ways:
+        yield replace(least, strategy=strategy, offload=offload)
+
+
+def _halves(budget: int, longest: int) -> Iterator[int]:
+    """Down to one sequence at a time, which is as small as a pass gets."""
+    while budget > longest:
+        budget = max(budget // 2, longest)
+        yield budget
+
+
+def _room(device: torch.device) -> int | None:
+    """Bytes of the device in all; None where a process does not own its memory."""
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else None
+
+
+def _peak(device: torch.device) -> int:
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

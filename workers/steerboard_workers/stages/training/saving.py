@@ -1,0 +1,66 @@
+"""What training leaves: a whole model, or an adapter over its base. Either is read back before it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from steerboard_contracts.configs import LoraConfig
+from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
+from steerboard_workers.stages.adapters import (
+    BASE,
+    base_weights,
+    copy_base,
+    is_adapter,
+    lost_in,
+    merged_weights,
+    write_adapter,
+)
+from steerboard_workers.stages.loading import SavedModelDiffers, describe, save_model, whole_model
+from steerboard_workers.stages.training.setup import Setup
+
+
+class SavedModel:
+    """`source` is the folder that training started from. `trained_only`: other weights are not needed to write it."""
+
+    def __init__(self, start: Setup, lora: LoraConfig | None, source: Path) -> None:
+        self._start = start
+        self._lora = lora
+        self._source = source
+        self.is_adapter = lora is not None and not lora.merge
+        # A base that is no folder as it stands has to be written, too.
+        self._base_is_source = not is_adapter(source) and not start.resized
+        self.trained_only = self.is_adapter and self._base_is_source
+        self.parameters = start.parameters if self.is_adapter or lora is None else start.parameters - start.adapters
+
+    def write(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo) -> None:
+        """Raises `SavedModelDiffers` unless every tensor reads back as it was."""
+        if self._lora is None:
+            self._whole(folder, weights, info)
+        elif not self.is_adapter:
+            self._whole(folder, merged_weights(weights, self._lora), info)
+        else:
+            self._adapter(folder, weights, info, self._lora)
+
+    def _whole(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo) -> None:
+        stored = self._start.stored
+        model = whole_model(self._start.model, {name: tensor.to(stored) for name, tensor in weights.items()}, stored)
+        save_model(folder, model, self._start.tokenizer, info)
+
+    def _adapter(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo, lora: LoraConfig) -> None:
+        start = self._start
+        trained = {name: tensor for name, tensor in weights.items() if name in start.trained_names}
+        if self._base_is_source:
+            copy_base(self._source, folder)
+        else:
+            below = {name: tensor.to(start.stored) for name, tensor in base_weights(weights).items()}
+            whole_model(start.model, below, start.stored).save_pretrained(folder / BASE)
+        describe(start.model, start.tokenizer, info)
+        write_adapter(folder, start.model, trained, lora, head=start.role == "reward")
+        start.model.config.save_pretrained(folder)
+        start.tokenizer.save_pretrained(folder)
+        (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
+        lost = lost_in(folder, trained)
+        if lost:
+            raise SavedModelDiffers(f"{len(lost)} tensors of the adapter were lost in saving, such as {lost[0]}")
