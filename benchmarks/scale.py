@@ -51,6 +51,8 @@ ENGINES = ("transformers", "vllm", "vllm_server")
 
 def main() -> None:
     given = _arguments()
+    # What was started ends also when this is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Libraries print what they like; the document alone goes to standard output.
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
@@ -70,11 +72,11 @@ def run(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
             "vllm": vllm.version_of(python),
         },
         "rows": given.rows,
-        "prompts": len(PROMPTS),
+        "prompts": given.prompts,
         "new_tokens": NEW_TOKENS,
     }
     document["labelling"] = _labelling(folder, models, given)
-    document["engines"] = _engines(models, python, given.rounds)
+    document["engines"] = _engines(models, python, given.rounds, given.prompts)
     document["machine"]["load_after"] = [round(one, 2) for one in os.getloadavg()]
     return document
 
@@ -174,11 +176,15 @@ def _label(client: httpx.Client, shards: int) -> float:
 # -- engines ----------------------------------------------------------------------------------------------------------
 
 
-def _engines(models: Path, python: Path, rounds: int) -> dict[str, Any]:
+def _engines(models: Path, python: Path, rounds: int, prompts: int) -> dict[str, Any]:
     found: dict[str, list[dict[str, float]]] = {engine: [] for engine in ENGINES}
     for turn in range(rounds):
         for engine in ENGINES if turn % 2 == 0 else reversed(ENGINES):
-            speeds = _served_speed(models, python) if engine == "vllm_server" else _stage_speed(engine, models, python)
+            speeds = (
+                _served_speed(models, python, prompts)
+                if engine == "vllm_server"
+                else _stage_speed(engine, models, python, prompts)
+            )
             found[engine].append(speeds)
             say(f"{engine}: {', '.join(f'{name} {speed:.0f} tokens/s' for name, speed in speeds.items())}")
     return {
@@ -193,10 +199,10 @@ def _engines(models: Path, python: Path, rounds: int) -> dict[str, Any]:
     }
 
 
-def _stage_speed(engine: str, models: Path, python: Path) -> dict[str, float]:
+def _stage_speed(engine: str, models: Path, python: Path, prompts: int) -> dict[str, float]:
     by_vllm = engine == "vllm"
     subprocess.run(
-        [python if by_vllm else sys.executable, HERE / "scale_tokens.py", engine, models],
+        [python if by_vllm else sys.executable, HERE / "scale_tokens.py", engine, models, str(prompts)],
         env={**os.environ, **(vllm.variables(python, models) if by_vllm else {})},
         check=True,
         stdout=sys.stderr,
@@ -206,7 +212,7 @@ def _stage_speed(engine: str, models: Path, python: Path) -> dict[str, float]:
     return speeds
 
 
-def _served_speed(models: Path, python: Path) -> dict[str, float]:
+def _served_speed(models: Path, python: Path, prompts: int) -> dict[str, float]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -226,7 +232,10 @@ def _served_speed(models: Path, python: Path) -> dict[str, float]:
         get_settings.cache_clear()
         target = Target(f"http://127.0.0.1:{port}/v1", "policy", None, None)
         _ask(target, PROMPTS[:BATCH], 0.0)
-        return {name: _ask(target, PROMPTS, temperature) for name, temperature in (("greedy", 0.0), ("sampled", 1.0))}
+        return {
+            name: _ask(target, PROMPTS[:prompts], temperature)
+            for name, temperature in (("greedy", 0.0), ("sampled", 1.0))
+        }
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
@@ -265,6 +274,7 @@ def _processor() -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=8000)
+    parser.add_argument("--prompts", type=int, default=len(PROMPTS))
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=None, help="Where the temporary folder is made.")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""One engine's speed, in a process of its own: `python scale_tokens.py ENGINE FOLDER`, by the engine's Python.
+"""One engine's speed, in a process of its own: `python scale_tokens.py ENGINE FOLDER PROMPTS`, by the engine's Python.
 
 Writes FOLDER/ENGINE.json: generated tokens/s of greedy and of sampled answers. Loading and a first batch do not count.
 """
@@ -19,11 +19,11 @@ from steerboard_workers.stages.opening import open_policy
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
 
-def main(engine: str, folder: Path) -> None:
+def main(engine: str, folder: Path, prompts: int) -> None:
     config = GenerateConfig(engine=engine, batch_size=BATCH, precision="fp32")
     policy = ModelInput(name="policy", path=str(folder / "policy"), content_hash="policy")
     spec = StageSpec(run_id="scale", name="scale", config=config, inputs={"model": policy})
-    requests = [Request(row, [{"role": "user", "content": text}]) for row, text in enumerate(PROMPTS)]
+    requests = [Request(row, [{"role": "user", "content": text}]) for row, text in enumerate(PROMPTS[:prompts])]
     speeds = {}
     with open_policy(Stage(folder, spec, EventWriter(2)), "model", config) as opened:
         list(opened.engine.generate(requests[:BATCH], Decoding(max_new_tokens=NEW_TOKENS), 1))
@@ -36,4 +36,4 @@ def main(engine: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

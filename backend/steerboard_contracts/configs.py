@@ -61,6 +61,13 @@ class LoraConfig(Config):
     targets: Annotated[
         Literal["linear", "attention"], Field(description="All linear layers, or those of the attention only.")
     ] = "linear"
+    quantise: Annotated[
+        Literal["none", "nf4"],
+        Field(
+            description="nf4: hold the base's linear layers in 4 bits while it trains; what is saved is not quantised.",
+            json_schema_extra={"source": "QLoRA, arXiv 2305.14314"},
+        ),
+    ] = "none"
     merge: Annotated[
         bool, Field(description="Save a whole model with the adapters folded in; otherwise adapters over their base.")
     ] = True
@@ -137,9 +144,11 @@ class TrainingConfig(Config):
     )
 
     @model_validator(mode="after")
-    def _offload_fits(self) -> TrainingConfig:
+    def _ways_fit(self) -> TrainingConfig:
         if self.offload != "none" and self.strategy == "ddp":
             raise ValueError("offload needs strategy zero2 or zero3")
+        if self.lora is not None and self.lora.quantise != "none" and self.strategy != "ddp":
+            raise ValueError("a quantised base needs strategy ddp: DeepSpeed cannot spread its 4-bit weights")
         if self.offload == "all" and self.strategy != "zero3":
             raise ValueError("offload of all needs strategy zero3; zero2 can offload the optimiser")
         return self

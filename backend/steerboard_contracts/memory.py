@@ -12,9 +12,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from steerboard_contracts.configs import Strategy
+from steerboard_contracts.configs import LoraConfig, Strategy
 
 _FP32, _BF16 = 4, 2
+# A parameter in NormalFloat with doubly quantised constants: 4.127 bits (arXiv 2305.14314, section 3).
+_NF4 = 4.127 / 8
 # Of one forward pass: a chunk of logits and its gradient, see `alignment.modules.CHUNK_ELEMENTS`.
 _LOGITS_AT_ONCE = 1 << 24
 # ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
@@ -62,6 +64,14 @@ class ModelShape(BaseModel):
         tied = bool(at.get("tie_word_embeddings", config.get("tie_word_embeddings", True)))
         return shape.model_copy(update={"parameters": shape.counted(tied)})
 
+    def adapters(self, lora: LoraConfig) -> int:
+        """Parameters of LoRA adapters beside the linear layers of a Llama of this shape."""
+        heads, groups = self.heads * self.head_dim, self.key_value_heads * self.head_dim
+        sides = 2 * (self.hidden + heads) + 2 * (self.hidden + groups)
+        if lora.targets == "linear":
+            sides += 3 * (self.hidden + self.intermediate)
+        return self.layers * lora.rank * sides
+
     def counted(self, tied: bool) -> int:
         """Parameters of a Llama of this shape."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.key_value_heads)
@@ -96,6 +106,7 @@ class TrainingLoad(BaseModel):
     offload: Literal["none", "optimiser", "all"] = "none"
     gradient_checkpointing: bool = False
     trained: int | None = None  # parameters that learn; None: all
+    quantised: bool = False  # the others are held in 4 bits
     on_gpu: bool = True
     reads_logits: bool = True
 
@@ -110,6 +121,10 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
     if load.strategy == "ddp":
         # Autocast keeps a bf16 copy of each matrix for the length of a step.
         found.weights = every * (_FP32 + (_BF16 if load.mixed else 0))
+        if load.quantised:
+            # Linear layers in 4 bits with their constants; the embeddings stay as they are.
+            rest = shape.vocabulary * shape.hidden
+            found.weights = int((every - rest) * _NF4) + rest * _FP32
         found.gradients = learn * _FP32 * (2 if n > 1 else 1)  # DDP's buckets hold them a second time
         found.optimiser = learn * 2 * _FP32
     else:

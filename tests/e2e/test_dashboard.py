@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,10 @@ from pathlib import Path
 import pytest
 from dashboard_world import RECIPE, World, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, expect
+from sqlalchemy import text
+
+from steerboard.platform.database import make_engine
+from steerboard.platform.embedded import EmbeddedServers
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -330,3 +335,52 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
             found[f"{path} width"] = (f"{wide} pixels on a phone of 390", [])
         page.set_viewport_size({"width": 1440, "height": 900})
     assert found == {}, "\n".join(f"{k}: {v}" for k, v in found.items())
+
+
+def test_adapters_are_learned_from_the_form_that_tells_the_memory_first(
+    page: Page, world: World, pipeline: str
+) -> None:
+    page.goto("/p/default/launch/sft")
+    choose(page, "model", rf"^{pipeline}\.sft")
+    choose(page, "data", "^things")
+    expect(page.get_by_text(re.compile("Pool default: about .* on each processor, of"))).to_be_visible()
+    page.get_by_role("textbox", name="max_steps", exact=True).fill("3")
+    page.get_by_role("textbox", name="batch", exact=True).fill("4")
+    expect(page.get_by_role("textbox", name="lora.rank", exact=True)).to_have_count(0)
+    page.get_by_role("switch", name=re.compile(r"^lora(?!\.)")).check(force=True)
+    page.get_by_role("textbox", name="lora.rank", exact=True).fill("0")
+    expect(page.get_by_text("at least 1")).to_be_visible()
+    page.get_by_role("textbox", name="lora.rank", exact=True).fill("2")
+    page.get_by_role("switch", name=re.compile(r"^lora\.merge")).uncheck(force=True)
+    page.get_by_role("textbox", name="Name", exact=True).fill("adapted")
+    page.get_by_role("button", name="Launch").click()
+    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=90_000)
+    run = page.url.rpartition("/")[2].partition("?")[0]
+    made = world.get(f"runs/{run}")
+    assert (made["config"]["lora"]["rank"], made["config"]["lora"]["merge"]) == (2, False)
+    (model,) = [output["label"] for output in made["outputs"]]
+    page.goto(f"/p/default/models/{model}")
+    expect(page.get_by_text("LoRA of rank 2, over its base")).to_be_visible()
+
+
+def test_what_did_not_fit_is_retried_with_what_does_in_one_click(page: Page, world: World, pipeline: str) -> None:
+    config = {"run": "train", "method": "sft", "batch": 16, "micro_tokens": 4096}
+    body = {
+        "name": "large",
+        "pool": "nobody",
+        "config": config,
+        "inputs": {"model": f"{pipeline}.sft", "data": "things"},
+    }
+    run = world.client.post("runs", json=body).json()["id"]
+    world.client.post(f"runs/{run}/cancel").raise_for_status()
+    fix = {"changes": {"micro_tokens": 192}, "says": "micro-batch 2, accumulation 8"}
+    error = {"code": "out_of_memory", "detail": "It does not fit.", "hint": f"Try {fix['says']}.", "errors": []}
+    with make_engine(EmbeddedServers(world.home).database_url).begin() as connection:
+        statement = text("UPDATE runs SET error = CAST(:error AS jsonb), state = 'failed' WHERE id = :run")
+        connection.execute(statement, {"error": json.dumps(error | {"fix": fix}), "run": run})
+    page.goto(f"/p/default/runs/{run}")
+    page.get_by_role("button", name="Retry with micro-batch 2, accumulation 8").click()
+    expect(page.locator(".state-badge").first).to_have_text("queued")
+    retried = world.get(f"runs/{run}")
+    assert (retried["config"]["micro_tokens"], retried["error"]) == (192, None)
+    world.client.post(f"runs/{run}/cancel").raise_for_status()

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,7 @@ class TestSideBySide:
         assert first_difference(folder, ours, theirs) is None
         assert theirs == ours
 
-    @pytest.mark.parametrize("how", ["stopped", "streamed", "cut", "unlimited", "refused"])
+    @pytest.mark.parametrize("how", ["stopped", "streamed", "cut", "unlimited", "greedy_twice", "refused"])
     def test_limits_stops_and_pieces_are_the_same(self, found: Any, how: str) -> None:
         assert found["vllm"][how] == found["transformers"][how]
 
@@ -109,15 +108,26 @@ from steerboard_workers.stages.runtime import EventWriter, Stage
 
 spec = StageSpec(run_id="r", name="r", config=MixConfig(parts=[{{}}]))
 watchdog = Watchdog(Stage(Path("."), spec, EventWriter(1)).give_up)
-with watchdog.limit(0.4, "the engine made no step"):
+{before}
+with watchdog.limit({limit}, "the engine made no step", {processes}):
     {body}
 time.sleep(0.6)
 print("alive", flush=True)
 """
 
 
-def watched(body: str) -> subprocess.CompletedProcess[str]:
-    code = textwrap.dedent(WATCHED).format(body=body)
+CHILD = """
+import multiprocessing
+child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(300,))
+child.start()
+child.kill()
+"""
+
+
+def watched(
+    body: str, *, limit: float = 0.4, processes: str = "()", before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    code = WATCHED.format(body=body, limit=limit, processes=processes, before=before)
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
 
 
@@ -129,6 +139,14 @@ def test_an_engine_without_a_step_in_time_ends_the_stage_with_a_word_and_no_hang
     said = json.loads(done.stdout)
     assert (said["type"], said["code"], said["retryable"]) == ("failed", "engine_failed", True)
     assert "no step within 0.4 seconds" in said["detail"]
+
+
+def test_a_process_of_the_engine_that_died_ends_the_stage_long_before_its_time() -> None:
+    began = time.monotonic()
+    done = watched("time.sleep(300)", limit=200, processes="[child]", before=CHILD)
+    assert time.monotonic() - began < 60
+    said = json.loads(done.stdout)
+    assert (said["code"], said["detail"]) == ("engine_failed", "a process of the engine died")
 
 
 def test_an_engine_that_makes_steps_may_take_as_long_as_it_needs() -> None:

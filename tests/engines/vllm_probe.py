@@ -48,6 +48,7 @@ def main(engine: str, folder: Path, out: Path) -> None:
         found["streamed"] = sorted([row, n, text] for (row, n), text in streamed.items())
         found["cut"] = answers(Decoding(max_new_tokens=3))
         found["unlimited"] = answers(Decoding())
+        found["greedy_twice"] = answers(Decoding(max_new_tokens=6, n=2))
         found["sampled"] = answers(SAMPLED)
         found["sampled_again"] = answers(SAMPLED)
         found["sampled_shard"] = answers(SAMPLED, requests[1::3])

@@ -151,6 +151,12 @@ def test_a_file_that_waits_to_be_imported_comes_along(place: Place, settings: Se
         assert back.read() == (place.world.folder / "rows.jsonl").read_bytes()
 
 
+def test_the_artifact_store_itself_is_no_place_for_a_backup(place: Place) -> None:
+    place.dest = f"{place.world.store.url}/"
+    with pytest.raises(BadBackup, match="itself"):
+        place.back_up()
+
+
 def test_a_database_with_anything_in_it_is_refused(place: Place) -> None:
     place.back_up()
     migrations.migrate(place.empty)

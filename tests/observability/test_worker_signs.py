@@ -80,6 +80,7 @@ def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
         "run mixed, attempt 1: succeeded",
     ]
     assert {line["attempt"] for line in about} == {1}
+    assert {line["worker"] for line in lines} == {"w1"}
     (request,) = [seen for seen in collector.seen if seen.path == "/v1/traces"]
     sent = ExportTraceServiceRequest.FromString(request.body).resource_spans[0]
     resource = {pair.key: pair.value.string_value for pair in sent.resource.attributes}

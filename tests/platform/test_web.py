@@ -133,7 +133,10 @@ def test_health_needs_no_token_and_names_the_part_that_is_ill(
 ) -> None:
     client.headers.pop("Authorization")
     well = client.get("/api/v1/system/health")
-    assert (well.status_code, well.json()) == (200, {"status": "ok", "database": "ok", "redis": "ok", "artifacts": "ok"})
+    assert (well.status_code, well.json()) == (
+        200,
+        {"status": "ok", "database": "ok", "redis": "ok", "artifacts": "ok"},
+    )
     lonely = settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
     with TestClient(create_app(lonely, sessions=sessions)) as other:
         answer = other.get("/api/v1/system/health")

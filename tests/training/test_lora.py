@@ -9,7 +9,7 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from running import metrics_of, run_process
+from running import metrics_of, recorded, run_process
 from safetensors.torch import load_file, save_file
 from test_zero import torchrun
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
@@ -169,3 +169,42 @@ def test_two_processes_learn_the_same_adapters(make_stage, base_model, strategy,
     assert ours.keys() == theirs.keys()
     for tensor in ours:
         torch.testing.assert_close(theirs[tensor], ours[tensor], rtol=1e-2, atol=1e-4)
+
+
+@pytest.fixture(scope="module")
+def wide_model(make_stage) -> Path:
+    """Kernels of 4-bit weights want widths in multiples of 64."""
+    from steerboard_workers.stages import base
+
+    shape = {"vocabulary": 400, "hidden": 192, "layers": 2, "heads": 6, "max_length": 128}
+    stage = make_stage({"run": "base", "source": "random:tiny-llama", **shape})
+    base.run(stage)
+    return stage.directory / "outputs" / "model"
+
+
+@pytest.mark.parametrize("method", ["sft", "reward_model"])
+def test_adapters_over_a_4_bit_base_stand_on_the_weights_as_they_were(make_stage, wide_model, method):
+    pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
+    data = "preferences" if method == "reward_model" else "labelled"
+    folders, losses = [], []
+    for lora in ({"quantise": "nf4", "merge": False}, {"quantise": "nf4", "merge": True}, {"merge": True}):
+        config = {**CONFIG, "method": method, "evaluate_every": 2, "lora": {**LORA, **lora}}
+        stage = make_stage(config, model=wide_model, data=data)
+        train.run(stage)
+        folders.append(stage.directory / "outputs" / "model")
+        losses.append([event.values["loss"] for event in recorded(stage, "metrics")])
+    assert losses[0] == losses[1] != losses[2]
+    assert losses[0][0] == pytest.approx(losses[2][0], rel=0.05)
+    assert losses[0][-1] < losses[0][0]
+    load = load_reward_model if method == "reward_model" else load_policy
+    adapter, whole, plain = (load(folder, "fp32", "cpu") for folder in folders)
+    torch.testing.assert_close(logits(adapter.model), logits(whole.model), rtol=1e-4, atol=1e-5)
+    assert (folders[0] / "base" / "model.safetensors").read_bytes() == (wide_model / "model.safetensors").read_bytes()
+    assert whole.info.parameters == plain.info.parameters
+
+
+def test_a_quantised_base_cannot_be_spread():
+    from steerboard_contracts.configs import SftConfig
+
+    with pytest.raises(ValueError, match="needs strategy ddp"):
+        SftConfig(method="sft", strategy="zero3", lora={"quantise": "nf4"})

@@ -9,7 +9,9 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from steerboard_contracts.configs import LoraConfig
 from steerboard_contracts.memory import ModelShape, TrainingLoad, generation_memory, training_memory
+from steerboard_workers.stages.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller
 
 LLAMA_8B = {
@@ -48,6 +50,24 @@ def test_parameters_are_counted_as_the_model_has_them(tied):
     config = tiny(tie_word_embeddings=tied)
     expected = sum(p.numel() for p in LlamaForCausalLM(config).parameters())
     assert ModelShape.of(config.to_dict()).parameters == expected
+
+
+@pytest.mark.parametrize("targets", ["linear", "attention"])
+def test_adapters_are_counted_as_they_are_put_in(targets):
+    config, lora = tiny(), LoraConfig(rank=3, targets=targets)
+    model = LlamaForCausalLM(config)
+    add_lora(model, lora, head=False, seed=0)
+    learned = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    assert ModelShape.of(config.to_dict()).adapters(lora) == learned
+
+
+def test_adapters_over_a_4_bit_base_need_a_fraction():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, gradient_checkpointing=True)
+    adapted = load.model_copy(update={"trained": shape.adapters(LoraConfig())})
+    quantised = adapted.model_copy(update={"quantised": True})
+    whole, over_bf16, over_nf4 = (training_memory(shape, one).total / GIB for one in (load, adapted, quantised))
+    assert over_nf4 < 12 < over_bf16 < 60 < whole
 
 
 def test_an_8b_llama_has_8_billion():

@@ -64,7 +64,7 @@ class Worker:
     def __init__(self, settings: Settings, *, pool: str, group: DeviceGroup, name: str | None) -> None:
         self.id = new_id()
         self.pool = pool
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.name = shown_name(name)
         self._settings = settings
         self._group = group
         self._gpus = GpuWatch(group.devices)
@@ -237,9 +237,14 @@ def find_servers() -> Settings | None:
     return settings if settings.database_url and settings.redis_url else None
 
 
-def begin(settings: Settings) -> None:
+def shown_name(name: str | None) -> str:
+    """Of a worker that was given none: host and process id."""
+    return name or f"{socket.gethostname()}-{os.getpid()}"
+
+
+def begin(settings: Settings, name: str | None) -> None:
     """Logs and traces of a worker process; then wait for what it works with. Raises what `platform.startup` does."""
-    logs.configure(settings)
+    logs.configure(settings, worker=shown_name(name))
     traces.configure("steerboard-worker")
     startup.wait_for_database(settings)
     startup.wait_for_redis(settings)
@@ -274,7 +279,7 @@ def main() -> None:
     settings = find_servers()
     if settings is None:
         parser.error(NO_SERVERS)
-    begin(settings)
+    begin(settings, arguments.name)
     if group.node:
         follow(settings, group)
         return

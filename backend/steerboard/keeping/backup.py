@@ -48,11 +48,17 @@ class Backup:
 def back_up(
     engine: Engine, store: ArtifactStore, dest: Storage, *, key: str | None, verify: bool, say: Say = lambda _: None
 ) -> Backup:
-    """Raises `BadBackup` for a database that was never migrated, and what the two stores raise.
+    """Raises `BadBackup` for a database that was never migrated, or a destination that is the artifact store itself,
+    and what the two stores raise.
 
     `key`: the text of the key of the sealed secrets, to be kept beside what it opens. `verify`: read again what earlier
     backups have copied, instead of believing its size.
     """
+    if dest.url == store.storage.url:
+        raise BadBackup(
+            "the destination is the artifact store itself, whose files may be collected",
+            hint="Name another folder or prefix, best of another disk or account.",
+        )
     name = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%S.%fZ}-{random.token_hex(3)}"
     _forget_unfinished(dest)
     with engine.connect() as keeper:

@@ -119,7 +119,7 @@ def _fill(connection: Connection, found: BackupManifest, source: Storage) -> Non
     references = catalogue.foreign_keys(connection)
     for key in references:
         connection.execute(text(f"ALTER TABLE {key.table} DROP CONSTRAINT {catalogue.quoted(key.name)}"))
-    if made:
+    if made:  # a migration may put rows of its own there
         connection.execute(text(f"TRUNCATE {', '.join(map(catalogue.quoted, made))}"))
     for table in found.tables:
         _copy(connection, table, source, table_file(found.name, table.name))

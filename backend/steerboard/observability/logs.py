@@ -22,7 +22,7 @@ _bound: ContextVar[Mapping[str, Value]] = ContextVar("steerboard_logs", default=
 
 @contextmanager
 def bound(**values: Value) -> Iterator[None]:
-    """Every line logged below carries `values`: `run_id`, `attempt`, `worker`, `request_id`."""
+    """Every line logged below carries `values`: `run_id`, `attempt`, `request_id`."""
     token = _bound.set({**_bound.get(), **values})
     try:
         yield
@@ -41,7 +41,14 @@ def fields(**values: Value) -> dict[str, Mapping[str, Value]]:
 
 
 class JsonLines(logging.Formatter):
-    """One object a line: time (UTC), level, logger, message, what is bound, and the traceback where there is one."""
+    """One object a line: time (UTC), level, logger, message, what is bound, and the traceback where there is one.
+
+    `always`: what every line carries.
+    """
+
+    def __init__(self, always: Mapping[str, Value] | None = None) -> None:
+        super().__init__()
+        self._always = always or {}
 
     def format(self, record: logging.LogRecord) -> str:
         document: dict[str, object] = {
@@ -49,6 +56,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
+            **self._always,
             **_bound.get(),
             **getattr(record, "steerboard_fields", {}),
         }
@@ -66,10 +74,11 @@ def _storable(value: object) -> object:
     return value
 
 
-def configure(settings: Settings) -> None:
-    """Of a server process, on its standard error; what Python itself would print there is logged too."""
+def configure(settings: Settings, **always: Value) -> None:
+    """Of a server process, on its standard error; what Python itself would print there is logged too. `always` is what
+    each line of JSON carries."""
     handler = logging.StreamHandler()
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines(always) if settings.log_format == "json" else logging.Formatter(_TEXT))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     # Each request of a client of ours is no news.
     for name in ("httpx", "httpcore", "alembic"):

@@ -85,6 +85,8 @@ def _estimate(config: RunConfig, shape: ModelShape, window: int, on_gpu: bool, p
             strategy=config.strategy,
             offload=config.offload,
             gradient_checkpointing=config.gradient_checkpointing,
+            trained=shape.adapters(config.lora) if config.lora else None,
+            quantised=config.lora is not None and config.lora.quantise != "none",
             on_gpu=on_gpu,
             reads_logits=not isinstance(config, RewardModelConfig),
         )

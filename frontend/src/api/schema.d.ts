@@ -5221,6 +5221,13 @@ export interface components {
              */
             merge: boolean;
             /**
+             * Quantise
+             * @description nf4: hold the base's linear layers in 4 bits while it trains; what is saved is not quantised.
+             * @default none
+             * @enum {string}
+             */
+            quantise: "none" | "nf4";
+            /**
              * Rank
              * @description Columns of A and B; the more, the more it can learn.
              * @default 16

@@ -82,8 +82,9 @@ class VllmEngine:
 
 def _parts(one: Asked, decoding: Decoding) -> list[tuple[str, list[int]]]:
     """(name, numbers of its answers) of what vLLM is asked. One request for all answers, but one for each where stop
-    strings may end them, since only whole requests can be ended early; the seeds are the same."""
+    strings may end them, since only whole requests can be ended early, and where they are greedy, of which vLLM takes
+    only one; the seeds are the same."""
     row, numbers = one.request.row, list(range(decoding.n))
-    if decoding.stop:
+    if decoding.stop or decoding.temperature == 0:
         return [(f"{row}-{n}", [n]) for n in numbers]
     return [(str(row), numbers)]

@@ -7,6 +7,7 @@ its own, on a CPU it shares this one. Everything goes in and comes out as token 
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -54,6 +55,8 @@ class VllmHost:
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"):
             self._engine = _start(folder, task, dtype, window, sequences, options)
+        # vLLM itself may wait for ever for the word of a core that was killed.
+        self._processes = multiprocessing.active_children()
 
     def add(self, name: str, prompt: Sequence[int], params: Any) -> str:
         """`params`: vLLM's. Returns the id by which the request is `abort`ed."""
@@ -66,7 +69,7 @@ class VllmHost:
 
     def outputs(self) -> Iterator[Any]:
         """vLLM's outputs as they come, until nothing is left to do. Raises `EngineFailed`."""
-        with self._watchdog.limit(self._step_seconds, "the engine made no step"):
+        with self._watchdog.limit(self._step_seconds, "the engine made no step", self._processes):
             while self._engine.has_unfinished_requests():
                 with _engine_errors():
                     made = self._engine.step()

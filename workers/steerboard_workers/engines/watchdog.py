@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 
 from steerboard_contracts.errors import SteerboardError
 
@@ -21,8 +22,12 @@ class EngineFailed(SteerboardError):
     retryable = True
 
 
+_LOOK_SECONDS = 1.0
+
+
 class Watchdog:
-    """Within `limit`, `give_up` is called once the limit has passed since it began, or since the last `beat`."""
+    """Within `limit`, `give_up` is called once the limit has passed since it began, or since the last `beat`, and soon
+    after one of the processes that the limit is about has died."""
 
     def __init__(self, give_up: GiveUp) -> None:
         self._give_up = give_up
@@ -30,14 +35,15 @@ class Watchdog:
         self._what = ""
         self._seconds = 0.0
         self._deadline: float | None = None
+        self._processes: Sequence[BaseProcess] = ()
         self._closed = False
         threading.Thread(target=self._watch, name="engine-watchdog", daemon=True).start()
 
     @contextmanager
-    def limit(self, seconds: float, what: str) -> Iterator[None]:
-        """`what` did not happen in time, in words for people."""
+    def limit(self, seconds: float, what: str, processes: Sequence[BaseProcess] = ()) -> Iterator[None]:
+        """`what` did not happen in time, in words for people. Without `processes` it can never happen."""
         with self._changed:
-            self._what, self._seconds = what, seconds
+            self._what, self._seconds, self._processes = what, seconds, processes
             self._deadline = time.monotonic() + seconds
             self._changed.notify()
         try:
@@ -61,16 +67,19 @@ class Watchdog:
         with self._changed:
             while not self._closed:
                 left = None if self._deadline is None else self._deadline - time.monotonic()
-                if left is not None and left <= 0:
+                if left is not None and (left <= 0 or self._died()):
                     break
-                self._changed.wait(left)
+                self._changed.wait(None if left is None else min(left, _LOOK_SECONDS))
             if self._closed:
                 return
-            what, seconds = self._what, self._seconds
+            what = "a process of the engine died" if self._died() else f"{self._what} within {self._seconds:g} seconds"
             self._deadline = None
         self._give_up(
             EngineFailed(
-                f"{what} within {seconds:g} seconds",
+                what,
                 hint="Look at the run's log and the device; vllm.load_seconds and vllm.step_seconds are the limits.",
             )
         )
+
+    def _died(self) -> bool:
+        return not all(process.is_alive() for process in self._processes)

@@ -20,7 +20,7 @@ from steerboard.playground.claims import POOL, Claim
 from steerboard.runs.tables import WorkerRow
 from steerboard_workers.alive import say_alive
 from steerboard_workers.gpus import GpuWatch
-from steerboard_workers.worker import survive
+from steerboard_workers.worker import shown_name, survive
 
 # People wait for an answer: they must not wait long for a worker that is dead.
 _LONGEST_LEASE = 10.0
@@ -37,7 +37,7 @@ class Keeper:
         self, sessions: sessionmaker[Session], settings: Settings, devices: list[str], name: str | None
     ) -> None:
         self.id = new_id()
-        self.name = name or f"{socket.gethostname()}-{os.getpid()}"
+        self.name = shown_name(name)
         self.lease_seconds = min(settings.lease_seconds, _LONGEST_LEASE)
         self.holds: Callable[[], list[dict[str, str]]] = list
         self._sessions = sessions

@@ -100,7 +100,7 @@ def main() -> None:
     settings = find_servers()
     if settings is None:
         parser.error(NO_SERVERS)
-    begin(settings)
+    begin(settings, arguments.name)
     if arguments.devices:  # before torch is imported
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(arguments.devices)
     for name, value in QUIET.items():

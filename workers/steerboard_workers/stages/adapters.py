@@ -9,6 +9,7 @@ The store keeps files by content, so a base costs its space once however many ad
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -48,6 +49,30 @@ def load_weights(kind: Any, folder: Path, **options: Any) -> Any:
     _inject(model, PeftConfig.from_pretrained(folder))
     _fill(model, load_file(folder / WEIGHTS))
     return model
+
+
+def quantisation(lora: LoraConfig, compute: torch.dtype, device: torch.device) -> dict[str, Any]:
+    """Options of `from_pretrained` for a base in 4-bit NormalFloat with doubly quantised constants, arXiv 2305.14314.
+
+    Raises `BadInput` (`quantisation_missing`) without bitsandbytes.
+    """
+    if lora.quantise == "none":
+        return {}
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise BadInput(
+            "quantise: nf4 needs bitsandbytes, which this worker has not",
+            code="quantisation_missing",
+            hint="On the worker: pip install 'steerboard[quantised]'. Or train without quantise.",
+        )
+    from transformers import BitsAndBytesConfig
+
+    how = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=lora.quantise,
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=compute,
+    )
+    return {"quantization_config": how, "device_map": {"": device}}
 
 
 def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int) -> None:

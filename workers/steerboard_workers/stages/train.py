@@ -39,7 +39,7 @@ def run(stage: Stage) -> Succeeded:
     stage.progress(0, 1, "models", "loading")
     sharing = sharing_of(config, stage.spec.device)
     with sharing.loading():
-        start = open_model(stage.model_path("model"), config, sharing.dtype)
+        start = open_model(stage.model_path("model"), config, sharing.dtype, sharing.accelerator.device)
     stage.progress(1, 1, "models", "loading")
     data = load_data(stage, config, start.renderer)
 
@@ -96,7 +96,7 @@ def _save(
 ) -> None:
     """Every process takes part in gathering the weights; the main one writes them."""
     stage.progress(0, 1, "models", "saving")
-    writer = SavedModel(start, config.lora, stage.model_path("model"))
+    writer = SavedModel(start, config, stage.model_path("model"))
     main = sharing.accelerator.is_main_process
     weights = {name: tensor.to("cpu") for name, tensor in sharing.whole(writer.trained_only) if main}
     if not main:

@@ -19,6 +19,10 @@ import { type DecodingChoice, type EntrantDraft, messageAt } from "./draft";
 /** Fields of a line stand level whether they are explained or not. */
 const ORDER: InputWrapperProps["inputWrapperOrder"] = ["label", "input", "description", "error"];
 
+const ENGINES: { value: EntrantDraft["engine"]; label: string }[] = [
+  { value: "transformers", label: "transformers" },
+  { value: "vllm", label: "vLLM" },
+];
 const DECODINGS: { value: DecodingChoice; label: string }[] = [
   { value: "default", label: "usual" },
   { value: "greedy", label: "greedy, temperature 0" },
@@ -147,6 +151,18 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
             error={error("name")}
             onChange={(event) => set({ name: event.currentTarget.value })}
           />
+          {draft.kind === "model" && (
+            <Select
+              inputWrapperOrder={ORDER}
+              label="Engine"
+              description={draft.engine === "vllm" && "Its workers need vLLM's environment"}
+              data={ENGINES}
+              value={draft.engine}
+              allowDeselect={false}
+              error={error("engine")}
+              onChange={(engine) => engine && set({ engine: engine as EntrantDraft["engine"] })}
+            />
+          )}
           {draft.kind === "endpoint" && (
             <TextInput
               inputWrapperOrder={ORDER}

@@ -15,6 +15,7 @@ export interface EntrantDraft {
   temperature: number | string;
   maxNewTokens: number | string;
   samples: number | string;
+  engine: EntrantIn["engine"];
   family: string;
 }
 
@@ -32,6 +33,7 @@ export function emptyEntrant(kind: "model" | "endpoint" = "model", who: string |
     temperature: 0.7,
     maxNewTokens: "",
     samples: 1,
+    engine: "transformers",
     family: "",
   };
 }
@@ -73,6 +75,7 @@ export function entrantsOf(drafts: readonly EntrantDraft[]): { entrants: Entrant
         score,
         decoding: decodingOf(draft),
         samples: Number(draft.samples) || 1,
+        engine: draft.engine,
         family: draft.family.trim() || null,
       });
       lines.push(line);

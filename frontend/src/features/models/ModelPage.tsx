@@ -44,7 +44,8 @@ export function ModelPage() {
           actions={<ModelActions project={project} model={found as Model} />}
           about={
             <>
-              {count(found.info.parameters)} parameters, {bytes(found.size)}; created{" "}
+              {count(found.info.parameters)} parameters, {bytes(found.size)}
+              {found.info.lora ? `; LoRA of rank ${found.info.lora.rank}, over its base` : ""}; created{" "}
               <When at={found.created_at} />
               {found.run_id && (
                 <>

@@ -121,6 +121,7 @@ class Preflight:
             offload=way.offload,
             gradient_checkpointing=way.gradient_checkpointing,
             trained=self._start.trained,
+            quantised=self._config.lora is not None and self._config.lora.quantise != "none",
             on_gpu=self._trainer.device.type == "cuda",
             reads_logits=self._start.role != "reward",
         )

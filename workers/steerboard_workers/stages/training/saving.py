@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from steerboard_contracts.configs import LoraConfig
+from steerboard_contracts.configs import LoraConfig, TrainingConfig
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
 from steerboard_workers.stages.adapters import (
     BASE,
@@ -18,30 +18,47 @@ from steerboard_workers.stages.adapters import (
     write_adapter,
 )
 from steerboard_workers.stages.loading import SavedModelDiffers, describe, save_model, whole_model
-from steerboard_workers.stages.training.setup import Setup
+from steerboard_workers.stages.training.setup import Setup, open_model
+from steerboard_workers.stages.training.sharing import unshared
 
 
 class SavedModel:
     """`source` is the folder that training started from. `trained_only`: other weights are not needed to write it."""
 
-    def __init__(self, start: Setup, lora: LoraConfig | None, source: Path) -> None:
+    def __init__(self, start: Setup, config: TrainingConfig, source: Path) -> None:
+        lora = config.lora
         self._start = start
+        self._config = config
         self._lora = lora
         self._source = source
+        self._quantised = lora is not None and lora.quantise != "none"
         self.is_adapter = lora is not None and not lora.merge
         # A base that is no folder as it stands has to be written, too.
         self._base_is_source = not is_adapter(source) and not start.resized
-        self.trained_only = self.is_adapter and self._base_is_source
+        self.trained_only = self._quantised or (self.is_adapter and self._base_is_source)
         self.parameters = start.parameters if self.is_adapter or lora is None else start.parameters - start.adapters
 
     def write(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo) -> None:
         """Raises `SavedModelDiffers` unless every tensor reads back as it was."""
+        if self._quantised:
+            del self._start.model.config.quantization_config  # of the training only
         if self._lora is None:
             self._whole(folder, weights, info)
         elif not self.is_adapter:
-            self._whole(folder, merged_weights(weights, self._lora), info)
+            self._whole(folder, merged_weights(self._with_base(weights), self._lora), info)
         else:
             self._adapter(folder, weights, info, self._lora)
+
+    def _with_base(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The weights below a quantised base's adapters are those that were quantised, read again."""
+        if not self._quantised:
+            return weights
+        plain = open_model(self._source, self._config.model_copy(update={"lora": None})).model
+        adapted = {name.partition(".lora_A.")[0] for name in weights if ".lora_A." in name}
+        for name, tensor in unshared(plain):
+            layer, _, what = name.rpartition(".")
+            weights.setdefault(f"{layer}.base_layer.{what}" if layer in adapted else name, tensor)
+        return weights
 
     def _whole(self, folder: Path, weights: dict[str, Tensor], info: ModelInfo) -> None:
         stored = self._start.stored
@@ -54,7 +71,7 @@ class SavedModel:
         if self._base_is_source:
             copy_base(self._source, folder)
         else:
-            below = {name: tensor.to(start.stored) for name, tensor in base_weights(weights).items()}
+            below = {name: tensor.to(start.stored) for name, tensor in base_weights(self._with_base(weights)).items()}
             whole_model(start.model, below, start.stored).save_pretrained(folder / BASE)
         describe(start.model, start.tokenizer, info)
         write_adapter(folder, start.model, trained, lora, head=start.role == "reward")

@@ -24,8 +24,8 @@ from steerboard_workers.alignment.modules import (
 )
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective, RewardObjective
 from steerboard_workers.alignment.render import Renderer
-from steerboard_workers.stages.adapters import add_lora, is_adapted, is_adapter, load_weights, merge
-from steerboard_workers.stages.loading import check_safe, distinct_pad, load_tokenizer, read_info
+from steerboard_workers.stages.adapters import add_lora, is_adapted, is_adapter, load_weights, merge, quantisation
+from steerboard_workers.stages.loading import check_safe, distinct_pad, load_tokenizer, pick_dtype, read_info
 from steerboard_workers.stages.runtime import Stage
 
 # Two ways to compute the same hidden states in float32 agree better than this, relative to their spread; a leak
@@ -34,6 +34,7 @@ AGREE = 2e-4
 AGREE_BF16 = 0.1
 PROBE_EXAMPLES = 3
 PAD = "<pad>"
+CPU = torch.device("cpu")
 
 
 @dataclass
@@ -72,8 +73,9 @@ class Setup:
 
 
 def _elements(parameter: torch.nn.Parameter) -> int:
-    """Of the whole parameter: ZeRO-3 leaves only a part of it here."""
-    return int(getattr(parameter, "ds_numel", parameter.numel()))
+    """Of the whole parameter: ZeRO-3 leaves only a part of it here, and 4-bit ones are packed."""
+    packed = getattr(parameter, "quant_state", None)
+    return int(packed.shape.numel() if packed is not None else getattr(parameter, "ds_numel", parameter.numel()))
 
 
 def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor) -> torch.Tensor:
@@ -83,21 +85,29 @@ def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor
     return embedded.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else embedded
 
 
-def open_model(folder: Path, config: TrainingConfig, dtype: torch.dtype = torch.float32) -> Setup:
-    """Load the start model in `dtype`; a reward model gets its head here."""
+def open_model(
+    folder: Path, config: TrainingConfig, dtype: torch.dtype = torch.float32, device: torch.device = CPU
+) -> Setup:
+    """Load the start model in `dtype`; a reward model gets its head here, and LoRA its adapters.
+
+    `device` is where a quantised base is put; others come to the CPU.
+    """
     check_safe(folder)
-    if is_adapter(folder) and config.strategy == "zero3":
+    quantised = config.lora is not None and config.lora.quantise != "none"
+    if is_adapter(folder) and (config.strategy == "zero3" or quantised):
         raise BadInput(
-            f"{folder.name} is an adapter, which is merged before it is trained on, and zero3 spreads weights before",
+            f"{folder.name} is an adapter, which is merged before more is trained: neither zero3 nor quantise allow it",
             code="bad_config",
-            hint="Take a merged model, or strategy zero2.",
+            hint="Take a merged model, strategy zero2, or no quantise.",
         )
     info = read_info(folder)
     tokenizer = load_tokenizer(folder)
     given = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     stored = getattr(given, "dtype", None) or torch.float32
     vocabulary = given.get_text_config().vocab_size
-    options = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
+    options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
+    if config.lora is not None:
+        options |= quantisation(config.lora, pick_dtype(config.precision, device), device)
     role: ModelRole = "policy"
     if isinstance(config, RewardModelConfig):
         role = "reward"
