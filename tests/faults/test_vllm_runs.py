@@ -101,7 +101,7 @@ def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_en
     stack = vllm_stack
     options = {"eager": True, "step_seconds": 15}
     # Enough that the engine, which runs ahead of who reads its tokens, is not done before it is hurt.
-    decoding = {"temperature": 1.0, "n": 16, "max_new_tokens": 24}
+    decoding = {"temperature": 1.0, "n": 48, "max_new_tokens": 24}
     run_id = stack.create("answers", {**GENERATE, "engine": "vllm", "vllm": options, "decoding": decoding})
     stack.start_worker("only", VLLM_ENABLE_V1_MULTIPROCESSING="1", STEERBOARD_LEASE_SECONDS="60")
     stack.wait(lambda: kept_rows(stack, run_id) > 2, 200, "no answer was kept", pause=0.005)
@@ -117,4 +117,4 @@ def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_en
     assert first.reason is not None
     assert first.reason.startswith("engine_failed: ")
     assert run.summary is not None
-    assert 2 < run.summary["resumed_rows"] < 16 * 120
+    assert 2 < run.summary["resumed_rows"] < 48 * 120

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from model_folders import write_model
 from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
+from model_folders import write_model
 from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.accounts.tables import Project
 from steerboard.platform.artifacts import ArtifactStore

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from model_folders import write_model
 from sqlalchemy.orm import Session, sessionmaker
 
+from model_folders import write_model
 from steerboard.accounts.tables import Project
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction

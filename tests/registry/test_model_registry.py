@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from model_folders import safetensors, write_model
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
+from model_folders import safetensors, write_model
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.platform.artifacts import ArtifactStore, CorruptArtifact

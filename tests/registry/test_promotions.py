@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from model_folders import write_model
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
+from model_folders import write_model
 from steerboard.accounts.tables import AuditEntry, Event, Project
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
