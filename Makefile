@@ -137,6 +137,10 @@ bench-web: $(DEV_STAMP) $(WEB_BUILD) ## The API and the dashboard with 10,000 ru
 bench-ranking: $(DEV_STAMP) $(WEB_BUILD) ## 100 annotators who submit a ranking each second for a minute, as JSON
 	@$(BIN)/python benchmarks/ranking.py $(BENCH_ARGS)
 
+.PHONY: bench-sharing
+bench-sharing: $(DEV_STAMP) ## Training by two processes under ddp, zero2 and zero3 beside one, as JSON
+	@$(BIN)/python benchmarks/sharing.py $(BENCH_ARGS)
+
 .PHONY: bench-gpu
 bench-gpu: $(DEV_STAMP) ## bf16 training and generation beside TRL and transformers on one device, as JSON
 	@$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)

@@ -45,3 +45,32 @@ def write_models(folder: Path, tokenizer: Any) -> None:
     path = folder / "policy" / "generation_config.json"
     ends = [tokenizer.eos_token_id, *range(300, 420, 5)]
     path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token_id": ends}))
+    write_adapted(folder, tokenizer, common)
+
+
+def write_adapted(folder: Path, tokenizer: Any, common: dict[str, Any]) -> None:
+    """`adapted`: an adapter over `policy` that changes what it says."""
+    import torch
+
+    from steerboard_contracts.configs import LoraConfig
+    from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
+    from steerboard_workers.stages import adapters
+    from steerboard_workers.stages.loading import load_policy
+
+    lora, adapted = LoraConfig(rank=4, alpha=8.0), folder / "adapted"
+    adapted.mkdir()
+    model = load_policy(folder / "policy", "fp32", "cpu").model
+    adapters.add_lora(model, lora, head=False, seed=0)
+    torch.manual_seed(9)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if ".lora_B." in name:
+                parameter.normal_(std=0.2)
+    trained = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+    adapters.copy_base(folder / "policy", adapted)
+    adapters.write_adapter(adapted, model, trained, lora, head=False)
+    model.config.save_pretrained(adapted)
+    tokenizer.save_pretrained(adapted)
+    (adapted / "generation_config.json").write_bytes((folder / "policy" / "generation_config.json").read_bytes())
+    info = ModelInfo(role="policy", architecture="LlamaForCausalLM", lora=lora, **common)
+    (adapted / MODEL_INFO_FILE).write_text(info.model_dump_json())

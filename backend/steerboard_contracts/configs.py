@@ -275,7 +275,7 @@ class _WithEngine(Config):
     engine: Annotated[
         EngineName, Field(description="What computes: `vllm` needs its own environment (`make setup-vllm`).")
     ] = "transformers"
-    vllm: VllmOptions = VllmOptions()
+    vllm: Annotated[VllmOptions, Field(description="How vLLM runs the model, where it is the engine.")] = VllmOptions()
 
 
 class _WithDecoding(_WithEngine):

@@ -114,6 +114,7 @@ def test_an_annotator_gets_the_project_and_nothing_else(people: People, app: Fas
         ("GET", "/api/v1/projects/{project}"),
         ("GET", "/api/v1/projects/{project}/waiting"),
         ("GET", "/api/v1/system/health"),
+        ("GET", "/api/v1/system/live"),
     }
     for endpoint in endpoints(app):
         if about_oneself(endpoint) or (endpoint.method, endpoint.template) in own or "/api/" not in endpoint.template:

@@ -73,6 +73,12 @@ class TestSideBySide:
         assert first_difference(folder, ours, theirs) is None
         assert theirs == ours
 
+    def test_an_adapter_is_served_without_merging_it(self, found: Any) -> None:
+        ours, theirs = found["transformers"]["adapted"], found["vllm"]["adapted"]
+        assert theirs == ours
+        changed = sum(one[3] != other[3] for one, other in zip(ours, found["transformers"]["greedy"], strict=True))
+        assert changed > 25
+
     @pytest.mark.parametrize("how", ["stopped", "streamed", "cut", "unlimited", "greedy_twice", "refused"])
     def test_limits_stops_and_pieces_are_the_same(self, found: Any, how: str) -> None:
         assert found["vllm"][how] == found["transformers"][how]

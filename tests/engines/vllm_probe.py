@@ -1,5 +1,5 @@
 """What one of the engines answers and scores, as JSON: `python vllm_probe.py ENGINE FOLDER OUT`, by that engine's
-Python. FOLDER holds models `policy` and `reward`."""
+Python. FOLDER holds models `policy`, `adapted` and `reward`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ SAMPLED = Decoding(temperature=0.9, top_p=0.95, top_k=50, n=3, max_new_tokens=12
 def main(engine: str, folder: Path, out: Path) -> None:
     generating = GenerateConfig(engine=engine, batch_size=16, precision="fp32", vllm=OPTIONS)
     scoring = ScoreConfig(engine=engine, vllm=OPTIONS)
-    inputs = {name: ModelInput(name=name, path=str(folder / name), content_hash=name) for name in ("policy", "reward")}
+    names = ("policy", "adapted", "reward")
+    inputs = {name: ModelInput(name=name, path=str(folder / name), content_hash=name) for name in names}
     spec = StageSpec(run_id="probe", name="probe", config=generating, inputs=inputs, threads=1)
     stage = Stage(folder, spec, EventWriter(2))
     asked = [*PROMPTS, *(f"{prompt} Why?" for prompt in PROMPTS[:9]), " ".join(PROMPTS)]
@@ -56,6 +57,9 @@ def main(engine: str, folder: Path, out: Path) -> None:
             answers(Decoding(max_new_tokens=160))
         except SteerboardError as error:
             found["refused"] = error.code
+    with open_policy(stage, "adapted", generating) as policy:
+        made = policy.engine.generate(requests, Decoding(max_new_tokens=40), 7)
+        found["adapted"] = sorted([c.row, c.n, c.text, c.token_ids, c.finished] for c in made)
     with open_reward_model(stage, "reward", scoring, "fp32") as rewards:
         texts = [Scorable([{"role": "user", "content": a}], b * (1 + i % 5)) for i, (a, b) in enumerate(_pairs())]
         found["rewards"] = score_texts(rewards, texts, 4096)

@@ -91,7 +91,7 @@ def test_wrong_inputs_are_refused_by_field(bench: EvaluationWorld) -> None:
 def test_the_form_has_a_default_with_an_explanation_for_every_field(world: EvaluationWorld) -> None:
     (kind,) = world.get("schemas/benchmark")
     fields = kind["config_schema"]["properties"]
-    assert set(fields) == {"run", "batch_tokens", "precision"}
+    assert set(fields) == {"run", "batch_tokens", "precision", "engine", "vllm"}
     assert all(field["description"] and "default" in field for field in fields.values())
     assert [(one["name"], one["allowed"]) for one in kind["inputs"]] == [
         ("reward", ["reward"]),

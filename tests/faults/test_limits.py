@@ -18,7 +18,7 @@ def test_a_stage_that_runs_out_of_memory_every_time_fails_with_that_reason_and_t
     modest = stack.create_mix("modest")
     stack.start_worker("small", STEERBOARD_STAGE_MEMORY_MB="400")
     failed, succeeded = stack.finish(greedy, modest)
-    assert (failed.state, failed.reason_code, failed.attempt) == ("failed", "out_of_memory", 2)
+    assert (failed.state, failed.reason_code, failed.attempt) == ("failed", "out_of_memory", 2), failed.reason
     assert "memory" in failed.reason
     assert failed.error is not None
     assert failed.error["hint"]

@@ -20,15 +20,13 @@ def written() -> Iterator[io.StringIO]:
     out = io.StringIO()
     handler = logging.StreamHandler(out)
     handler.setFormatter(logs.JsonLines())
-    log = logging.getLogger("steerboard.test-lines")
-    log.setLevel(logging.DEBUG)
-    log.addHandler(handler)
-    log.propagate = False
+    LOG.addHandler(handler)
     yield out
-    log.removeHandler(handler)
+    LOG.removeHandler(handler)
 
 
-LOG = logging.getLogger("steerboard.test-lines")
+# Of no tree of loggers: what is no Unicode must not reach the test run's own log, which cannot carry it.
+LOG = logging.Logger("steerboard.test-lines")
 
 
 def lines(out: io.StringIO) -> list[dict[str, Any]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,7 @@ from safetensors.torch import load_file
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.stage import STAGE_EVENT, Failed
 from steerboard_workers.stages import train
-from steerboard_workers.stages.__main__ import failure_of
-from steerboard_workers.stages.runtime import EventWriter, Stage
+from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training import preflight
 from steerboard_workers.stages.training.loop import Trainer
 
@@ -45,37 +45,37 @@ def test_the_rehearsal_changes_nothing(make_stage, base_model, monkeypatch, meth
     assert values[0] == values[1]
 
 
+SHORT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+from steerboard_workers.stages.__main__ import main
+from steerboard_workers.stages.training.preflight import Preflight
+
+check = Preflight.check
+
+def short_of_memory(self):
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + int(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    return check(self)
+
+Preflight.check = short_of_memory
+sys.exit(main(Path(sys.argv[1])))
+"""
+
+
 def limited(stage: Stage, room: int) -> Failed:
-    """The stage in a process of its own that may take `room` bytes more than it has when its model is loaded."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        status = 1
-        try:
-            events = EventWriter(writer)
-            check = preflight.Preflight.check
-
-            def short_of_memory(self: preflight.Preflight) -> dict[str, float]:
-                pages = int(Path("/proc/self/statm").read_text().split()[0])
-                limit = pages * resource.getpagesize() + room
-                resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-                return check(self)
-
-            preflight.Preflight.check = short_of_memory
-            try:
-                events.write(train.run(Stage(stage.directory, stage.spec, events)))
-            except Exception as error:
-                events.write(failure_of(error))
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writer)
-    with os.fdopen(reader) as pipe:
-        lines = [STAGE_EVENT.validate_json(line) for line in pipe]
-    os.waitpid(pid, 0)
-    assert isinstance(lines[-1], Failed), lines[-1]
-    return lines[-1]
+    """The stage as a process of its own that may take `room` bytes more than it has when its model is loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT_OF_MEMORY, str(stage.directory), str(room)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    last = STAGE_EVENT.validate_json(done.stdout.splitlines()[-1])
+    assert isinstance(last, Failed), done.stderr[-2000:]
+    return last
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,6 @@ from steerboard.platform.vllm import require_python
 from steerboard_contracts.errors import BadInput, EngineMissing
 
 _ROLES = ("base", "sft", "policy")
-_ADAPTER = "adapter_config.json"
 _ANYWHERE = ("0.0.0.0", "::")
 _CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_NUM_OF_RESERVED_CPU": "0"}
 _VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
@@ -54,12 +53,6 @@ def serve(
     found = client.get(f"models/{quote(model)}")
     if found["role"] not in _ROLES:
         raise BadInput(f"{found['name']} is a {found['role']} model and answers nothing", code="wrong_role")
-    if any(file["path"] == _ADAPTER for file in found["files"]):
-        raise BadInput(
-            f"{found['name']} is an adapter over its base, and is served as a whole model only",
-            code="engine_refused",
-            hint="Train it with the adapter merged.",
-        )
     folder = Path(tempfile.mkdtemp(prefix="steerboard-serve-"))
     try:
         download_model(client, found, folder / "model")
@@ -91,8 +84,8 @@ def _interpreter(given: Path | None) -> Path:
 
 def _spec(python: Path, model: dict[str, Any], folder: Path, host: str, port: int, more: list[str]) -> GuardedSpec:
     on_gpu = shutil.which("nvidia-smi") is not None
-    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder / "model")]
-    command += ["--served-model-name", model["name"], "--host", host, "--port", str(port)]
+    command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--host", host, "--port", str(port)]
+    command += _what(model, folder / "model")
     command += ["--max-model-len", str(model["info"]["max_length"]), "--dtype", "auto" if on_gpu else "float32"]
     wanted = _VARIABLES | ({} if on_gpu else _CPU_VARIABLES)
     return GuardedSpec(
@@ -106,6 +99,19 @@ def _spec(python: Path, model: dict[str, Any], folder: Path, host: str, port: in
         env={name: value for name, value in wanted.items() if name not in os.environ}
         | {"PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"},
     )
+
+
+def _what(model: dict[str, Any], folder: Path) -> list[str]:
+    """A whole model, or an adapter over its base, which answers by the adapter's name and template."""
+    lora = model["info"].get("lora")
+    if lora is None:
+        return ["--model", str(folder), "--served-model-name", model["name"]]
+    # Its kernels know ranks by powers of two from 8 on.
+    room = max(8, 1 << (int(lora["rank"]) - 1).bit_length())
+    return [
+        *("--model", str(folder / "base"), "--tokenizer", str(folder), "--served-model-name", f"{model['name']}-base"),
+        *("--enable-lora", "--max-lora-rank", str(room), "--lora-modules", f"{model['name']}={folder}"),
+    ]
 
 
 def _wait_until_healthy(

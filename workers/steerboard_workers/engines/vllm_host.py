@@ -27,6 +27,8 @@ CPU_VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
 
+LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+
 # vLLM itself gives its processes five seconds each.
 _CLOSE_SECONDS = 60.0
 
@@ -45,23 +47,28 @@ class VllmHost:
         options: VllmOptions,
         device: Literal["cpu", "cuda"],
         give_up: GiveUp,
+        adapter: Path | None = None,
+        rank: int = 0,
     ) -> None:
-        """`window` in tokens, `sequences` computed together. Raises `EngineMissing`, `EngineFailed`, `BadInput` when
-        the worker does not have as many GPUs as `tensor_parallel` asks for."""
+        """`window` in tokens, `sequences` computed together; `adapter`: a LoRA of `rank` over the model in `folder`.
+
+        Raises `EngineMissing`, `EngineFailed`, `BadInput` when the worker does not have as many GPUs as
+        `tensor_parallel` asks for, or the rank is larger than vLLM takes."""
         for name, value in VARIABLES.items() | (CPU_VARIABLES.items() if device == "cpu" else set()):
             os.environ.setdefault(name, value)
         _check_devices(options.tensor_parallel, device)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"):
-            self._engine = _start(folder, task, dtype, window, sequences, options)
+            self._engine = _start(folder, task, dtype, window, sequences, options, _lora_options(rank))
+        self._options = _lora_request(adapter)
         # vLLM itself may wait for ever for the word of a core that was killed.
         self._processes = multiprocessing.active_children()
 
     def add(self, name: str, prompt: Sequence[int], params: Any) -> str:
         """`params`: vLLM's. Returns the id by which the request is `abort`ed."""
         with _engine_errors():
-            return str(self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params))
+            return str(self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, **self._options))
 
     def abort(self, request_ids: list[str]) -> None:
         """End requests that nobody wants to have finished; they give no further output."""
@@ -130,6 +137,7 @@ def _start(
     window: int,
     sequences: int,
     options: VllmOptions,
+    lora: dict[str, Any],
 ) -> Any:
     try:
         from vllm.config import PoolerConfig
@@ -159,6 +167,7 @@ def _start(
         enforce_eager=options.eager or not _can_compile(),
         seed=0,
         disable_log_stats=True,
+        **lora,
     )
     try:
         return LLMEngine.from_engine_args(arguments)
@@ -169,6 +178,28 @@ def _start(
             raise
         # Its core, a process of its own, said why in the log.
         raise EngineFailed("a process of the engine died while it started", hint="See the run's log.") from error
+
+
+def _lora_options(rank: int) -> dict[str, Any]:
+    """vLLM wants room for one of the ranks that its kernels know."""
+    if not rank:
+        return {}
+    room = next((known for known in LORA_RANKS if known >= rank), None)
+    if room is None:
+        raise BadInput(
+            f"the adapter's rank is {rank}, and vLLM takes at most {LORA_RANKS[-1]}",
+            code="engine_refused",
+            hint="Take engine: transformers, or train with the adapter merged.",
+        )
+    return {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
+
+
+def _lora_request(adapter: Path | None) -> dict[str, Any]:
+    if adapter is None:
+        return {}
+    from vllm.lora.request import LoRARequest
+
+    return {"lora_request": LoRARequest("adapter", 1, str(adapter))}
 
 
 def _can_compile() -> bool:

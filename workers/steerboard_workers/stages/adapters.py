@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from transformers import AutoConfig
+from transformers import AutoConfig, GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
 
 from steerboard_contracts.configs import LoraConfig
 from steerboard_contracts.errors import BadInput
@@ -48,6 +49,8 @@ def load_weights(kind: Any, folder: Path, **options: Any) -> Any:
 
     _inject(model, PeftConfig.from_pretrained(folder))
     _fill(model, load_file(folder / WEIGHTS))
+    if model.can_generate() and (folder / GENERATION_CONFIG_NAME).is_file():
+        model.generation_config = GenerationConfig.from_pretrained(folder)
     return model
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import errno
 
-SIGNS = ("can't allocate memory", "out of memory", "bad_alloc", "cannot allocate memory")
+SIGNS = (
+    "can't allocate memory",
+    "cannot allocate memory",
+    "out of memory",
+    "bad_alloc",
+    # A library that no longer fits into the address space.
+    "failed to map segment",
+)
 
 
 def ran_out_of_memory(error: BaseException) -> bool:

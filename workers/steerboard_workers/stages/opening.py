@@ -26,7 +26,7 @@ from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.protocol import Engine
 from steerboard_workers.engines.rewards import RewardEngine
-from steerboard_workers.stages.adapters import is_adapter
+from steerboard_workers.stages.adapters import BASE, is_adapter
 from steerboard_workers.stages.loading import (
     check_safe,
     load_policy,
@@ -98,18 +98,21 @@ def _vllm(
 
     folder = stage.model_path(name)
     check_safe(folder)
-    if is_adapter(folder):
+    info = read_info(folder)
+    adapter = folder if is_adapter(folder) else None
+    if adapter and task == "score":
         raise BadInput(
-            f"{stage.model(name).name} is an adapter over its base, and vLLM runs whole models only",
+            f"{stage.model(name).name} is an adapter with a reward head of its own, which vLLM does not read",
             code="engine_refused",
             hint="Take engine: transformers, or train with the adapter merged.",
         )
-    info = read_info(folder)
     window = min(info.max_length, config.vllm.max_model_len or info.max_length)
     renderer = Renderer(load_tokenizer(folder), info.template, window)
     device = pick_device(stage.spec.device)
     host = VllmHost(
-        folder,
+        folder / BASE if adapter else folder,
+        adapter=adapter,
+        rank=info.lora.rank if info.lora else 0,
         task=task,
         dtype="bfloat16" if pick_dtype(precision, device) == torch.bfloat16 else "float32",
         window=window,

@@ -58,11 +58,13 @@ def run(stage: Stage) -> Succeeded:
             raise
         raise preflight.error(str(error).splitlines()[0][:200]) from error
 
-    summary = _summary(config, data, trainer, evaluated) | memory
+    summary = _summary(config, data, trainer, evaluated)
     _save(stage, config, start, sharing, data, summary)
     sharing.accelerator.wait_for_everyone()
     sharing.accelerator.end_training()
-    return Succeeded(outputs=[ModelOutput(path=stage.output_path("model"), role=start.role)], summary=summary)
+    # Not part of the model: equal runs make equal folders, whatever memory they found.
+    outputs = [ModelOutput(path=stage.output_path("model"), role=start.role)]
+    return Succeeded(outputs=outputs, summary=summary | memory)
 
 
 def signature(stage: Stage) -> str:

@@ -7,15 +7,9 @@ from pathlib import Path
 
 from steerboard.runs.endings import Failure
 from steerboard_contracts.stage import Failed, Succeeded
+from steerboard_workers.stages.memory_signs import SIGNS
 
-_MEMORY_SIGNS = (
-    "memoryerror",
-    "can't allocate memory",
-    "cannot allocate memory",
-    "out of memory",
-    "std::bad_alloc",
-    "failed to map segment",
-)
+_MEMORY_SIGNS = ("memoryerror", *SIGNS)
 _MEMORY_HINT = "Lower micro_tokens or batch_size, or give the run to a pool with more memory."
 
 

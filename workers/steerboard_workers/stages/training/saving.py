@@ -76,6 +76,8 @@ class SavedModel:
         describe(start.model, start.tokenizer, info)
         write_adapter(folder, start.model, trained, lora, head=start.role == "reward")
         start.model.config.save_pretrained(folder)
+        if start.role != "reward":
+            start.model.generation_config.save_pretrained(folder)
         start.tokenizer.save_pretrained(folder)
         (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
         lost = lost_in(folder, trained)
