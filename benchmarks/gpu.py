@@ -16,7 +16,6 @@ import argparse
 import datetime as dt
 import json
 import os
-import platform
 import random
 import statistics
 import subprocess
@@ -25,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from machine import processor
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -92,7 +93,7 @@ def _process(who: str, task: str, folder: Path, size: str) -> dict[str, Any]:
 def _machine() -> dict[str, Any]:
     import torch
 
-    name = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
     peak = next((flops for key, flops in PEAKS.items() if key in name), None)
     return {"date": dt.date.today().isoformat(), "device": name, "torch": torch.__version__, "peak_flops": peak}
 

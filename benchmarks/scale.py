@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform as machine
 import random
 import signal
 import socket
@@ -23,12 +22,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+from machine import machine
 from scale_models import BATCH, NEW_TOKENS, PROMPTS, WINDOW, write_models
 from web_measure import say
 from web_platform import Bench, platform
@@ -65,19 +65,14 @@ def run(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     models = folder / "models"
     write_models(models)
     document: dict[str, Any] = {
-        "machine": {
-            "cores": len(os.sched_getaffinity(0)),
-            "processor": _processor(),
-            "load_before": [round(one, 2) for one in os.getloadavg()],
-            "vllm": vllm.version_of(python),
-        },
+        "machine": {**machine(), "vllm": vllm.version_of(python)},
         "rows": given.rows,
         "prompts": given.prompts,
         "new_tokens": NEW_TOKENS,
     }
     document["labelling"] = _labelling(folder, models, given)
     document["engines"] = _engines(models, python, given.rounds, given.prompts)
-    document["machine"]["load_after"] = [round(one, 2) for one in os.getloadavg()]
+    document["machine"]["load_after"] = machine()["load"]
     return document
 
 
@@ -150,8 +145,10 @@ def _workers(bench: Bench, count: int) -> Iterator[None]:
     try:
         # All of them must be there before the clock starts.
         with bench.client() as client:
-            while not names <= {one["name"] for one in client.get(f"{bench.url}/api/v1/system/workers").json()}:
-                time.sleep(0.2)
+            _until(
+                lambda: names <= {one["name"] for one in client.get(f"{bench.url}/api/v1/system/workers").json()},
+                lambda: f"the workers are not all there: see {bench.home / 'workers.log'}",
+            )
         yield
     finally:
         for process in started:
@@ -225,9 +222,11 @@ def _served_speed(models: Path, python: Path, prompts: int) -> dict[str, float]:
             command, env={**os.environ, **cpu}, stdout=log, stderr=log, start_new_session=True, cwd=models
         )
     try:
-        while not _healthy(port):
-            assert server.poll() is None, (models / "server.log").read_text()[-2000:]
-            time.sleep(0.5)
+        _until(
+            lambda: server.poll() is not None or _healthy(port),
+            lambda: "vLLM's server does not answer:\n" + (models / "server.log").read_text()[-2000:],
+        )
+        assert server.poll() is None, (models / "server.log").read_text()[-2000:]
         os.environ["STEERBOARD_ALLOWED_PRIVATE"] = "127.0.0.1"
         get_settings.cache_clear()
         target = Target(f"http://127.0.0.1:{port}/v1", "policy", None, None)
@@ -259,16 +258,19 @@ def _ask(target: Target, prompts: list[str], temperature: float) -> float:
     return tokens[0] / (time.perf_counter() - began)
 
 
+def _until(there: Callable[[], bool], missing: Callable[[], str], seconds: float = 600) -> None:
+    deadline = time.monotonic() + seconds
+    while not there():
+        if time.monotonic() > deadline:
+            raise SystemExit(missing())
+        time.sleep(0.2)
+
+
 def _healthy(port: int) -> bool:
     try:
         return httpx.get(f"http://127.0.0.1:{port}/health", timeout=5, trust_env=False).is_success
     except httpx.HTTPError:
         return False
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), machine.machine())
 
 
 def _arguments() -> argparse.Namespace:

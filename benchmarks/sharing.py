@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import random
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu import WORDS
+from machine import machine
 
 WAYS = (("one", 1, "ddp"), ("ddp", 2, "ddp"), ("zero2", 2, "zero2"), ("zero3", 2, "zero3"))
 STEPS, WARM_STEPS = 10, 3
@@ -33,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=2)
     rounds = parser.parse_args().rounds
+    at_start = machine()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         prepare(folder)
@@ -40,7 +41,7 @@ def main() -> None:
         for number in range(rounds):
             for name, processes, strategy in WAYS if number % 2 == 0 else WAYS[::-1]:
                 measured[name].append(run(folder, processes, strategy))
-    print(json.dumps({"cores": os.cpu_count(), "processor": platform.processor(), "ways": summary(measured)}, indent=2))
+    print(json.dumps({"machine": at_start, "ways": summary(measured)}, indent=2))
 
 
 def summary(measured: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def summary(measured: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
             "loss_difference": max(
                 abs(a - b) / b for one in runs for a, b in zip(one["losses"], expected, strict=True)
             ),
-            "memory_bytes": max(one["memory"] for one in runs),
+            "memory_bytes": int(max(one["memory"] for one in runs)),
             "all": [round(one["rate"]) for one in runs],
         }
         for name, runs in measured.items()

@@ -76,8 +76,9 @@ def prepare(folder: Path) -> None:
     """Write the pairs, the base model and, for the reward models, one with its head."""
     import torch
 
-    from steerboard_contracts.configs import BaseModelConfig, RewardModelConfig
+    from steerboard_contracts.configs import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
+    from steerboard_contracts.training import RewardModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.loading import save_model
     from steerboard_workers.stages.training.setup import open_model

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import tempfile
 import time
 import traceback
@@ -19,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from machine import machine
 from web_browser import bundle
 from web_fill import Amounts, fill, sizes
 from web_measure import Ask, group, measure, say, tell
@@ -36,7 +36,7 @@ def main() -> None:
 
 def run(home: Path, given: argparse.Namespace) -> dict[str, Any]:
     amounts = Amounts(given.runs, given.samples, given.points)
-    document: dict[str, Any] = {"machine": _machine()}
+    document: dict[str, Any] = {"machine": machine()}
     with platform(home) as bench:
         say(f"filling {bench.url}")
         seconds: dict[str, Any] = {"fill": fill(bench, amounts)}
@@ -70,19 +70,6 @@ def _group(bench: Bench, name: str, asks: list[Ask], times: int) -> dict[str, An
         document = group(measure(asks, times, lambda ask, rng: ask.send(client, rng)))
     tell(name, document)
     return document
-
-
-def _machine() -> dict[str, Any]:
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        "unknown",
-    )
-    load = [round(one, 2) for one in os.getloadavg()]
-    return {"cores": len(os.sched_getaffinity(0)), "cpu": model, "load_before": load}
 
 
 def _arguments() -> argparse.Namespace:

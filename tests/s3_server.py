@@ -52,11 +52,13 @@ def _reset(connection: socket.socket) -> list[bytes]:
 
 @dataclass
 class S3Server:
-    """`requests`: the method and the query of every request so far."""
+    """`requests`: the method and the query of every request so far. `unchecked`: how many brought content without the
+    checksum by which a real server refuses what was damaged on the way."""
 
     faults: list[Fault] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)
     down: bool = False
+    unchecked: int = 0
 
     def start(self) -> S3Server:
         application = DomainDispatcherApplication(create_backend_app)
@@ -64,6 +66,7 @@ class S3Server:
         def serve(environment: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:
             method, query = environment["REQUEST_METHOD"], environment["QUERY_STRING"]
             self.requests.append((method, query))
+            self.unchecked += method == "PUT" and "HTTP_X_AMZ_CHECKSUM_SHA256" not in environment
             fault = self._fault_of(method, query)
             if fault is not None and fault.do_first:
                 list(application(environment, lambda *_: None))
@@ -90,7 +93,7 @@ class S3Server:
         backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
         backend.reset()
         backend.create_bucket(BUCKET, "us-east-1")
-        self.faults, self.requests, self.down = [], [], False
+        self.faults, self.requests, self.down, self.unchecked = [], [], False, 0
 
     def objects(self) -> dict[str, bytes]:
         bucket = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[BUCKET]

@@ -2,7 +2,7 @@
 
 The sums follow what the training stage keeps: AdamW's two float32 moments (arXiv 1412.6980), ZeRO's split of states
 over processes (arXiv 1910.02054, section 5), and the activations that autograd saves of a decoder layer. They are an
-estimate: the stage measures one step at the greatest length before it begins.
+estimate: the stage measures a step of the largest passes before it begins.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from steerboard_contracts.configs import LoraConfig, Strategy
+from steerboard_contracts.training import LoraConfig, Strategy
 
 _FP32, _BF16 = 4, 2
 # A parameter in NormalFloat with doubly quantised constants: 4.127 bits (arXiv 2305.14314, section 3).
@@ -21,8 +21,10 @@ _NF4 = 4.127 / 8
 _LOGITS_AT_ONCE = 1 << 24
 # ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
 _BUCKET = 500_000_000
-# CUDA's context and libraries, and what the allocator loses between blocks.
+# Beside the sums: CUDA's context and libraries, or a process with torch and transformers imported and nothing done (on
+# Linux; measured); and what the allocator loses between blocks.
 _CONTEXT = 1 << 30
+_PROCESS = 450 << 20
 _LOSS = 0.05
 
 
@@ -136,10 +138,12 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
             found.weights = every * width // n + 2 * max(layer, shape.vocabulary * shape.hidden) * width
         found.gradients = learn * _FP32 // n + bucket
         found.optimiser = learn * 3 * _FP32 // n
-        if load.offload != "none":
+        # Without a GPU it would go from the host's memory to the host's memory.
+        offload = load.offload if load.on_gpu else "none"
+        if offload != "none":
             found.host = found.optimiser + learn * _FP32 // n
             found.optimiser, found.gradients = 0, bucket
-        if load.offload == "all":
+        if offload == "all":
             found.host += every * width // n
             found.weights -= every * width // n
     found.overhead = _overhead(found, load.on_gpu)
@@ -189,4 +193,4 @@ def _logits(shape: ModelShape, load: TrainingLoad) -> int:
 
 
 def _overhead(found: MemoryEstimate, on_gpu: bool) -> int:
-    return int(_LOSS * found.total) + (_CONTEXT if on_gpu else 0)
+    return int(_LOSS * found.total) + (_CONTEXT if on_gpu else _PROCESS)

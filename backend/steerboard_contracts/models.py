@@ -6,8 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from steerboard_contracts.configs import LoraConfig
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale, TemplateName
+from steerboard_contracts.training import LoraConfig
 
 ModelRole = Literal["base", "sft", "reward", "preference", "policy"]
 Method = Literal["sft", "reward_model", "mle_filter", "rwr", "decision_transformer"]
@@ -37,3 +38,19 @@ class ModelInfo(BaseModel):
     lora: LoraConfig | None = None
     lineage: dict[str, str] = {}
     summary: dict[str, float | int | str | None] = {}
+
+
+# Ranks that the kernels of vLLM's adapters know.
+_VLLM_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+
+
+def vllm_rank(rank: int) -> int:
+    """The rank for which vLLM has to make room, to run an adapter of `rank`. Raises `BadInput` (`engine_refused`)."""
+    room = next((known for known in _VLLM_RANKS if known >= rank), None)
+    if room is None:
+        raise BadInput(
+            f"the adapter's rank is {rank}, and vLLM takes at most {_VLLM_RANKS[-1]}",
+            code="engine_refused",
+            hint="Take engine: transformers, or train with the adapter merged.",
+        )
+    return room

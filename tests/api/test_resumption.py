@@ -95,6 +95,8 @@ def test_nothing_else_of_a_resumed_run_can_be_changed(world: ApiWorld) -> None:
     assert refused["code"] == "bad_config"
     assert "batch_size, lr cannot be changed" in refused["detail"]
     contradiction = world.post("runs/small-1.sft/resume", {"config": {"offload": "all"}}, status=422)
-    assert "zero3" in contradiction["errors"][0]["message"]
+    assert contradiction["errors"] == [{"location": "config", "message": "offload needs strategy zero2 or zero3"}]
+    none = world.post("runs/small-1.sft/resume", {"config": {"micro_tokens": 0}}, status=422)
+    assert [error["location"] for error in none["errors"]] == ["config.micro_tokens"]
     detail = world.get("runs/small-1.sft")
     assert (detail["state"], detail["config"]) == ("failed", before)

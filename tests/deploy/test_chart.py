@@ -17,6 +17,8 @@ from sqlalchemy import Engine, text
 
 from steerboard.platform import production
 from steerboard.platform.settings import Settings
+from steerboard_workers.supervisor.device_group import DeviceGroup
+from steerboard_workers.worker import parse_devices
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "helm" / "steerboard"
@@ -34,11 +36,11 @@ def values_of(case: str) -> dict[str, Any]:
     return values
 
 
-def render(values: dict[str, Any]) -> list[Manifest]:
+def render(values: dict[str, Any], release: str = "board") -> list[Manifest]:
     """As an install does it: first the schema of the values, then the templates."""
     with helm_python.Chart.load(CHART) as chart:
         chart.validate_schema(values)
-        files = chart.render(values, name="board", namespace="ml")
+        files = chart.render(values, name=release, namespace="ml")
     documents = [
         document
         for name, content in files.items()
@@ -62,7 +64,7 @@ def of_kind(documents: list[Manifest], *kinds: str) -> list[Manifest]:
 
 def pods(documents: list[Manifest]) -> list[Manifest]:
     """The pod templates of all that runs something."""
-    return [document["spec"]["template"] for document in of_kind(documents, "Deployment", "Job")]
+    return [document["spec"]["template"] for document in of_kind(documents, "Deployment", "StatefulSet", "Job")]
 
 
 def containers(documents: list[Manifest]) -> Iterator[Manifest]:
@@ -73,7 +75,7 @@ def containers(documents: list[Manifest]) -> Iterator[Manifest]:
 def worker(documents: list[Manifest], name: str) -> Manifest:
     (found,) = [
         document
-        for document in of_kind(documents, "Deployment")
+        for document in of_kind(documents, "Deployment", "StatefulSet")
         if document["metadata"]["labels"].get("steerboard/worker") == name
     ]
     return found
@@ -170,7 +172,7 @@ def test_every_selector_finds_exactly_the_pods_it_is_for(case: str, rendered: di
     for document in documents:
         spec = document.get("spec", {})
         match document["kind"]:
-            case "Deployment" | "PodDisruptionBudget":
+            case "Deployment" | "StatefulSet" | "PodDisruptionBudget":
                 assert found(spec["selector"]["matchLabels"]) == 1, document["metadata"]["name"]
             case "Service":
                 assert found(spec["selector"]) == 1
@@ -206,10 +208,56 @@ def test_workers_serve_their_pools_with_the_devices_that_the_pod_has(rendered: d
 
 
 def test_the_devices_are_as_the_worker_reads_them(rendered: dict[str, list[Manifest]]) -> None:
-    from steerboard_workers.worker import parse_devices
-
     (container,) = worker(rendered["gpu-pools"], "large")["spec"]["template"]["spec"]["containers"]
     assert parse_devices(container["args"][-1]) == [str(number) for number in range(8)]
+
+
+def test_the_nodes_of_a_group_meet_at_the_first_and_reach_each_other(rendered: dict[str, list[Manifest]]) -> None:
+    documents = rendered["node-group"]
+    group = worker(documents, "nodes")
+    assert (group["kind"], group["spec"]["replicas"], group["spec"]["podManagementPolicy"]) == (
+        "StatefulSet",
+        4,
+        "Parallel",
+    )
+    (container,) = group["spec"]["template"]["spec"]["containers"]
+    options = dict(zip(container["args"][2::2], container["args"][3::2], strict=True))
+    env = {entry["name"]: entry for entry in container["env"]}
+    assert options["--node"] == "$(NODE)"
+    assert env["NODE"]["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.labels['apps.kubernetes.io/pod-index']"
+    devices = parse_devices(options["--devices"])
+    for node in range(4):
+        assert DeviceGroup(devices, int(options["--nodes"]), node, options["--rendezvous"]).count == 32
+    # Kubernetes names the pods of the set, and gives them addresses below the service's name.
+    addresses = next(one for one in of_kind(documents, "Service") if one["metadata"]["name"] != "board-steerboard-api")
+    assert options["--rendezvous"] == f"{group['metadata']['name']}-0.{addresses['metadata']['name']}:29500"
+    assert addresses["metadata"]["name"] == group["spec"]["serviceName"]
+    assert (addresses["spec"]["clusterIP"], addresses["spec"]["publishNotReadyAddresses"]) == ("None", True)
+    labels = group["spec"]["template"]["metadata"]["labels"]
+    (policy,) = [one for one in of_kind(documents, "NetworkPolicy") if one["metadata"]["name"].endswith("-nodes")]
+    (peer,), (target,) = policy["spec"]["ingress"][0]["from"], policy["spec"]["egress"][0]["to"]
+    selected = [peer["podSelector"]["matchLabels"], policy["spec"]["podSelector"]["matchLabels"]]
+    for selector in (addresses["spec"]["selector"], *selected):
+        assert selector.items() <= labels.items()
+        assert selector["steerboard/worker"] == "nodes"
+    assert peer == target
+    assert "livenessProbe" in container
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"autoscaling": {"enabled": True}}, "not scaled by the queue"),
+        ({"replicas": 2}, "a worker of its own"),
+        ({"name": "a" * 30}, "too long"),
+    ],
+    ids=["scaled", "two-groups", "long-name"],
+)
+def test_a_group_of_nodes_that_could_not_work_is_refused(change: dict[str, Any], message: str) -> None:
+    values = values_of("node-group")
+    values["workers"][1] |= change
+    with pytest.raises(helm_python.HelmRenderError, match=message):
+        render(values, "a-release-with-a-long-name")
 
 
 def test_a_worker_has_the_defaults_but_for_what_it_says(rendered: dict[str, list[Manifest]]) -> None:
@@ -298,6 +346,8 @@ REFUSED: dict[str, tuple[str, Any]] = {
     "pool-that-is-no-word": ("workers", [{"name": "a", "pool": "a'; DROP TABLE runs"}]),
     "pool-of-the-playground": ("workers", [{"name": "a", "pool": "interactive"}]),
     "floating-tag": ("image", {"tag": "latest"}),
+    "no-nodes": ("workers", [{"name": "a", "pool": "a", "nodes": 0}]),
+    "nodes-of-every-worker": ("workerDefaults", {"nodes": 2}),
     "negative-gpus": ("workers", [{"name": "a", "pool": "a", "gpus": -1}]),
     "no-time-to-stop": ("workerDefaults", {"terminationGracePeriodSeconds": 5}),
 }
@@ -308,6 +358,30 @@ def test_values_that_cannot_be_meant_are_refused(key: str, value: Any) -> None:
     values = {**values_of("minimal"), key: copy.deepcopy(value)}
     with pytest.raises(helm_python.HelmValuesError):
         render(values)
+
+
+def places_of(values: dict[str, Any], *above: str) -> Iterator[tuple[str, ...]]:
+    """Every place of the values whose names are the chart's own, not the user's."""
+    for name, value in values.items():
+        if isinstance(value, dict) and name not in ("requests", "limits"):
+            if value or name == "create":
+                yield (*above, name)
+            yield from places_of(value, *above, name)
+
+
+def test_a_word_that_the_chart_does_not_know_is_refused_wherever_it_stands() -> None:
+    places = list(places_of(yaml.safe_load((CHART / "values.yaml").read_text())))
+    assert ("workerDefaults", "autoscaling") in places
+    with helm_python.Chart.load(CHART) as chart:
+        for place in places:
+            values = values_of("minimal")
+            chart.validate_schema(values)
+            inner = values
+            for name in place:
+                inner = inner.setdefault(name, {})
+            inner["typo"] = "1"
+            with pytest.raises(helm_python.HelmValuesError, match="typo"):
+                chart.validate_schema(values)
 
 
 def test_two_workers_of_one_name_are_refused() -> None:

@@ -68,6 +68,11 @@ def test_compose_starts_nothing_without(name: str, environment: Path, tmp_path: 
     assert f"required variable {name} is missing" in done.stderr
 
 
+def test_nothing_that_compose_asks_for_has_a_default_in_any_place() -> None:
+    for name in NEEDED:
+        assert set(re.findall(rf"\$\{{{name}\b(:?.)", (ROOT / "docker-compose.yml").read_text())) == {":?"}, name
+
+
 def test_two_generated_files_share_no_secret(environment: Path) -> None:
     again = subprocess.run([ROOT / "deploy" / "compose" / "new-env"], capture_output=True, text=True, check=True).stdout
     first = set(environment.read_text().splitlines())

@@ -343,7 +343,8 @@ def test_adapters_are_learned_from_the_form_that_tells_the_memory_first(
     page.goto("/p/default/launch/sft")
     choose(page, "model", rf"^{pipeline}\.sft")
     choose(page, "data", "^things")
-    expect(page.get_by_text(re.compile("Pool default: about .* on each processor, of"))).to_be_visible()
+    expect(page.get_by_text(re.compile("Pool default: about .* of memory in each process, of"))).to_be_visible()
+    expect(page.get_by_text("Pool interactive")).to_have_count(0)  # the playground's worker takes no runs
     page.get_by_role("textbox", name="max_steps", exact=True).fill("3")
     page.get_by_role("textbox", name="batch", exact=True).fill("4")
     expect(page.get_by_role("textbox", name="lora.rank", exact=True)).to_have_count(0)
@@ -373,13 +374,18 @@ def test_what_did_not_fit_is_retried_with_what_does_in_one_click(page: Page, wor
     }
     run = world.client.post("runs", json=body).json()["id"]
     world.client.post(f"runs/{run}/cancel").raise_for_status()
-    fix = {"changes": {"micro_tokens": 192}, "says": "micro-batch 2, accumulation 8"}
+    fix = {"changes": {"micro_tokens": 192}, "says": "micro-batch 2, accumulation 8, gradient checkpointing"}
     error = {"code": "out_of_memory", "detail": "It does not fit.", "hint": f"Try {fix['says']}.", "errors": []}
     with make_engine(EmbeddedServers(world.home).database_url).begin() as connection:
         statement = text("UPDATE runs SET error = CAST(:error AS jsonb), state = 'failed' WHERE id = :run")
         connection.execute(statement, {"error": json.dumps(error | {"fix": fix}), "run": run})
+    page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"/p/default/runs/{run}")
-    page.get_by_role("button", name="Retry with micro-batch 2, accumulation 8").click()
+    retry = page.get_by_role("button", name="Retry with micro-batch 2, accumulation 8, gradient checkpointing")
+    box = retry.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 390
+    retry.click()
     expect(page.locator(".state-badge").first).to_have_text("queued")
     retried = world.get(f"runs/{run}")
     assert (retried["config"]["micro_tokens"], retried["error"]) == (192, None)

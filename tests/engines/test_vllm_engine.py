@@ -15,6 +15,8 @@ import torch
 from engine_prompts import PROMPTS
 
 from steerboard.platform import vllm
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import vllm_rank
 from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.stages.loading import load_policy
 from vllm_engine import PYTHON, needs_vllm, write_models
@@ -97,11 +99,25 @@ class TestSideBySide:
         # Other batches round otherwise, so a draw between two almost equal tokens may fall the other way.
         assert sum(drawn[key] == text for key, text in shard.items()) >= len(shard) - 1
 
+    def test_answers_that_never_come_are_an_error(self, found: Any) -> None:
+        assert found["vllm"]["lost"] == "engine_failed: 4 answers never came"
+
     def test_rewards_differ_by_less_than_a_thousandth(self, found: Any) -> None:
         ours, theirs = found["transformers"]["rewards"], found["vllm"]["rewards"]
-        assert len(theirs) == len(ours) == 600
+        assert len(theirs) == len(ours) == 601
         assert max(ours) - min(ours) > 1
         assert max(abs(one - other) for one, other in zip(ours, theirs, strict=True)) < 1e-3
+
+
+@pytest.mark.parametrize(("rank", "room"), [(1, 8), (8, 8), (9, 16), (300, 320), (512, 512)])
+def test_an_adapter_gets_room_of_a_rank_that_the_kernels_know(rank: int, room: int) -> None:
+    assert vllm_rank(rank) == room
+
+
+def test_an_adapter_of_a_larger_rank_is_refused_with_what_to_do() -> None:
+    with pytest.raises(BadInput, match="rank is 513, and vLLM takes at most 512") as caught:
+        vllm_rank(513)
+    assert (caught.value.code, "merged" in (caught.value.hint or "")) == ("engine_refused", True)
 
 
 WATCHED = """

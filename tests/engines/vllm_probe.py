@@ -57,13 +57,37 @@ def main(engine: str, folder: Path, out: Path) -> None:
             answers(Decoding(max_new_tokens=160))
         except SteerboardError as error:
             found["refused"] = error.code
+        if engine == "vllm":
+            found["lost"] = lost(policy.engine, requests[:2])
     with open_policy(stage, "adapted", generating) as policy:
         made = policy.engine.generate(requests, Decoding(max_new_tokens=40), 7)
         found["adapted"] = sorted([c.row, c.n, c.text, c.token_ids, c.finished] for c in made)
     with open_reward_model(stage, "reward", scoring, "fp32") as rewards:
         texts = [Scorable([{"role": "user", "content": a}], b * (1 + i % 5)) for i, (a, b) in enumerate(_pairs())]
+        # One that fills the window to its last token.
+        texts.append(Scorable([{"role": "user", "content": PROMPTS[0]}], " ".join(PROMPTS)))
         found["rewards"] = score_texts(rewards, texts, 4096)
     out.write_text(json.dumps(found))
+
+
+class Forgetful:
+    """A host of vLLM whose answers never come."""
+
+    def add(self, name: str, prompt: Any, params: Any) -> str:
+        return name
+
+    def outputs(self) -> list[Any]:
+        return []
+
+
+def lost(engine: Any, requests: list[Request]) -> str:
+    """What an engine says of answers that never come."""
+    engine._host = Forgetful()
+    try:
+        list(engine.generate(requests, Decoding(n=2), 7))
+    except SteerboardError as error:
+        return f"{error.code}: {error.detail}"
+    return "nothing"
 
 
 def _pairs() -> list[tuple[str, str]]:

@@ -75,8 +75,9 @@ def test_an_endpoint_named_as_the_model_answers_every_row_n_times(prompts: Evalu
 def test_shards_ask_for_their_own_rows_and_make_one_dataset(prompts: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(prompts, other)
     other.answer = lambda seen: completion(f"you said {asked_of(seen)}")
-    start(prompts, shards=2, decoding={"n": 1})
-    runs = [prompts.supervise(**LOCAL) for _ in range(3)]
+    # What engine a config names means nothing to an endpoint, so none is missed.
+    start(prompts, shards=2, decoding={"n": 1}, engine="vllm")
+    runs = [prompts.supervise(**LOCAL, vllm_python=Path("/no/python")) for _ in range(3)]
     assert [run.state for run in runs] == ["succeeded"] * 3, [run.reason for run in runs]
     assert Counter(map(asked_of, other.seen)) == dict.fromkeys(PROMPTS, 1)
     assert made_by(prompts, runs[-1]) == [(prompt, f"you said {prompt}") for prompt in PROMPTS]
@@ -123,3 +124,13 @@ def test_what_does_not_fit_an_endpoint_is_said_before_anything_starts(
     assert "config.endpoint" in faults(start(prompts, 422, model="sft", endpoint="nobody"))
     body = {"config": {"run": "generate", "prompts": ["hello"], "endpoint": "remote"}, "inputs": {}}
     assert faults(prompts.post("runs", body, status=422)) == {"config.prompts"}
+
+
+def test_a_score_that_the_served_policy_does_not_know_is_refused_and_nobody_is_asked(
+    prompts: EvaluationWorld, other: OtherServer
+) -> None:
+    add_endpoint(prompts, other)
+    start(prompts, score=5.0)
+    run = prompts.supervise(**LOCAL)
+    assert (run.state, run.reason_code) == ("failed", "no_score_format")
+    assert other.seen == []

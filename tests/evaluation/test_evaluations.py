@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from steerboard.platform.database import transaction
 from steerboard.runs.errors import LeaseLost
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
+
+NO_VLLM = {"vllm_python": Path("/no/python")}
 
 
 def entrants(world: EvaluationWorld, name: str = "eval") -> dict[str, Any]:
@@ -103,6 +106,38 @@ def test_an_entrant_that_comes_later_is_answered_and_scored_alone(world: Evaluat
     # Nothing is left to be scored, so asking again starts nothing.
     world.post("evaluations/eval/rewards", {"model": "reward"})
     assert world.work_off() == []
+
+
+def engine_of(world: EvaluationWorld, made: Any) -> str:
+    """The engine of what was started."""
+    return str(world.get(f"runs/{made['run']['id']}")["config"]["engine"])
+
+
+def test_an_entrant_is_answered_by_the_engine_that_it_names(world: EvaluationWorld) -> None:
+    world.evaluate("eval", {"model": "sft", "engine": "vllm"})
+    assert engine_of(world, entrants(world)["sft"]) == "vllm"
+    run = world.supervise(**NO_VLLM)
+    assert (run.name, run.state, run.reason_code) == ("eval.sft", "failed", "engine_missing")
+    world.evaluate("other", {"model": "sft", "engine": "unheard-of"}, status=422)
+    refused = world.evaluate("other", {"endpoint": "remote", "engine": "vllm"}, status=422)
+    assert "an endpoint computes by itself" in refused["errors"][0]["message"]
+
+
+def test_rewards_stay_with_their_engine_until_another_is_named(world: EvaluationWorld) -> None:
+    world.evaluate()
+    world.work_off()
+
+    def asked(**fields: str) -> str:
+        return engine_of(world, world.post("evaluations/eval/rewards", {"model": "reward", **fields}))
+
+    assert asked(engine="vllm") == "vllm"
+    assert world.supervise(**NO_VLLM).reason_code == "engine_missing"
+    assert asked() == "vllm"
+    assert world.supervise(**NO_VLLM).reason_code == "engine_missing"
+    assert asked(engine="transformers") == "transformers"
+    assert world.work_off() == ["reward"]
+    (assessment,) = world.detail()["reward_assessments"]
+    assert (assessment["values"], assessment["responses"]) == (2, 2)
 
 
 def test_imported_answers_are_scored_too(world: EvaluationWorld) -> None:

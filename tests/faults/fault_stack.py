@@ -72,6 +72,11 @@ class Result:
     weights: str
     metrics: dict[tuple[str, int], float]
 
+    @property
+    def losses(self) -> dict[int, float]:
+        """By step."""
+        return {step: value for (name, step), value in self.metrics.items() if name == "loss"}
+
 
 @dataclass
 class Shared:
@@ -246,9 +251,10 @@ class Stack:
             worker.stop()
         self.workers.clear()
 
-    def stage_pids(self, run_id: uuid.UUID) -> list[int]:
-        """Every process of a run's attempts, on this machine: guardian's children and theirs."""
-        return [pid for pid, variables in _environments() if f"STEERBOARD_STAGE={run_id}:".encode() in variables]
+    def stage_pids(self, run_id: uuid.UUID, node: int = 0) -> list[int]:
+        """Every process of a run's attempts that a node started, on this machine: guardian's children and theirs."""
+        mark = f"STEERBOARD_STAGE={run_id}/node{node}:" if node else f"STEERBOARD_STAGE={run_id}:"
+        return [pid for pid, variables in _environments() if mark.encode() in variables]
 
     def checkpoint_step(self, run_id: uuid.UUID) -> int:
         """The newest step that the run could resume from, 0 when there is none."""

@@ -6,11 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from fault_stack import SFT, Result, Stack
-
-
-def losses(result: Result) -> dict[int, float]:
-    return {step: value for (name, step), value in result.metrics.items() if name == "loss"}
+from fault_stack import SFT, Stack
 
 
 @pytest.mark.long
@@ -28,7 +24,5 @@ def test_a_training_run_uses_all_devices_of_its_worker_and_they_all_end_with_it(
     (run,) = stack.finish(run_id)
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason
     assert run.device_seconds > 0
-    losses = {key: value for key, value in stack.result(run_id).metrics.items() if key[0] == "loss"}
-    assert losses == {
-        key: pytest.approx(value, rel=1e-4) for key, value in expected.metrics.items() if key[0] == "loss"
-    }
+    losses = stack.result(run_id).losses
+    assert losses == {step: pytest.approx(value, rel=1e-4) for step, value in expected.losses.items()}

@@ -5,16 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from keeping_world import KeptWorld
+from keeping_world import KeptWorld, Place
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool
 
+from command_line import steerboard
 from steerboard.accounts.tables import Project
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import make_engine, new_id
 from steerboard.platform.secrets import Secrets
 from steerboard.platform.settings import Settings
+
+__all__ = ["steerboard"]
 
 
 @pytest.fixture
@@ -38,3 +41,8 @@ def empty(servers: Any) -> Iterator[Engine]:
     made.dispose()
     with admin.connect() as connection:
         connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def place(engine: Engine, empty: Engine, world: KeptWorld, tmp_path: Path) -> Place:
+    return Place(engine, empty, world, tmp_path)

@@ -15,9 +15,13 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.service import import_file
 from steerboard.evaluation.tables import Evaluation
 from steerboard.keeping import catalogue
+from steerboard.keeping.backup import Backup, back_up
+from steerboard.keeping.manifest import BackupManifest
+from steerboard.keeping.restore import restore
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
 from steerboard.platform.secrets import Secrets
+from steerboard.platform.storage.protocol import open_storage
 from steerboard.registry import endpoints
 from steerboard.registry.endpoint_schemas import EndpointCreate
 from steerboard.registry.service import register_model
@@ -104,6 +108,32 @@ class KeptWorld:
         """An artifact that a run's output refers to."""
         with transaction(self.sessions) as session:
             session.add(RunOutput(run_id=self.run_id, name=name, type="rewards", artifact_hash=artifact_hash))
+
+
+class Place:
+    """Where backups go, and an empty home that one is restored into."""
+
+    def __init__(self, engine: Engine, empty: Engine, world: KeptWorld, folder: Path) -> None:
+        self.engine, self.empty, self.world = engine, empty, world
+        self.dest = str(folder / "backups")
+        self.home = folder / "other-home"
+        self.store = ArtifactStore(f"file://{folder / 'other-artifacts'}")
+
+    def back_up(self, *, keys: Secrets | None = None, verify: bool = False) -> Backup:
+        return back_up(self.engine, self.world.store, open_storage(self.dest), keys=keys, verify=verify)
+
+    def restore(self, name: str | None = None) -> BackupManifest:
+        return restore(self.empty, self.store, open_storage(self.dest), home=self.home, name=name)
+
+
+def somebody_waits(engine: Engine) -> bool:
+    """Whether a session of this database waits for a lock."""
+    waiting = text(
+        "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)"
+        " WHERE NOT granted AND datname = current_database()"
+    )
+    with engine.connect() as connection:
+        return bool(connection.execute(waiting).scalar_one())
 
 
 def rows_of(engine: Engine) -> dict[str, list[Any]]:

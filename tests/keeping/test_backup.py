@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import subprocess
 import sys
@@ -10,16 +11,15 @@ import time
 from pathlib import Path
 
 import pytest
-from keeping_world import API_KEY, KeptWorld, rows_of, schema_of
-from sqlalchemy import Engine, text
+from keeping_world import API_KEY, Place, rows_of, schema_of, somebody_waits
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from s3_server import BUCKET, S3Server
 from steerboard.datasets.imports_files import ImportFiles
-from steerboard.keeping.backup import Backup, back_up, key_text
-from steerboard.keeping.errors import BadBackup, NotEmpty
-from steerboard.keeping.manifest import BackupManifest
-from steerboard.keeping.restore import restore
+from steerboard.keeping import backup, manifest, rotation
+from steerboard.keeping.backup import Backup
+from steerboard.keeping.errors import BadBackup
 from steerboard.platform import migrations
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import new_id, transaction
@@ -30,27 +30,6 @@ from steerboard.registry import service as registry
 from steerboard.registry.endpoints import key_of
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
-
-
-class Place:
-    """Where backups go, and an empty home that one is restored into."""
-
-    def __init__(self, engine: Engine, empty: Engine, world: KeptWorld, folder: Path) -> None:
-        self.engine, self.empty, self.world = engine, empty, world
-        self.dest = str(folder / "backups")
-        self.home = folder / "other-home"
-        self.store = ArtifactStore(f"file://{folder / 'other-artifacts'}")
-
-    def back_up(self, *, key: str | None = None, verify: bool = False) -> Backup:
-        return back_up(self.engine, self.world.store, open_storage(self.dest), key=key, verify=verify)
-
-    def restore(self, name: str | None = None) -> BackupManifest:
-        return restore(self.empty, self.store, open_storage(self.dest), home=self.home, name=name)
-
-
-@pytest.fixture
-def place(engine: Engine, empty: Engine, world: KeptWorld, tmp_path: Path) -> Place:
-    return Place(engine, empty, world, tmp_path)
 
 
 def test_every_row_the_schema_and_the_model_come_back(place: Place, tmp_path: Path) -> None:
@@ -65,15 +44,10 @@ def test_every_row_the_schema_and_the_model_come_back(place: Place, tmp_path: Pa
         model = session.query(Model).one()
         place.store.fetch(registry.manifest_of(session, model), tmp_path / "opened")
     assert b"weights of the base" in (tmp_path / "opened" / "model.safetensors").read_bytes()
-
-
-def test_new_rows_go_on_counting_after_a_restore(place: Place) -> None:
-    place.back_up()
-    place.restore()
     with place.empty.begin() as connection:
         last = connection.execute(text("SELECT max(position) FROM runs")).scalar_one()
         values = connection.execute(text("SELECT last_value FROM pg_sequences WHERE sequencename LIKE 'runs_%'"))
-        assert values.scalar_one() == last
+        assert values.scalar_one() == last  # new rows go on counting
 
 
 def test_what_is_written_meanwhile_is_in_it_whole_or_not_at_all(place: Place) -> None:
@@ -107,6 +81,31 @@ def test_what_is_written_meanwhile_is_in_it_whole_or_not_at_all(place: Place) ->
                 assert b"".join(place.store.read(file["sha256"]))
     assert names == {"base", *written[: len(names) - 1]}
     assert 3 <= len(names) - 1 < len(written)
+
+
+def test_a_migration_under_way_is_waited_for_and_a_key_that_is_changed_meanwhile_comes_along(
+    place: Place, home: Path
+) -> None:
+    """A table that is written anew is empty for every snapshot from before, and what was sealed anew opens with the
+    new key alone."""
+    made: list[Backup] = []
+    run_logs = len(rows_of(place.engine)["run_logs"])
+    with place.engine.connect() as migration:
+        migrations.lock(migration)
+        migration.execute(text("ALTER TABLE run_logs ALTER COLUMN attempt TYPE bigint"))
+        thread = threading.Thread(target=lambda: made.append(place.back_up(keys=place.world.secrets)))
+        thread.start()
+        while thread.is_alive() and not somebody_waits(place.engine):
+            time.sleep(0.01)
+        rotation.rotate(place.engine, place.world.secrets, home)
+        migration.commit()
+    thread.join()
+    assert [table.rows for table in made[0].manifest.tables if table.name == "run_logs"] == [run_logs]
+    (key,) = Path(place.dest).rglob("secret.key")
+    place.home.mkdir()
+    (place.home / "secret.key").write_text(key.read_text().splitlines()[0])
+    with Session(place.engine) as session:
+        assert key_of(Secrets(Settings(home=place.home)), session.query(Endpoint).one()) == API_KEY
 
 
 def test_a_blob_is_copied_once_for_all_backups(place: Place) -> None:
@@ -157,36 +156,6 @@ def test_the_artifact_store_itself_is_no_place_for_a_backup(place: Place) -> Non
         place.back_up()
 
 
-def test_a_database_with_anything_in_it_is_refused(place: Place) -> None:
-    place.back_up()
-    migrations.migrate(place.empty)
-    before = rows_of(place.empty)
-    with pytest.raises(NotEmpty):
-        place.restore()
-    assert rows_of(place.empty) == before
-
-
-@pytest.mark.parametrize("part", ["table", "blob", "manifest", "missing"])
-def test_a_damaged_backup_is_refused_before_anything_is_written(place: Place, part: str) -> None:
-    made = place.back_up()
-    folder = Path(place.dest)
-    path = {
-        "table": folder / "backups" / made.manifest.name / "tables" / "runs.gz",
-        "manifest": folder / "backups" / made.manifest.name / "manifest.json",
-    }.get(part, next(path for path in (folder / "blobs").rglob("*") if path.is_file()))
-    if part == "missing":
-        path.unlink()
-    else:
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    with pytest.raises(BadBackup):
-        place.restore()
-    with place.empty.connect() as connection:
-        assert connection.execute(text("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")).scalar_one() == 0
-    assert not list(place.world.folder.joinpath("other-artifacts").rglob("*"))
-
-
 @pytest.mark.long
 def test_verify_mends_what_was_damaged_at_the_destination(place: Place) -> None:
     place.back_up()
@@ -213,6 +182,27 @@ def test_a_blob_that_the_store_has_lost_is_named_and_the_rest_is_kept(place: Pla
     assert rows_of(place.empty) == before
 
 
+def test_a_backup_that_another_one_took_for_dead_does_not_call_itself_complete(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It copied for longer than a day, in which its tables were cleared away."""
+    copy = backup._Copier.copy
+
+    def slowly(copier: backup._Copier, blob: manifest.Blob) -> None:
+        copy(copier, blob)
+        backup._forget_unfinished(open_storage(place.dest))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backup, "_STALE", dt.timedelta(0))
+        patch.setattr(backup._Copier, "copy", slowly)
+        with pytest.raises(BadBackup, match="longer than a day"):
+            place.back_up()
+    with pytest.raises(BadBackup, match="no complete backup"):
+        place.restore()
+    place.back_up()
+    place.restore()
+
+
 @pytest.mark.long
 def test_a_backup_that_was_killed_is_none_and_the_next_one_is_whole(place: Place) -> None:
     code = (
@@ -221,7 +211,7 @@ def test_a_backup_that_was_killed_is_none_and_the_next_one_is_whole(place: Place
         "from steerboard.platform.storage.protocol import open_storage\n"
         "backup._Copier.copy = lambda *_: os.kill(os.getpid(), 9)\n"
         "url, artifacts, dest = sys.argv[1:]\n"
-        "backup.back_up(create_engine(url), ArtifactStore(artifacts), open_storage(dest), key=None, verify=False)"
+        "backup.back_up(create_engine(url), ArtifactStore(artifacts), open_storage(dest), keys=None, verify=False)"
     )
     url = place.engine.url.render_as_string(hide_password=False)
     command = [sys.executable, "-c", code, url, place.world.store.url, place.dest]
@@ -231,59 +221,6 @@ def test_a_backup_that_was_killed_is_none_and_the_next_one_is_whole(place: Place
         place.restore()
     place.back_up()
     place.restore()
-
-
-def test_a_restore_that_fails_in_the_middle_leaves_an_empty_database(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place.back_up()
-    with monkeypatch.context() as patch:
-        # The last step of all: the database goes away.
-        upgrade = migrations.upgrade
-
-        def break_off(connection: object, revision: str) -> None:
-            if revision == "head":
-                raise KeyboardInterrupt
-            upgrade(connection, revision)  # type: ignore[arg-type]
-
-        patch.setattr(migrations, "upgrade", break_off)
-        with pytest.raises(KeyboardInterrupt):
-            place.restore()
-    place.restore()
-    assert rows_of(place.empty) == rows_of(place.engine)
-
-
-def test_a_backup_of_an_older_schema_is_brought_to_this_one(place: Place, empty: Engine, tmp_path: Path) -> None:
-    with place.engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-        migrations.upgrade(connection, "0001")
-    assert place.back_up().manifest.revision == "0001"
-    place.restore()
-    with place.empty.connect() as connection:
-        assert migrations.current_revision(connection) == migrations.newest_revision()
-
-
-def test_secrets_open_with_the_key_that_was_asked_for_and_with_none_otherwise(place: Place) -> None:
-    plain = place.back_up()
-    assert (plain.manifest.secrets, plain.manifest.key_sha256) == (2, None)
-    kept = "".join(path.read_text(errors="replace") for path in Path(place.dest).rglob("secret.key"))
-    assert kept == ""
-    place.back_up(key=key_text(place.world.secrets))
-    place.restore()
-    secrets = Secrets(Settings(home=place.home))
-    with Session(place.empty) as session:
-        assert key_of(secrets, session.query(Endpoint).one()) == API_KEY
-    assert (place.home / "secret.key").stat().st_mode & 0o077 == 0
-
-
-def test_another_key_of_the_home_is_not_overwritten(place: Place) -> None:
-    place.back_up(key=key_text(place.world.secrets))
-    place.home.mkdir()
-    (place.home / "secret.key").write_text("mine\n")
-    with pytest.raises(NotEmpty):
-        place.restore()
-    assert (place.home / "secret.key").read_text() == "mine\n"
 
 
 @pytest.mark.long
@@ -304,7 +241,7 @@ def test_a_hundred_thousand_rows_need_little_memory(place: Place) -> None:
         "url, other, artifacts, dest, home = sys.argv[1:]; store = ArtifactStore(artifacts)\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "import steerboard.platform.tables; before = used()\n"
-        "backup.back_up(create_engine(url), store, open_storage(dest), key=None, verify=False)\n"
+        "backup.back_up(create_engine(url), store, open_storage(dest), keys=None, verify=False)\n"
         "restore.restore(create_engine(other), store, open_storage(dest), home=Path(home))\n"
         "print(used() - before)"
     )

@@ -7,30 +7,26 @@ import io
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from keeping_world import KeptWorld
+from keeping_world import KeptWorld, somebody_waits
 from sqlalchemy import Engine, text
 
+from model_folders import write_model
 from s3_server import BUCKET, S3Server
-from steerboard.keeping.collection import collect
+from steerboard.keeping import backup, manifest
+from steerboard.keeping.collection import Collected, collect
 from steerboard.keeping.errors import StoreBusy
-from steerboard.keeping.work_folders import clear
-from steerboard.platform import store_lock
 from steerboard.platform.artifacts import ArtifactStore, Manifest
 from steerboard.platform.database import new_id, transaction
-from steerboard.platform.local_cache import LocalCache
-from steerboard.platform.settings import Settings
+from steerboard.platform.storage.protocol import Stored, open_storage
 from steerboard.registry import service as registry
 from steerboard.registry.tables import Artifact, Model
-from steerboard.runs.claims import Claim
-from steerboard.runs.tables import Run
-from steerboard_workers.supervisor.preparation import prepare
-from steerboard_workers.supervisor.workspace import Workspace
 
 NOW = dt.timedelta(0)
 OLD = dt.timedelta(days=30)
@@ -135,6 +131,62 @@ def test_all_that_is_old_and_unused_goes_and_nothing_that_is_used(
         assert set(connection.execute(text("SELECT hash FROM artifacts")).scalars()) == rows
 
 
+def test_what_was_looked_at_stays_until_the_reference_to_it_is_there(world: KeptWorld, engine: Engine) -> None:
+    world.model("gone", b"of both")
+    world.drop_model("gone")
+    with transaction(world.sessions) as session:
+        manifest = registry.store_folder(session, world.store, world.folder / "model-gone")
+        with pytest.raises(StoreBusy):
+            collect(engine, world.store, age=NOW, patience_seconds=0.2)
+        session.add(Model(project_id=world.project_id, name="late", role="sft", artifact_hash=manifest.hash, info={}))
+    assert hashes_of_models(world) == hashes(world.store)
+
+
+def test_what_was_referred_to_since_the_references_were_asked_stays(
+    world: KeptWorld, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.store.put_folder(write_model(world.folder / "orphan", weights=b"of the late one"))
+    found = list(world.store.blobs())
+
+    def blobs() -> Iterator[tuple[str, Stored]]:
+        world.model("late", b"of the late one")
+        yield from found
+
+    monkeypatch.setattr(world.store, "blobs", blobs)
+    collect(engine, world.store, age=NOW)
+    assert {sha256 for sha256, _ in found} <= hashes_of_models(world)
+
+
+def test_who_stores_what_is_just_being_removed_stores_it_again(
+    world: KeptWorld, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.store.put_folder(write_model(world.folder / "orphan", weights=b"of both"))
+    writer = threading.Thread(target=world.model, args=("late", b"of both"))
+    remove = world.store.remove
+
+    def remove_slowly(batch: list[str]) -> None:
+        writer.start()
+        while writer.is_alive() and not somebody_waits(engine):
+            time.sleep(0.01)
+        remove(batch)
+
+    monkeypatch.setattr(world.store, "remove", remove_slowly)
+    assert collect(engine, world.store, age=NOW).blobs > 0
+    writer.join()
+    assert hashes_of_models(world) == hashes(world.store)
+
+
+def hashes_of_models(world: KeptWorld) -> set[str]:
+    """All blobs that models need, each of which is there and whole."""
+    with transaction(world.sessions) as session:
+        files = [file for model in session.query(Model) for file in registry.manifest_of(session, model).files]
+        assert {"base", "late"} == {model.name for model in session.query(Model)}
+    for file in files:
+        assert sum(map(len, world.store.read(file["sha256"]))) == file["size"]
+    return {file["sha256"] for file in files}
+
+
+@pytest.mark.long
 def test_what_is_stored_while_collecting_stays_whole(world: KeptWorld, engine: Engine) -> None:
     """Models of one content come and go, so that its blobs are orphans at one moment and needed at the next."""
     stop = threading.Event()
@@ -172,13 +224,37 @@ def test_what_is_stored_while_collecting_stays_whole(world: KeptWorld, engine: E
     assert hashes(world.store) == kept
 
 
-def test_it_gives_up_while_a_backup_holds_the_store(world: KeptWorld, engine: Engine) -> None:
-    with engine.connect() as keeper:
-        store_lock.share_store_until_closed(keeper)
-        with pytest.raises(StoreBusy):
-            collect(engine, world.store, age=NOW, patience_seconds=0.2)
-        keeper.invalidate()
-    collect(engine, world.store, age=NOW)
+def test_it_gives_up_while_a_backup_copies(
+    world: KeptWorld, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the backup's snapshot refers to may be an orphan by now."""
+    copy, refused = backup._Copier.copy, []
+
+    def copy_later(copier: backup._Copier, blob: manifest.Blob) -> None:
+        if not refused:
+            world.drop_model("base")
+            with pytest.raises(StoreBusy) as caught:
+                collect(engine, world.store, age=NOW, patience_seconds=0.2)
+            refused.append(caught.value.code)
+        copy(copier, blob)
+
+    monkeypatch.setattr(backup._Copier, "copy", copy_later)
+    made = backup.back_up(engine, world.store, open_storage(str(tmp_path / "backups")), keys=None, verify=False)
+    assert refused == ["store_busy"]
+    assert made.manifest.lost == []
+    assert collect(engine, world.store, age=NOW).blobs == len(made.manifest.blobs)
+
+
+def test_an_artifact_that_nothing_refers_to_yet_stays_until_it_is_old(world: KeptWorld, engine: Engine) -> None:
+    """A worker of a version without the lock may be about to refer to it."""
+    world.model("young", b"old weights, stored again")
+    world.drop_model("young")
+    before = hashes(world.store)
+    grow_old(engine, world.store)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE artifacts SET created_at = now()"))
+    assert collect(engine, world.store, age=OLD) == Collected()
+    assert hashes(world.store) == before
 
 
 def test_stale_uploads_go_and_young_ones_stay(world: KeptWorld, engine: Engine, s3: S3Server) -> None:
@@ -203,81 +279,3 @@ def test_a_cut_off_upload_into_a_folder_is_stale_too(world: KeptWorld, engine: E
     grow_old(engine, world.store)
     assert collect(engine, world.store, age=OLD).uploads == 1
     assert not (folder / ".abc.1.partial").exists()
-
-
-@pytest.fixture
-def work(world: KeptWorld, home: Path) -> Path:
-    folder = home / "work" / str(world.run_id)
-    (folder / "checkpoints").mkdir(parents=True)
-    (folder / "checkpoints" / "weights").write_bytes(b"x" * 1000)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("state", "ended", "goes"),
-    [
-        ("running", None, False),
-        ("queued", None, False),
-        ("failed", "1 day", False),
-        ("failed", "40 days", True),
-        ("cancelled", "40 days", True),
-        ("succeeded", "1 day", True),
-    ],
-)
-def test_checkpoints_go_when_their_run_has_ended_long_ago(
-    world: KeptWorld, engine: Engine, home: Path, work: Path, state: str, ended: str | None, goes: bool
-) -> None:
-    with engine.begin() as connection:
-        connection.execute(
-            text("UPDATE runs SET state = :state, ended_at = now() - CAST(:ended AS interval) WHERE id = :id"),
-            {"state": state, "ended": ended, "id": world.run_id},
-        )
-    cache = LocalCache(home / "cache")
-    assert clear(engine, home, cache, age=OLD, dry_run=True).folders == int(goes)
-    assert work.exists()
-    done = clear(engine, home, cache, age=OLD)
-    assert (done.folders, done.bytes) == ((1, 1000) if goes else (0, 0))
-    assert work.exists() is not goes
-
-
-def test_a_folder_in_which_an_attempt_works_stays(world: KeptWorld, engine: Engine, home: Path, work: Path) -> None:
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE runs SET state = 'succeeded', ended_at = now()"))
-    with Workspace(home, Claim(world.run_id, 1, "me")) as workspace:
-        workspace.open()
-        assert clear(engine, home, LocalCache(home / "cache"), age=NOW).folders == 0
-        assert (work / "checkpoints" / "weights").exists()
-    assert clear(engine, home, LocalCache(home / "cache"), age=NOW).folders == 1
-    with Workspace(home, Claim(world.run_id, 2, "me")) as workspace:
-        workspace.open()
-        assert workspace.directory.is_dir()
-
-
-def test_inputs_of_an_attempt_stay_in_the_cache_until_it_ends(world: KeptWorld, settings: Settings, home: Path) -> None:
-    with transaction(world.sessions) as session:
-        run = session.get_one(Run, world.run_id)
-    with Workspace(home, Claim(run.id, 1, "me")) as workspace:
-        workspace.open()
-        spec = prepare(world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds)
-        rows = Path(spec.inputs["parts.0"].path)  # type: ignore[union-attr]
-        LocalCache(home / "cache", 1).make_room(1 << 30)
-        assert rows.read_bytes().count(b"\n") == 50
-        again = prepare(world.sessions, world.store, settings, run, home, workspace.directory, workspace.holds)
-        assert again.inputs == spec.inputs
-    LocalCache(home / "cache", 1).make_room(1 << 30)
-    assert not rows.exists()
-
-
-def test_a_folder_of_a_run_that_nobody_knows_stays_until_it_is_old(
-    world: KeptWorld, engine: Engine, home: Path
-) -> None:
-    unknown, foreign = home / "work" / str(new_id()), home / "work" / "not-a-run"
-    for folder in (unknown, foreign):
-        folder.mkdir(parents=True)
-    cache = LocalCache(home / "cache")
-    assert clear(engine, home, cache, age=OLD).folders == 0
-    then = time.time() - 60 * 86400
-    for folder in (unknown, foreign):
-        os.utime(folder, (then, then))
-    assert clear(engine, home, cache, age=OLD).folders == 1
-    assert foreign.exists()

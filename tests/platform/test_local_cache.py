@@ -123,3 +123,24 @@ def test_without_a_size_it_leaves_half_of_the_disk(bench: Bench, tmp_path: Path)
             "models", "a", size=0, fill=lambda folder: (folder / "f").touch(), intact=lambda _: True, holds=holds
         )
     assert bench.held() == {"a"}
+
+
+def test_a_damaged_entry_that_somebody_uses_is_replaced_only_when_its_replacement_is_whole(bench: Bench) -> None:
+    with ExitStack() as user, ExitStack() as next_one:
+        used = bench.take("a", user) / "file"
+        used.chmod(0o644)
+        used.write_bytes(b"damaged")
+        opened = used.open("rb")
+        there: list[bytes] = []
+
+        def fill(folder: Path) -> None:
+            there.append(used.read_bytes())
+            (folder / "file").write_bytes(b"whole")
+
+        cache = LocalCache(bench.folder, 10)
+        cache.take("models", "a", size=0, fill=fill, intact=lambda _: False, holds=next_one)
+        assert there == [b"damaged"]
+        assert used.read_bytes() == b"whole"
+        assert opened.read() == b"damaged"
+        opened.close()
+    assert bench.held() == {"a"}

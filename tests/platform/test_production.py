@@ -56,6 +56,12 @@ UNSAFE = {
     "default-database-password": ("STEERBOARD_DATABASE_URL", "postgresql://postgres:postgres@db/board"),
     "escaped-database-password": ("STEERBOARD_DATABASE_URL", "postgresql://postgres:change%2Dme@db/board"),
     "empty-database-password": ("STEERBOARD_DATABASE_URL", "postgresql://postgres:@db/board"),
+    "default-database-password-in-the-query": (
+        "STEERBOARD_DATABASE_URL",
+        "postgresql://board@db/board?sslmode=require&password=postgres",
+    ),
+    "no-url-at-all": ("STEERBOARD_DATABASE_URL", "postgresql://board:Xq81-vv0Pz@[db/board"),
+    "no-address-at-all": ("STEERBOARD_PUBLIC_URL", "https://[board"),
     "other-database": ("STEERBOARD_DATABASE_URL", "sqlite:///board.db"),
     "default-redis-password": ("STEERBOARD_REDIS_URL", "redis://:Redis@cache:6379"),
     "store-of-an-example": ("AWS_SECRET_ACCESS_KEY", "minioadmin"),

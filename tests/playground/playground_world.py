@@ -49,8 +49,10 @@ def write_models(folder: Path) -> None:
     policy = random_llama(config, tokenizer)
     _randomise(policy)
     with torch.no_grad():
-        # Never the likeliest token, so that greedy answers are as long as they may be.
-        policy.get_input_embeddings().weight[tokenizer.eos_token_id] = 0
+        # Never the likeliest tokens: the end, so that greedy answers are as long as they may be, and whatever is no
+        # whole character, which every decoder shows in its own way.
+        weight = policy.get_input_embeddings().weight
+        weight[[token for token in range(len(weight)) if not _shown(tokenizer, token)]] = 0
     judge = LlamaForSequenceClassification(type(policy.config)(**{**policy.config.to_dict(), "num_labels": 1}))
     _randomise(judge)
     common = {"architecture": "LlamaForCausalLM", "parameters": policy.num_parameters(), "max_length": WINDOW}
@@ -70,6 +72,11 @@ def write_models(folder: Path) -> None:
     }
     for name, info in infos.items():
         save_model(folder / name, judge if name == "reward" else policy, tokenizer, info)
+
+
+def _shown(tokenizer: Any, token: int) -> bool:
+    text = tokenizer.decode([token], skip_special_tokens=True)
+    return bool(text) and text.isascii() and text.isprintable()
 
 
 def _randomise(model: Any) -> None:

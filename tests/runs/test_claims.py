@@ -16,6 +16,7 @@ from steerboard.runs.endings import Failure
 from steerboard.runs.errors import LeaseLost
 from steerboard.runs.journal import Batch
 from steerboard.runs.tables import Metric, Run, RunAttempt, RunLog
+from steerboard_contracts.stage import Fix
 
 
 def let_lease_expire(world: World, claim: Claim) -> None:
@@ -142,11 +143,15 @@ def test_an_attempt_is_made_again_after_a_pause_until_there_are_no_more_and_then
     assert (run.device_seconds, run.failed_device_seconds) == (0.0, 5.0)
 
 
-def test_a_final_failure_is_not_tried_again(world: World) -> None:
+MENDED = Failure("out_of_memory", "no", retryable=True, fix=Fix(changes={"micro_tokens": 64}, says="micro-batch 1"))
+
+
+@pytest.mark.parametrize("failure", [Failure("bad_input", "no"), MENDED], ids=["final", "mended_by_other_settings"])
+def test_what_would_fail_alike_is_not_tried_again(world: World, failure: Failure) -> None:
     run_id = world.create()
     claim = world.claim()
     assert claim is not None
-    world.act(claim, lambda session, run: endings.fail(session, run, Failure("bad_input", "no"), 1.0, 0.0))
+    world.act(claim, lambda session, run: endings.fail(session, run, failure, 1.0, 0.0))
     assert world.state(run_id) == "failed"
 
 

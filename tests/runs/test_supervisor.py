@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,13 @@ def test_success_needs_both_the_last_word_and_a_clean_exit() -> None:
 
 def test_a_stage_knows_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ["STEERBOARD_DATABASE_URL", "STEERBOARD_REDIS_URL", "STEERBOARD_TOKEN", "PGPASSWORD", "DATABASE_URL"]
-    for name in [*secrets, "AWS_SECRET_ACCESS_KEY"]:
+    for name in [*secrets, "AWS_SECRET_ACCESS_KEY", "FSSPEC_S3_SECRET", "OTEL_EXPORTER_OTLP_HEADERS"]:
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("HF_HOME", "/models")
     seen = environment("run:1", 2, ["0", "3"])
     assert "secret" not in seen.values()
-    assert (seen["HF_HOME"], seen["OMP_NUM_THREADS"], seen["CUDA_VISIBLE_DEVICES"]) == ("/models", "2", "0,3")
+    assert (seen["HF_HOME"], seen["OMP_NUM_THREADS"]) == ("/models", "2")
+    assert (seen["CUDA_VISIBLE_DEVICES"], seen["CUDA_DEVICE_ORDER"]) == ("0,3", "PCI_BUS_ID")
 
 
 def test_a_stage_that_cannot_read_its_spec_says_so_in_an_event(tmp_path: Path) -> None:
@@ -89,3 +91,9 @@ def test_the_journal_writes_the_latest_progress_every_metric_and_bounded_logs() 
 @pytest.mark.parametrize(("text", "ids"), [("", []), ("0", ["0"]), ("0-3,6", ["0", "1", "2", "3", "6"])])
 def test_devices_are_named_as_ranges(text: str, ids: list[str]) -> None:
     assert parse_devices(text) == ids
+
+
+@pytest.mark.parametrize("text", ["a", "3-1", "0-", "0,0-2"])
+def test_devices_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        parse_devices(text)

@@ -1,8 +1,9 @@
-"""Whole stages by vLLM's Python give what they give by transformers."""
+"""Whole stages by vLLM's Python give what they give by transformers, or say why not."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,10 +14,20 @@ import pytest
 from hand_pipeline import HandPipeline
 
 from steerboard.platform import vllm
-from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import ModelInput, PromptsInput, StageSpec
-from steerboard_workers.stages.base import train_tokenizer
+from steerboard_contracts.stage import (
+    STAGE_EVENT,
+    Failed,
+    ModelInput,
+    PromptsInput,
+    ResponsesInput,
+    StageEvent,
+    Succeeded,
+)
+from steerboard_workers.stages.base import random_llama, train_tokenizer
+from steerboard_workers.stages.loading import load_tokenizer, save_model
 from steerboard_workers.synthetic.topics import TOPICS
 from vllm_engine import PYTHON, needs_vllm, write_models
 
@@ -38,6 +49,11 @@ STAGES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "answer": (
         {"run": "answer", "evaluation": ID, "entrant": ID, "decoding": {"max_new_tokens": 12}, "samples": 2},
         {"prompts": "prompts", "model": "policy"},
+    ),
+    "score": ({"run": "score"}, {"data": "labelled", "reward": "reward"}),
+    "reward": (
+        {"run": "reward", "evaluation": ID, "assessment": ID},
+        {"reward": "reward", "responses": "responses", "preferences": "pairs", "labelled": "labelled"},
     ),
 }
 
@@ -66,37 +82,76 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> HandPipeline:
     path = folder / "prompts.jsonl"
     path.write_text("".join(json.dumps(prompt) + "\n" for prompt in prompts))
     pipeline.things["prompts"] = PromptsInput(name="prompts", path=str(path), prompts=len(prompts))
+    responses = [
+        {"entrant": "sft", "position": n, "sample": 0, "prompt": prompt["messages"], "response": WORDS[n - 1]}
+        for n, prompt in enumerate(prompts)
+    ]
+    path = folder / "responses.jsonl"
+    path.write_text("".join(json.dumps(response) + "\n" for response in responses))
+    pipeline.things["responses"] = ResponsesInput(name="responses", path=str(path), responses=len(responses))
     return pipeline
 
 
-def outputs(things: HandPipeline, stage: str, engine: str) -> dict[str, str]:
-    """The files that a stage makes, by name."""
+def carried_out(
+    things: HandPipeline,
+    name: str,
+    config: dict[str, Any],
+    inputs: dict[str, str],
+    **variables: str,
+) -> tuple[Path, list[StageEvent]]:
+    """The folder of a stage, done by the Python of its engine, and what it said."""
     assert PYTHON is not None
-    config, inputs = STAGES[stage]
-    folder = things.directory / f"{stage}-{engine}"
-    folder.mkdir()
-    spec = StageSpec(
-        run_id=stage,
-        name=stage,
-        config=RUN_CONFIG.validate_python({**config, "engine": engine, "vllm": {"eager": True}}),
-        inputs={name: things.things[thing] for name, thing in inputs.items()},
-        threads=1,
+    folder = things.prepare(name, {"vllm": {"eager": True}, **config}, inputs)
+    by_vllm = config["engine"] == "vllm"
+    python = PYTHON if by_vllm else Path(sys.executable)
+    done = subprocess.run(
+        [python, "-m", "steerboard_workers.stages", folder],
+        env={**os.environ, **(vllm.variables(PYTHON, folder) if by_vllm else {}), **variables},
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
-    (folder / "stage.json").write_text(spec.model_dump_json())
-    python, variables = (PYTHON, vllm.variables(PYTHON, folder)) if engine == "vllm" else (Path(sys.executable), {})
-    command = [python, "-m", "steerboard_workers.stages", folder]
-    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return {path.name: path.read_text() for path in (folder / "outputs").iterdir()}
+    assert done.stdout, done.stderr[-3000:]
+    return folder, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()]
 
 
-def rounded(value: Any) -> Any:
-    """Figures to two places, and without what a clock measured."""
-    if isinstance(value, float):
-        return round(value, 2)
-    if isinstance(value, dict):
-        return {key: rounded(one) for key, one in value.items() if "seconds" not in key}
-    return [rounded(one) for one in value] if isinstance(value, list) else value
+def outputs(things: HandPipeline, stage: str, engine: str) -> dict[str, Any]:
+    """What the files that a stage makes say, by name."""
+    config, inputs = STAGES[stage]
+    folder, events = carried_out(things, f"{stage}-{engine}", {**config, "engine": engine}, inputs)
+    assert isinstance(events[-1], Succeeded), events[-1]
+    return {"said": [output.model_dump() for output in events[-1].outputs]} | {
+        path.name: [json.loads(line) for line in path.read_text().splitlines()]
+        if path.suffix == ".jsonl"
+        else json.loads(path.read_text())
+        for path in (folder / "outputs").iterdir()
+    }
+
+
+def failure(
+    things: HandPipeline,
+    name: str,
+    options: dict[str, Any],
+    model: str = "policy",
+    fields: Any = None,
+    **variables: str,
+) -> Failed:
+    """How a generate stage by vLLM ends that cannot succeed."""
+    config = {"run": "generate", "prompts": ["say red"], "engine": "vllm", "vllm": options, **(fields or {})}
+    _, events = carried_out(things, name, config, {"model": model}, **variables)
+    assert isinstance(events[-1], Failed), events[-1]
+    return events[-1]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, but for a thousandth in figures and for what a clock measured."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, abs_tol=1e-3, rel_tol=0)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all("seconds" in key or same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 @pytest.mark.parametrize("stage", list(STAGES))
@@ -104,8 +159,28 @@ def test_a_stage_makes_the_same_by_either_engine(things: HandPipeline, stage: st
     ours, theirs = outputs(things, stage, "transformers"), outputs(things, stage, "vllm")
     assert set(ours) == set(theirs)
     for name in ours:
-        one, other = (
-            [json.loads(line) for line in made[name].splitlines()] if name.endswith("jsonl") else json.loads(made[name])
-            for made in (ours, theirs)
-        )
-        assert rounded(other) == rounded(one)
+        assert same(ours[name], theirs[name]), (ours[name], theirs[name])
+
+
+def test_attention_heads_that_its_kernels_do_not_know_are_refused_with_what_to_do(things: HandPipeline) -> None:
+    tokenizer = load_tokenizer(things.directory / "policy")
+    config = BaseModelConfig(source="random:tiny-llama", hidden=64, layers=1, heads=4, max_length=160)
+    info = ModelInfo(role="base", architecture="LlamaForCausalLM", parameters=1, template="plain", max_length=160)
+    save_model(things.directory / "narrow", random_llama(config, tokenizer), tokenizer, info)
+    things.things["narrow"] = ModelInput(name="narrow", path=str(things.directory / "narrow"), content_hash="narrow")
+    failed = failure(things, "narrow-heads", {"eager": True}, "narrow")
+    assert (failed.code, failed.retryable) == ("engine_refused", False)
+    assert "engine: transformers" in (failed.hint or "")
+
+
+def test_an_engine_that_is_not_up_in_time_has_failed(things: HandPipeline) -> None:
+    failed = failure(things, "slow", {"eager": True, "load_seconds": 0.5})
+    assert (failed.code, failed.retryable) == ("engine_failed", True)
+    assert "was not up within 0.5 seconds" in failed.detail
+
+
+def test_a_stage_that_fails_ends_though_its_engine_still_runs(things: HandPipeline) -> None:
+    """The engine has a process of its own, as on a GPU, for which Python would wait."""
+    too_many = {"decoding": {"max_new_tokens": 160}}
+    failed = failure(things, "wrong", {"eager": True}, fields=too_many, VLLM_ENABLE_V1_MULTIPROCESSING="1")
+    assert failed.code == "too_many_new_tokens"

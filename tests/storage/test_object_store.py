@@ -13,15 +13,18 @@ import pytest
 
 from s3_server import BUCKET, DENIED, INTERNAL, NO_SUCH_UPLOAD, Fault, S3Server
 from steerboard.platform.artifacts import ArtifactStore, CorruptArtifact
+from steerboard.platform.storage import objects
 from steerboard.platform.storage.errors import BadStoreUrl, NoSuchBucket, StoreRefused, StoreUnavailable
 from steerboard.platform.storage.objects import PART_BYTES
 from steerboard.platform.storage.protocol import open_storage
 
-LARGE = PART_BYTES * 2 + 12_345
+_SMALLEST_PART = 5 << 20  # that S3 takes
+LARGE = _SMALLEST_PART * 2 + 12_345
 
 
 @pytest.fixture
-def store(s3: S3Server) -> ArtifactStore:
+def store(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> ArtifactStore:
+    monkeypatch.setattr(objects, "PART_BYTES", _SMALLEST_PART)
     return ArtifactStore(f"s3://{BUCKET}/some/prefix")
 
 
@@ -48,6 +51,7 @@ def test_a_folder_comes_back_and_is_sent_once(s3: S3Server, store: ArtifactStore
     store.fetch(manifest, tmp_path / "back")
     for path in ("weights.bin", "sub/config.json"):
         assert (tmp_path / "back" / path).read_bytes() == (folder / path).read_bytes()
+    assert s3.unchecked == 0
     s3.requests.clear()
     assert store.put_folder(folder) == manifest
     assert {method for method, _ in s3.requests} == {"HEAD"}
@@ -57,11 +61,11 @@ def test_a_folder_comes_back_and_is_sent_once(s3: S3Server, store: ArtifactStore
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("PUT", 3, query="partNumber=2"),
-        Fault("PUT", 3, status="500 Internal Server Error", body=INTERNAL),
+        Fault("PUT", 2, query="partNumber=2"),
+        Fault("PUT", 2, status="500 Internal Server Error", body=INTERNAL),
         Fault("PUT", 2, query="partNumber=1", reset=True),
         Fault("GET", 2, reset=True),
-        Fault("GET", 3),
+        Fault("GET", 2),
     ],
     ids=["slow-down", "internal-error", "reset", "reset-while-read", "slow-while-read"],
 )
@@ -87,11 +91,16 @@ def test_a_completion_whose_answer_got_lost_is_one(
 
 
 def test_an_upload_that_somebody_took_back_is_no_completion(s3: S3Server, store: ArtifactStore) -> None:
-    s3.faults.append(Fault("POST", 1, query="uploadId", status="404 Not Found", body=NO_SUCH_UPLOAD))
-    content = os.urandom(LARGE)
-    with pytest.raises(FileNotFoundError):
-        store.put(hashlib.sha256(content).hexdigest(), io.BytesIO(content))
-    assert s3.objects() == {}
+    """Nor is an object of the same name and size that another tool had brought."""
+    content, zeros = os.urandom(LARGE), b"\0" * LARGE
+    sha256 = hashlib.sha256(content).hexdigest()
+    for before in ({}, {key_of(sha256): zeros}):
+        for key, value in before.items():
+            store.storage.put(key.removeprefix("some/prefix/"), io.BytesIO(value))
+        s3.faults.append(Fault("POST", 1, query="uploadId", status="404 Not Found", body=NO_SUCH_UPLOAD))
+        with pytest.raises(FileNotFoundError):
+            store.put(sha256, io.BytesIO(content))
+        assert s3.objects() == before
 
 
 def test_a_file_that_changes_meanwhile_is_not_stored_and_its_upload_is_taken_back(
@@ -177,6 +186,11 @@ def test_a_stored_file_is_seekable_and_listed(s3: S3Server) -> None:
         for place, length in ((17 << 20, 4096), (5, 3), (len(content) - 4, 100), (len(content) + 5, 1)):
             file.seek(place)
             assert file.read(length) == content[place : place + length]
+        storage.put("a/b", io.BytesIO(content[: (9 << 20) + 100]))  # shorter than what was opened
+        file.seek(9 << 20)
+        with pytest.raises(StoreUnavailable, match="broke off"):
+            file.read(len(content))
+    storage.put("a/b", io.BytesIO(content))
     storage.put("c", io.BytesIO(b""))
     assert [(stored.name, stored.size) for stored in storage.files("")] == [("a/b", len(content)), ("c", 0)]
     assert storage.folders("") == ["a"]

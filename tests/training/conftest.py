@@ -87,9 +87,20 @@ def make_stage(data_folder, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def base_model(make_stage) -> Path:
+    return random_base(make_stage, hidden=48, heads=2)
+
+
+@pytest.fixture(scope="session")
+def wide_model(make_stage) -> Path:
+    """Its matrices are large enough for ZeRO-3 to spread them (a smaller one's stay whole on each process), and their
+    widths are multiples of 64, as kernels of 4-bit weights want them."""
+    return random_base(make_stage, hidden=192, heads=6)
+
+
+def random_base(make_stage, **shape: int) -> Path:
     from steerboard_workers.stages import base
 
-    shape = {"vocabulary": 400, "hidden": 48, "layers": 2, "heads": 2, "max_length": 128}
-    stage = make_stage({"run": "base", "source": "random:tiny-llama", **shape})
+    config = {"run": "base", "source": "random:tiny-llama", "vocabulary": 400, "layers": 2, "max_length": 128}
+    stage = make_stage({**config, **shape})
     base.run(stage)
     return stage.directory / "outputs" / "model"

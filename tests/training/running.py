@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 
@@ -28,6 +29,17 @@ def metrics_of(events: list) -> dict[int, dict[str, float]]:
     return {
         e.step: {k: v for k, v in e.values.items() if k != "tokens_per_second"} for e in events if e.type == "metrics"
     }
+
+
+def torchrun(processes: int) -> list[str]:
+    """A launcher of so many processes, for `run_process`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [
+        *(sys.executable, "-m", "torch.distributed.run"),
+        *("--nproc-per-node", str(processes), "--master-port", str(port)),
+    ]
 
 
 def run_process(stage: Stage, launcher: list[str] | None = None, **environment: str) -> tuple[int, list, str]:

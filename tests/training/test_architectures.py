@@ -16,7 +16,7 @@ from transformers import (
     Qwen3Config,
 )
 
-from steerboard_contracts.configs import RewardModelConfig, SftConfig
+from steerboard_contracts.training import RewardModelConfig, SftConfig
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs

@@ -197,7 +197,7 @@ def test_padding_gets_a_token_that_is_not_the_end(base_model):
 
 
 def test_a_reward_model_of_a_base_whose_padding_is_its_end_pads_otherwise(make_stage, folder):
-    from steerboard_contracts.configs import RewardModelConfig
+    from steerboard_contracts.training import RewardModelConfig
     from steerboard_workers.stages.training.setup import open_model
 
     path = folder / "tokenizer_config.json"

@@ -146,6 +146,19 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_leaves_no_partial_one(tmp_path
     assert [p.name for p in tmp_path.iterdir()] == ["a1-step-00000010"]
 
 
+def test_a_large_checkpoint_is_written_in_pieces_and_none_of_them_may_be_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "PIECE_BYTES", 100)
+    tensors = {f"weight.{place}": torch.full((10,), float(place)) for place in range(7)}
+    save(checkpoints(tmp_path), 10)
+    path = checkpoints(tmp_path).save(20, iter(tensors.items()), {"random": torch.arange(2)}, {"history": []})
+    assert len(list(path.glob("tensors-*"))) == 3
+    found = checkpoints(tmp_path).load()
+    assert sorted(found.keys) == sorted(tensors)
+    assert all(torch.equal(tensor, tensors[name]) for name, tensor in found.tensors())
+    (path / "tensors-00002.safetensors").unlink()
+    assert checkpoints(tmp_path).load().step == 10
+
+
 def test_checkpoints_of_another_config_are_not_taken(tmp_path):
     save(checkpoints(tmp_path), 10)
     assert checkpoints(tmp_path, signature="other").load() is None

@@ -9,19 +9,20 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from running import metrics_of, recorded, run_process
+from running import metrics_of, recorded, run_process, torchrun
 from safetensors.torch import load_file, save_file
-from test_zero import torchrun
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard.platform.artifacts import ArtifactStore
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.training import SftConfig
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.stages import train
+from steerboard_workers.stages import adapters, train
 from steerboard_workers.stages.generate import GenerateConfig
-from steerboard_workers.stages.loading import load_policy, load_reward_model
+from steerboard_workers.stages.loading import SavedModelDiffers, load_policy, load_reward_model
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.setup import open_model
 
 CONFIG = {"run": "train", "batch": 8, "lr": 1e-2, "max_steps": 6, "max_length": 96, "weight_decay": 0.01}
 LORA = {"rank": 4, "alpha": 8.0}
@@ -123,18 +124,34 @@ def test_an_adapter_is_served_and_trained_on(trained, make_stage):
     torch.testing.assert_close(logits(base), logits(policy.model), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("damage", ["missing", "foreign"])
+@pytest.mark.parametrize("damage", ["missing", "foreign", "headless"])
 def test_an_adapter_that_does_not_fit_is_refused(trained, tmp_path, damage):
     folder = tmp_path / "model"
-    shutil.copytree(trained("sft", False), folder)
+    shutil.copytree(trained("reward_model" if damage == "headless" else "sft", False), folder)
     tensors = load_file(folder / "adapter_model.safetensors")
-    name = sorted(tensors)[0]
+    name = "base_model.model.score.weight" if damage == "headless" else sorted(tensors)[0]
     gone = tensors.pop(name)
     if damage == "foreign":
         tensors |= {name: gone, "base_model.model.other.lora_A.weight": gone.clone()}
     save_file(tensors, folder / "adapter_model.safetensors")
+    load = load_reward_model if damage == "headless" else load_policy
     with pytest.raises(BadInput, match="does not fit its base: 1 tensors"):
-        load_policy(folder, "fp32", "cpu")
+        load(folder, "fp32", "cpu")
+
+
+@pytest.mark.parametrize("what", ["lost", "changed"])
+def test_an_adapter_that_reads_back_differently_is_an_error(make_stage, base_model, monkeypatch, what):
+    def damaged(tensors: dict[str, torch.Tensor], path: Path) -> None:
+        name = "base_model.model.score.weight"
+        others = {other: tensor for other, tensor in tensors.items() if other != name}
+        save_file(others if what == "lost" else {**others, name: tensors[name] + 1}, path)
+
+    monkeypatch.setattr(adapters, "save_file", damaged)
+    config = {**CONFIG, "method": "reward_model", "max_steps": 1, "lora": {**LORA, "merge": False}}
+    stage = make_stage(config, model=base_model, data="preferences")
+    with pytest.raises(SavedModelDiffers, match=r"score\.weight"):
+        train.run(stage)
+    assert not list((stage.directory / "outputs").iterdir())
 
 
 def test_attention_alone_can_be_adapted(make_stage, base_model):
@@ -150,11 +167,11 @@ def test_attention_alone_can_be_adapted(make_stage, base_model):
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["ddp", "zero2", "zero3"])
 @pytest.mark.parametrize("merge", [True, False])
-def test_two_processes_learn_the_same_adapters(make_stage, base_model, strategy, merge):
+def test_two_processes_learn_the_same_adapters(make_stage, wide_model, strategy, merge):
     def started(**config) -> Stage:
         lora = {**LORA, "merge": merge, "dropout": 0.0}
         return make_stage(
-            {**CONFIG, "method": "reward_model", "micro_batch": 3, "lora": lora, **config}, base_model, "preferences"
+            {**CONFIG, "method": "reward_model", "micro_batch": 3, "lora": lora, **config}, wide_model, "preferences"
         )
 
     alone, shared = started(), started(strategy=strategy)
@@ -169,17 +186,6 @@ def test_two_processes_learn_the_same_adapters(make_stage, base_model, strategy,
     assert ours.keys() == theirs.keys()
     for tensor in ours:
         torch.testing.assert_close(theirs[tensor], ours[tensor], rtol=1e-2, atol=1e-4)
-
-
-@pytest.fixture(scope="module")
-def wide_model(make_stage) -> Path:
-    """Kernels of 4-bit weights want widths in multiples of 64."""
-    from steerboard_workers.stages import base
-
-    shape = {"vocabulary": 400, "hidden": 192, "layers": 2, "heads": 6, "max_length": 128}
-    stage = make_stage({"run": "base", "source": "random:tiny-llama", **shape})
-    base.run(stage)
-    return stage.directory / "outputs" / "model"
 
 
 @pytest.mark.parametrize("method", ["sft", "reward_model"])
@@ -203,8 +209,27 @@ def test_adapters_over_a_4_bit_base_stand_on_the_weights_as_they_were(make_stage
     assert whole.info.parameters == plain.info.parameters
 
 
-def test_a_quantised_base_cannot_be_spread():
-    from steerboard_contracts.configs import SftConfig
+def test_a_4_bit_base_passes_gradients_on_after_an_evaluation_too(wide_model):
+    pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
+    model = open_model(wide_model, SftConfig(method="sft", lora={"quantise": "nf4"})).model
+    for name, parameter in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.05)
 
+    def gradients() -> dict[str, torch.Tensor]:
+        model.train().zero_grad()
+        model(input_ids=IDS, labels=IDS).loss.backward()
+        return {name: p.grad.clone() for name, p in model.named_parameters() if p.requires_grad}
+
+    before = gradients()
+    model.eval()
+    logits(model)
+    after = gradients()
+    assert any(gradient.abs().max() > 1e-4 for gradient in before.values())
+    for name, gradient in before.items():
+        torch.testing.assert_close(after[name], gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_a_quantised_base_cannot_be_spread():
     with pytest.raises(ValueError, match="needs strategy ddp"):
         SftConfig(method="sft", strategy="zero3", lora={"quantise": "nf4"})

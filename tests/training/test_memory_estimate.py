@@ -9,8 +9,14 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from steerboard_contracts.configs import LoraConfig
-from steerboard_contracts.memory import ModelShape, TrainingLoad, generation_memory, training_memory
+from steerboard_contracts.memory import (
+    ModelShape,
+    TrainingLoad,
+    generation_memory,
+    scoring_memory,
+    training_memory,
+)
+from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller
 
@@ -124,7 +130,9 @@ def test_offload_moves_states_to_the_host():
         training_memory(shape, load.model_copy(update={"offload": offload})) for offload in ("none", "all")
     )
     assert away.optimiser == 0
-    assert away.host >= 12 * shape.parameters
+    assert away.host == (12 + 4 + 2) * shape.parameters  # states, accumulated gradients, weights
+    on_cpu = load.model_copy(update={"on_gpu": False})
+    assert training_memory(shape, on_cpu.model_copy(update={"offload": "all"})) == training_memory(shape, on_cpu)
     assert away.total < at_home.total / 3
 
 
@@ -134,8 +142,25 @@ def test_a_key_value_cache_is_two_tensors_a_layer():
     assert found.weights == 2 * 8_030_261_248
 
 
+def test_logits_are_a_chunk_its_gradient_and_a_float32_copy():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=8192, mixed=True)
+    assert training_memory(shape, load).logits == (1 << 24) * (2 + 2 + 4)
+    short = load.model_copy(update={"positions": 10, "mixed": False})
+    assert training_memory(shape, short).logits == 10 * 128256 * (4 + 4 + 4)
+    assert training_memory(shape, load.model_copy(update={"reads_logits": False})).logits == 0
+
+
+def test_scoring_needs_weights_and_no_layer_but_one():
+    shape = ModelShape.of(LLAMA_8B)
+    found = scoring_memory(shape, positions=8192, mixed=True)
+    assert found.weights == 2 * 8_030_261_248
+    assert found.kv_cache == found.optimiser == found.gradients == found.logits == 0
+    assert 0 < found.activations < training_memory(shape, TrainingLoad(positions=8192, mixed=True)).activations / 8
+
+
 def test_smaller_ways_keep_the_cheapest_first_and_end():
-    ways = list(smaller(Way(8192, False, "ddp", "none"), longest=1500, processes=2))
+    ways = list(smaller(Way(8192, False, "ddp", "none"), least=1500, processes=2))
     assert ways[:3] == [
         Way(4096, False, "ddp", "none"),
         Way(2048, False, "ddp", "none"),
@@ -148,7 +173,7 @@ def test_smaller_ways_keep_the_cheapest_first_and_end():
         ("zero2", "optimiser"),
         ("zero3", "all"),
     ]
-    assert list(smaller(Way(100, True, "zero3", "all"), longest=500, processes=1)) == []
+    assert list(smaller(Way(100, True, "zero3", "all"), least=500, processes=1)) == []
 
 
 def cells(first: str) -> list[float]:

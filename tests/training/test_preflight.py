@@ -1,4 +1,4 @@
-"""A step at the greatest length is tried before training begins: it changes nothing, and what does not fit says so."""
+"""A step of the largest passes is tried before training begins: it changes nothing, and what does not fit says so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.stage import STAGE_EVENT, Failed
+from steerboard_workers.alignment.batching import Batcher, MicroBatch
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training import preflight
@@ -94,7 +96,8 @@ def test_what_does_not_fit_fails_with_settings_that_do(make_stage, base_model, l
     assert "A training step at 96 tokens does not fit" in failed.detail
     assert failed.fix is not None
     micro_tokens = failed.fix.changes["micro_tokens"]
-    assert 96 <= micro_tokens < 16384
+    # Half of it, the first that is tried, would still take some 80 MB of activations.
+    assert 96 <= micro_tokens < 8192
     together = micro_tokens // 96
     assert failed.fix.says == f"micro-batch {together}, accumulation {-(-96 // together)}"
     assert failed.fix.says in failed.hint
@@ -103,14 +106,103 @@ def test_what_does_not_fit_fails_with_settings_that_do(make_stage, base_model, l
     assert train.run(smaller).summary["steps"] == 2
 
 
-def test_a_step_that_fails_later_says_what_fits_too(make_stage, base_model, monkeypatch):
+@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), MemoryError()])
+def test_a_step_that_fails_later_says_what_fits_too(make_stage, base_model, monkeypatch, error):
+    """What it held of the device is free again when smaller steps are tried."""
+    held: list[weakref.ref] = []
+    still_held: list[bool] = []
+    rehearse = Trainer.rehearse
+
     def full(self: Trainer) -> dict[str, float]:
-        raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
+        activations = torch.zeros(8)
+        held.append(weakref.ref(activations))
+        raise error
+
+    def tried(self: Trainer, batcher: Batcher) -> None:
+        still_held.extend(one() is not None for one in held)
+        rehearse(self, batcher)
 
     monkeypatch.setattr(Trainer, "run", full)
+    monkeypatch.setattr(Trainer, "rehearse", tried)
     with pytest.raises(OutOfMemory) as caught:
         train.run(make_stage(CONFIG, model=base_model))
     assert caught.value.extra["fix"].changes == {"micro_tokens": 1024}
+    assert still_held == [False]
+
+
+def test_what_fits_is_told_in_pairs_where_pairs_are_learned(make_stage, base_model, monkeypatch, tmp_path):
+    """As `batch` and `micro_batch` count them."""
+
+    def full(self: Trainer) -> dict[str, float]:
+        raise MemoryError
+
+    monkeypatch.setattr(Trainer, "run", full)
+    pair = {"prompt": [{"role": "user", "content": "eggs " * 20}], "chosen": "flour " * 80, "rejected": "salt " * 80}
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps({**pair, "row": row}) + "\n" for row in range(16)))
+    config = {**CONFIG, "method": "reward_model", "micro_tokens": 768, "batching": "padded", "share_prompt": False}
+    with pytest.raises(OutOfMemory) as caught:
+        train.run(make_stage(config, model=base_model, data=str(tmp_path / "rows.jsonl")))
+    fix = caught.value.extra["fix"]
+    assert (fix.changes, fix.says) == ({"micro_tokens": 384}, "micro-batch 2, accumulation 8")
+
+
+@pytest.mark.parametrize("start", ["plain", "adapter", "nf4"])
+def test_no_strategy_is_proposed_that_the_run_could_not_take(make_stage, wide_model, monkeypatch, start):
+    """4-bit weights cannot be spread, and an adapter's base not before it is merged."""
+    model, config = wide_model, {**CONFIG, "max_steps": 1}
+    if start == "adapter":
+        made = make_stage({**config, "lora": {"rank": 2, "merge": False}}, model=wide_model)
+        train.run(made)
+        model = made.directory / "outputs" / "model"
+    if start == "nf4":
+        pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
+        config["lora"] = {"quantise": "nf4"}
+
+    def full(self: Trainer, batcher: Batcher) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Trainer, "rehearse", full)
+    monkeypatch.setattr(preflight.Preflight, "_should_fit", lambda self, way: way.strategy == "zero3")
+    with pytest.raises(OutOfMemory) as caught:
+        train.run(make_stage(config, model=model))
+    fix = (caught.value.extra or {}).get("fix")
+    if start == "plain":
+        assert fix.changes.items() >= {"strategy": "zero3", "offload": "all"}.items()
+    else:
+        assert fix is None
+        assert "lower max_length" in caught.value.hint
+
+
+def test_no_pass_of_a_run_is_larger_than_those_that_were_rehearsed(make_stage, base_model, monkeypatch, tmp_path):
+    """Neither longer nor of more positions: many short rows fill a pass better than one long one."""
+    words = [80, *([10] * 60)]
+    rows = [
+        {"prompt": [{"role": "user", "content": "eggs"}], "response": "flour " * count, "row": row}
+        for row, count in enumerate(words)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    passes: list[tuple[int, int]] = []
+    rehearsed = 0
+    collate, run = Batcher.collate, Trainer.run
+
+    def noted(self: Batcher, examples) -> MicroBatch:
+        passes.append((max(max(example.lengths) for example in examples), self.positions(examples)))
+        return collate(self, examples)
+
+    def begun(self: Trainer) -> dict[str, float]:
+        nonlocal rehearsed
+        rehearsed = len(passes)
+        return run(self)
+
+    monkeypatch.setattr(Batcher, "collate", noted)
+    monkeypatch.setattr(Trainer, "run", begun)
+    config = {**CONFIG, "micro_tokens": 128, "batching": "padded", "epochs": 2, "max_steps": None}
+    train.run(make_stage(config, model=base_model, data=str(tmp_path / "rows.jsonl")))
+    before, after = (
+        [max(sizes) for sizes in zip(*part, strict=True)] for part in (passes[:rehearsed], passes[rehearsed:])
+    )
+    assert before == after
+    assert after[1] > after[0] > 80
 
 
 def test_other_errors_are_not_taken_for_want_of_memory(make_stage, base_model, monkeypatch):

@@ -7,12 +7,11 @@ import os
 import random
 import select
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-from running import metrics_of
+from running import metrics_of, run_process, torchrun
 from safetensors.torch import load_file
 
 from steerboard_contracts.stage import STAGE_EVENT
@@ -161,15 +160,32 @@ def test_checkpoints_by_time_and_their_events(make_stage, base_model):
     assert len(list(stage.checkpoints.iterdir())) == 2
 
 
+@pytest.mark.parametrize(
+    ("changes", "resumes"),
+    [({"micro_tokens": 512, "gradient_checkpointing": True}, True), ({"lr": 1e-3}, False)],
+)
+def test_only_a_run_that_gives_the_same_goes_on_from_a_checkpoint(
+    make_stage, base_model, undisturbed, changes, resumes
+):
+    """How the work is cut up changes rounding at most; any other config begins anew."""
+    stage = started(make_stage, base_model, "sft")
+    draw = random.Random(0)
+    forked(stage, 1, 12, draw)
+    config = stage.spec.config.model_copy(update=changes)
+    changed = Stage(stage.directory, stage.spec.model_copy(update={"config": config}), stage._events)
+    events = forked(changed, 2, None, draw)
+    assert any("resumed from step" in event.message for event in events if event.type == "log") == resumes
+    expected = metrics_of(undisturbed("sft")[0])
+    same = {step: pytest.approx(values["loss"], rel=1e-4) for step, values in expected.items()}
+    assert ({step: values["loss"] for step, values in metrics_of(events).items()} == same) == resumes
+
+
 @pytest.mark.long
 def test_two_processes_train_as_one(make_stage, base_model, tmp_path):
     """torchrun with gloo: the same global batches, so the same losses and weights up to rounding."""
-    from running import run_process
-
     results = []
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", "29517"]
     for method in ("sft", "reward_model"):
-        for command in (None, launcher):
+        for command in (None, torchrun(2)):
             stage = started(make_stage, base_model, method, micro_batch=3)
             code, events, stderr = run_process(stage, command)
             assert code == 0, stderr[-2000:]

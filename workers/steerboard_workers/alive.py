@@ -5,6 +5,7 @@ Not the database's view of the worker: that one is bad too while the database is
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 
 from steerboard.platform.settings import Settings
@@ -15,3 +16,10 @@ def say_alive(settings: Settings) -> None:
     if settings.alive_file is not None:
         with suppress(OSError):
             settings.alive_file.touch()
+
+
+def stay_alive(settings: Settings, stopping: threading.Event) -> None:
+    """Say it at each heartbeat until `stopping`."""
+    say_alive(settings)
+    while not stopping.wait(settings.heartbeat_seconds):
+        say_alive(settings)

@@ -11,7 +11,7 @@ import queue
 import threading
 from pathlib import Path
 
-from sqlalchemy import String, cast, select
+from sqlalchemy import String, cast, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -24,6 +24,7 @@ from steerboard.runs.errors import LeaseLost
 from steerboard.runs.tables import Run, WorkerRow
 from steerboard_contracts.stage import Failed
 from steerboard_workers import guardian
+from steerboard_workers.supervisor import evidence
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.lease import STAGE_SHARE
 from steerboard_workers.supervisor.preparation import prepare
@@ -50,7 +51,7 @@ class Follower:
         self._group = group
         self._stopping = stopping
         # Of its own, also where a machine is several nodes.
-        self._home = settings.home / "nodes" / str(group.node)
+        self.home = settings.home / "nodes" / str(group.node)
         self._look_seconds = min(settings.heartbeat_seconds, settings.lease_seconds / 4)
 
     def follow(self) -> None:
@@ -66,41 +67,49 @@ class Follower:
                 log.warning("node %d: %s", self._group.node, error)
             except Exception:
                 log.exception("node %d could not take its part", self._group.node)
+                self._stopping.wait(self._look_seconds)
 
     def _claim_of_leader(self) -> Claim | None:
-        """The training run that the first node has in hand."""
+        """The training run that the first node has in hand; none once its lease is over, whoever may notice that."""
         statement = (
             select(Run.id, Run.attempt, Run.lease_owner)
             .join(WorkerRow, cast(WorkerRow.id, String) == Run.lease_owner)
-            .where(Run.state == "running", Run.kind == "train")
+            .where(Run.state == "running", Run.kind == "train", Run.lease_expires_at > func.clock_timestamp())
             .where(WorkerRow.devices["rendezvous"].astext == self._group.rendezvous)
         )
         with transaction(self._sessions) as session:
-            found = session.execute(statement.limit(1)).first()
+            # Of a first node that died and one that took its place, the one that lives renews its lease.
+            found = session.execute(statement.order_by(Run.lease_expires_at.desc()).limit(1)).first()
         return Claim(found.id, found.attempt, found.lease_owner) if found else None
 
     def _take_part(self, claim: Claim) -> None:
         with transaction(self._sessions) as session:
             run = session.get_one(Run, claim.run_id)
         kill_marked(f"{self._mark(claim)}:")
-        with Workspace(self._home, claim) as workspace:
+        with Workspace(self.home, claim) as workspace:
             workspace.open()
             spec = prepare(
-                self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
+                self._sessions, self._store, self._settings, run, self.home, workspace.directory, workspace.holds
             )
             workspace.write_spec(spec)
             log.info("run %s, attempt %d: node %d takes part", run.name, claim.attempt, self._group.node)
+            kills_before = evidence.oom_kills()
             stage = self._start(claim, run, workspace.directory)
             try:
-                self._watch(claim, stage)
+                ended = self._watch(claim, stage)
             finally:
-                stage.kill()
-                stage.finish()
+                stage.end()
         workspace.discard()
-        if isinstance(stage.result, Failed):
-            line = f"node {self._group.node}: {stage.result.code}: {stage.result.detail}"
-            with transaction(self._sessions) as session:
-                journal.write(session, claim, journal.Batch(logs=[("error", line)]))
+        if ended and (isinstance(stage.result, Failed) or stage.status != "exit 0"):
+            self._report(claim, stage, evidence.oom_kills() > kills_before)
+
+    def _report(self, claim: Claim, stage: StageProcess, killed_for_memory: bool) -> None:
+        """Why this node's part ended, for the run's log: the first node sees only that somebody has gone."""
+        failure = evidence.failure_of(stage.result, stage.status, stage.tail, killed_for_memory)
+        assert failure is not None
+        line = f"node {self._group.node}: {failure.code}: {failure.detail}"
+        with transaction(self._sessions) as session:
+            journal.write(session, claim, journal.Batch(logs=[("error", line)]))
 
     def _start(self, claim: Claim, run: Run, directory: Path) -> StageProcess:
         return StageProcess(
@@ -117,27 +126,28 @@ class Follower:
         """Another than the first node's: on one machine neither may end the other's processes."""
         return f"{claim.run_id}/node{self._group.node}"
 
-    def _watch(self, claim: Claim, stage: StageProcess) -> None:
-        """Until the stage has ended, or its attempt is over for the first node."""
+    def _watch(self, claim: Claim, stage: StageProcess) -> bool:
+        """Until the stage has ended (True), or its attempt is over for the first node."""
         deadline = guardian.now() + STAGE_SHARE * self._settings.lease_seconds
         stage.extend(deadline)
         looked = guardian.now()
         while not stage.ended(0.1):
             _drain(stage)
             if self._stopping.is_set():
-                return
+                return False
             if guardian.now() - looked < self._look_seconds:
                 continue
             looked = guardian.now()
             try:
                 if self._claim_of_leader() != claim:
-                    return
+                    return False
             except SQLAlchemyError as error:
                 # The guardian's deadline settles what happens if this goes on.
                 log.warning("node %d does not reach the database: %s", self._group.node, error)
                 continue
             stage.extend(looked + STAGE_SHARE * self._settings.lease_seconds)
         _drain(stage)
+        return True
 
 
 def _drain(stage: StageProcess) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 from sqlalchemy import Engine, delete, event, func, make_url, update
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -33,11 +32,11 @@ from steerboard.runs import claims, sweeper
 from steerboard.runs.claims import Claim
 from steerboard.runs.tables import WorkerRow
 from steerboard_workers import celery_app
-from steerboard_workers.alive import say_alive
+from steerboard_workers.alive import say_alive, stay_alive
 from steerboard_workers.follower import Follower
 from steerboard_workers.gpus import GpuWatch
 from steerboard_workers.supervisor import workspace
-from steerboard_workers.supervisor.device_group import DeviceGroup
+from steerboard_workers.supervisor.device_group import DeviceGroup, process_memory
 from steerboard_workers.supervisor.execution import Supervisor
 
 log = logging.getLogger("steerboard.worker")
@@ -146,7 +145,7 @@ class Worker:
         run = self._run
         gpus = [gpu.as_dict() for gpu in self._gpus.sample()]
         devices: dict[str, Any] = {"ids": self._group.devices, "gpus": gpus}
-        devices["memory"] = min((gpu["memory"] for gpu in gpus), default=host_memory(self._settings))
+        devices["memory"] = min((gpu["memory"] for gpu in gpus), default=process_memory(self._settings, self._group))
         if self._group.nodes > 1:
             devices |= {"nodes": self._group.nodes, "rendezvous": self._group.rendezvous}
         values = {
@@ -172,13 +171,6 @@ class Worker:
     def _leave(self) -> None:
         with transaction(self._sessions) as session:
             session.execute(delete(WorkerRow).where(WorkerRow.id == self.id))
-
-
-def host_memory(settings: Settings) -> int:
-    """Bytes that a stage may take of this machine's memory."""
-    limit = (settings.stage_memory_mb or 0) << 20
-    machine = psutil.virtual_memory().total
-    return min(limit, machine) if limit else machine
 
 
 def survive(action: Callable[[], None]) -> None:
@@ -213,10 +205,13 @@ def parse_devices(text: str) -> list[str]:
     """`0-3,6` as the ids 0, 1, 2, 3, 6; an empty text as none."""
     devices: list[str] = []
     for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if not (first.isdigit() and (last or first).isdigit()):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        if not (first.isdigit() and last.isdigit() and int(first) <= int(last)):
             raise argparse.ArgumentTypeError(f"{part!r} is neither a number nor a range such as 0-7")
-        devices.extend(str(number) for number in range(int(first), int(last or first) + 1))
+        devices.extend(str(number) for number in range(int(first), int(last) + 1))
+    if len(set(devices)) < len(devices):
+        raise argparse.ArgumentTypeError(f"{text!r} names a device twice")
     return devices
 
 
@@ -255,8 +250,12 @@ def follow(settings: Settings, group: DeviceGroup) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    # From a thread of its own: to fetch a large model takes long.
+    threading.Thread(target=stay_alive, args=(settings, stopping), name="alive", daemon=True).start()
     sessions = make_sessions(worker_engine(settings))
-    Follower(sessions, ArtifactStore(settings.artifact_url), settings, group, stopping).follow()
+    follower = Follower(sessions, ArtifactStore(settings.artifact_url), settings, group, stopping)
+    survive(lambda: workspace.forget_finished(sessions, follower.home))
+    follower.follow()
 
 
 def main() -> None:

@@ -29,20 +29,20 @@ def backup(
     home: Home = None,
 ) -> None:
     """Copy the database, as of one moment, and every artifact to DEST. May run while Steerboard does."""
-    from steerboard.keeping.backup import back_up, key_text
+    from steerboard.keeping.backup import back_up
     from steerboard.keeping.home import database, settings_of
     from steerboard.platform.artifacts import ArtifactStore
     from steerboard.platform.secrets import Secrets
     from steerboard.platform.storage.protocol import open_storage
 
     settings = settings_of(home)
-    key = key_text(Secrets(settings)) if with_key else None
-    with database(settings) as engine:
+    keys = Secrets(settings) if with_key else None
+    with database(settings, migrated=False) as engine:
         made = back_up(
-            engine, ArtifactStore(settings.artifact_url), open_storage(dest), key=key, verify=verify, say=typer.echo
+            engine, ArtifactStore(settings.artifact_url), open_storage(dest), keys=keys, verify=verify, say=typer.echo
         )
     typer.echo(f"backup {made.manifest.name} is complete")
-    if made.manifest.secrets and key is None:
+    if made.manifest.secrets and keys is None:
         typer.echo(
             f"It holds {made.manifest.secrets} sealed secrets and not their key: keep STEERBOARD_SECRET_KEY, or the "
             "home's secret.key, elsewhere; or back up with --with-key."
@@ -67,7 +67,7 @@ def restore(
     from steerboard.platform.storage.protocol import open_storage
 
     settings = settings_of(home)
-    with database(settings) as engine:
+    with database(settings, migrated=False, new=True) as engine:
         found = bring_back(
             engine,
             ArtifactStore(settings.artifact_url),
@@ -91,13 +91,11 @@ def gc(
     from steerboard.keeping.home import database, settings_of
     from steerboard.keeping.work_folders import clear
     from steerboard.platform.artifacts import ArtifactStore
-    from steerboard.platform.local_cache import LocalCache
 
     age = duration(older_than)
     settings = settings_of(home)
-    cache = LocalCache(settings.home / "cache", settings.cache_mb)
     with database(settings) as engine:
-        folders = clear(engine, settings.home, cache, age=age, dry_run=dry_run)
+        folders = clear(engine, settings.home, settings.cache_mb, age=age, dry_run=dry_run)
         done = collect(engine, ArtifactStore(settings.artifact_url), age=age, dry_run=dry_run)
     word = "would free" if dry_run else "freed"
     typer.echo(f"{word} {done.blobs} blobs of {_megabytes(done.bytes)}, of which {done.artifacts} artifacts consisted")

@@ -9,7 +9,10 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -23,11 +26,14 @@ from steerboard.platform.guarded import Guarded, GuardedSpec, ServerFailed, log_
 from steerboard.platform.settings import get_settings
 from steerboard.platform.vllm import require_python
 from steerboard_contracts.errors import BadInput, EngineMissing
+from steerboard_contracts.models import vllm_rank
 
 _ROLES = ("base", "sft", "policy")
 _ANYWHERE = ("0.0.0.0", "::")
 _CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_NUM_OF_RESERVED_CPU": "0"}
 _VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+_MODEL = "model"
+_ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def serve(
@@ -43,9 +49,7 @@ def serve(
     wait: Annotated[float, typer.Option(min=1.0, help="Seconds in which it has to answer.")] = 900.0,
 ) -> None:
     """Serve a model by vLLM until Ctrl-C, as an endpoint of the project. What follows `--` is passed on to vLLM."""
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: stopping.set())
+    _when_told_to_end(signal.default_int_handler)
     console = Console(stderr=True)
     interpreter = _interpreter(python)
     port = _free_port(host, port)
@@ -53,9 +57,11 @@ def serve(
     found = client.get(f"models/{quote(model)}")
     if found["role"] not in _ROLES:
         raise BadInput(f"{found['name']} is a {found['role']} model and answers nothing", code="wrong_role")
-    folder = Path(tempfile.mkdtemp(prefix="steerboard-serve-"))
-    try:
-        download_model(client, found, folder / "model")
+    with _folder() as folder:
+        download_model(client, found, folder / _MODEL)
+        # From here on there is a server to be stopped in order; before, what goes on is broken off.
+        stopping = threading.Event()
+        _when_told_to_end(lambda *_: stopping.set())
         server = Guarded(_spec(interpreter, found, folder, host, port, context.args))
         try:
             console.print(f"vLLM is loading {found['name']}; its log: {folder / 'server.log'}")
@@ -69,8 +75,24 @@ def serve(
         finally:
             console.print("Stopping ...")
             server.stop()
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A temporary one. When the server failed its log stays, for the message names it."""
+    removed = folder = Path(tempfile.mkdtemp(prefix="steerboard-serve-"))
+    try:
+        yield folder
+    except ServerFailed:
+        removed = folder / _MODEL
+        raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(removed, ignore_errors=True)
+
+
+def _when_told_to_end(act: Callable[[int, FrameType | None], Any]) -> None:
+    for number in _ENDS:
+        signal.signal(number, act)
 
 
 def _interpreter(given: Path | None) -> Path:
@@ -85,7 +107,7 @@ def _interpreter(given: Path | None) -> Path:
 def _spec(python: Path, model: dict[str, Any], folder: Path, host: str, port: int, more: list[str]) -> GuardedSpec:
     on_gpu = shutil.which("nvidia-smi") is not None
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--host", host, "--port", str(port)]
-    command += _what(model, folder / "model")
+    command += _what(model, folder / _MODEL)
     command += ["--max-model-len", str(model["info"]["max_length"]), "--dtype", "auto" if on_gpu else "float32"]
     wanted = _VARIABLES | ({} if on_gpu else _CPU_VARIABLES)
     return GuardedSpec(
@@ -106,8 +128,7 @@ def _what(model: dict[str, Any], folder: Path) -> list[str]:
     lora = model["info"].get("lora")
     if lora is None:
         return ["--model", str(folder), "--served-model-name", model["name"]]
-    # Its kernels know ranks by powers of two from 8 on.
-    room = max(8, 1 << (int(lora["rank"]) - 1).bit_length())
+    room = vllm_rank(int(lora["rank"]))
     return [
         *("--model", str(folder / "base"), "--tokenizer", str(folder), "--served-model-name", f"{model['name']}-base"),
         *("--enable-lora", "--max-lora-rank", str(room), "--lora-modules", f"{model['name']}={folder}"),
@@ -132,7 +153,7 @@ def _wait_until_healthy(
                     f"vLLM did not answer within {seconds:g} s", hint=f"{log_tail(server.spec.log)}\nSee also --wait."
                 )
             try:
-                if httpx.get(url, timeout=5.0, trust_env=False).is_success:
+                if httpx.get(url, timeout=min(5.0, seconds), trust_env=False).is_success:
                     return True
             except httpx.HTTPError:
                 continue

@@ -78,14 +78,16 @@ def _write_ready(path: Path, running: Platform) -> None:
     temporary.replace(path)
 
 
-@commands.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@commands.command()
 def worker(
-    context: typer.Context,
     pool: Annotated[
         str, typer.Option(help="Pool whose runs it takes; `interactive` serves the playground.")
     ] = "default",
     devices: Annotated[str, typer.Option(help="Ids of the GPUs it owns, such as 0-7 or 0,2.")] = "",
     name: Annotated[str | None, typer.Option(help="How it is shown.")] = None,
+    nodes: Annotated[int, typer.Option(min=1, help="Machines that train together as one worker.")] = 1,
+    node: Annotated[int, typer.Option(min=0, help="Which of them this is; 0 takes the runs.")] = 0,
+    rendezvous: Annotated[str, typer.Option(help="HOST:PORT of node 0, the same for all nodes.")] = "",
 ) -> None:
     """Start one more worker, on this or another machine (STEERBOARD_DATABASE_URL, _REDIS_URL, _ARTIFACT_URL)."""
     from steerboard.playground.claims import POOL as INTERACTIVE
@@ -93,7 +95,9 @@ def worker(
     module = "steerboard_workers.interactive.worker" if pool == INTERACTIVE else "steerboard_workers.worker"
     command = [sys.executable, "-m", module, "--pool", pool, "--devices", devices]
     command += ["--name", name] if name else []
-    os.execv(sys.executable, [*command, *context.args])
+    if nodes > 1 or node or rendezvous:
+        command += ["--nodes", str(nodes), "--node", str(node), "--rendezvous", rendezvous]
+    os.execv(sys.executable, command)
 
 
 @commands.command()

@@ -16,13 +16,15 @@ from steerboard.evaluation.judging.pacing import Pace, backoff
 from steerboard.evaluation.judging.process import Voice
 from steerboard.platform.secrets import Secrets
 from steerboard.platform.settings import get_settings
-from steerboard.registry.endpoints import key_of
+from steerboard.registry.endpoints import key_of, score_text
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.configs import Decoding
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
 
 _ATTEMPTS = 6
+# A server that takes a request and says nothing costs `_SECONDS` each time.
+_SILENCES = 2
 _SECONDS = 300.0
 _NEW_TOKENS = 1024
 
@@ -51,13 +53,14 @@ class Target:
 
 
 def target_of(secrets: Secrets, endpoint: Endpoint, policy: Model | None, score: float | None) -> Target:
-    """`policy`: which model of ours the endpoint serves, if it is one. Raises `SecretUnreadable`."""
+    """`policy`: which model of ours the endpoint serves, if it is one.
+
+    Raises `BadInput` (`no_score_format`), `SecretUnreadable`."""
     info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
-    written = info.score_format if info is not None else None
-    score_text = written.text(score) if written is not None and score is not None else None
     # As our own engines do it: a small window has to hold the prompt too.
     new_tokens = min(_NEW_TOKENS, info.max_length // 2) if info is not None else _NEW_TOKENS
-    return Target(endpoint.base_url, endpoint.model, key_of(secrets, endpoint), score_text, new_tokens)
+    written = score_text(endpoint, policy, score)
+    return Target(endpoint.base_url, endpoint.model, key_of(secrets, endpoint), written, new_tokens)
 
 
 class KeptRows:
@@ -99,15 +102,17 @@ class Respondent:
 
     def ask(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
         """`text`, `tokens` and `finished` of one answer, the latter two None where the endpoint does not tell them.
-        `what` names the prompt in messages. Raises `EndpointGaveUp`."""
-        body = self._body(messages, decoding, seed)
+        `what` names the prompt in messages. Raises `EndpointGaveUp`, also when the work is being ended."""
+        body, silences = self._body(messages, decoding, seed), 0
         for attempt in range(1, _ATTEMPTS + 1):
-            self._pace.wait()
+            if not self._pace.wait():
+                raise EndpointGaveUp(f"{what} is not asked for any more")
             try:
                 answer = self._asker.ask(body)
             except AskFailed as failure:
                 self._voice.warn(f"{what}: {failure.code}: {failure.detail} (attempt {attempt})")
-                if not failure.retryable or attempt == _ATTEMPTS:
+                silences += failure.code == "timeout"
+                if not failure.retryable or attempt == _ATTEMPTS or silences == _SILENCES:
                     error = EndpointGaveUp(
                         f"{what}: {failure.code}: {failure.detail}",
                         hint="What was answered is kept. Resume the run when the endpoint answers again.",

@@ -14,7 +14,7 @@ from steerboard.datasets.errors import NameTaken
 from steerboard.evaluation.prompts import prompts_hash
 from steerboard.evaluation.schemas import EntrantIn
 from steerboard.evaluation.tables import Entrant, Evaluation
-from steerboard.registry.endpoints import get_endpoint
+from steerboard.registry.endpoints import get_endpoint, score_text
 from steerboard.registry.references import check_name
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
@@ -178,13 +178,7 @@ def _of_model(entrant: Entrant, model: Model, asked: EntrantIn) -> None:
 
 def _of_endpoint(session: Session, entrant: Entrant, endpoint: Endpoint, asked: EntrantIn) -> None:
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
-    info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
-    if asked.score is not None and (info is None or info.score_format is None):
-        raise BadInput(
-            f"a score was asked of endpoint {endpoint.name!r}, which serves no policy that knows scores",
-            code="no_score_format",
-            hint="Tell the endpoint which registered policy it serves, or leave the score out.",
-        )
+    score_text(endpoint, policy, asked.score)  # or it would be refused when its run begins
     entrant.source = "endpoint"
     entrant.endpoint_id = endpoint.id
     entrant.name = endpoint.name

@@ -60,6 +60,8 @@ class EntrantIn(BaseModel):
     def _one_of_them(self) -> EntrantIn:
         if (self.model is None) == (self.endpoint is None):
             raise ValueError("give either `model` or `endpoint`")
+        if self.endpoint is not None and self.engine != "transformers":
+            raise ValueError("`engine` is of models: an endpoint computes by itself")
         return self
 
 

@@ -46,13 +46,19 @@ class Backup:
 
 
 def back_up(
-    engine: Engine, store: ArtifactStore, dest: Storage, *, key: str | None, verify: bool, say: Say = lambda _: None
+    engine: Engine,
+    store: ArtifactStore,
+    dest: Storage,
+    *,
+    keys: Secrets | None,
+    verify: bool,
+    say: Say = lambda _: None,
 ) -> Backup:
     """Raises `BadBackup` for a database that was never migrated, or a destination that is the artifact store itself,
     and what the two stores raise.
 
-    `key`: the text of the key of the sealed secrets, to be kept beside what it opens. `verify`: read again what earlier
-    backups have copied, instead of believing its size.
+    `keys`: of the sealed secrets, to be kept beside what they open. `verify`: read again what earlier backups have
+    copied, instead of believing its size.
     """
     if dest.url == store.storage.url:
         raise BadBackup(
@@ -64,7 +70,7 @@ def back_up(
     with engine.connect() as keeper:
         store_lock.share_store_until_closed(keeper)
         try:
-            with _snapshot(engine) as connection:
+            with _snapshot(engine, keeper) as connection:
                 revision = migrations.current_revision(connection)
                 if revision is None:
                     raise BadBackup("the database was never migrated: there is nothing to back up")
@@ -75,6 +81,8 @@ def back_up(
                 imports = connection.execute(_IMPORTS_OF_SNAPSHOT).scalars().all() if has_imports else []
                 sealed = rotation.count_sealed(connection)
                 sequences = catalogue.sequences(connection)
+                # A rotation writes its key before it seals with it, so these open all that the snapshot has.
+                key = key_text(keys) if keys is not None else None
             copier = _Copier(store, ArtifactStore(dest.url, storage=dest), verify)
             for blob in blobs:
                 copier.copy(blob)
@@ -95,14 +103,21 @@ def back_up(
         secrets=sealed,
         key_sha256=_store_key(dest, name, key) if key is not None else None,
     )
+    if any(dest.size(table_file(name, table.name)) != table.size for table in tables):
+        raise BadBackup(
+            "it took longer than a day, and another backup has cleared it away meanwhile",
+            hint="Begin again: what it has copied of the artifacts need not be copied again.",
+        )
     dest.put(f"{manifest.FOLDER}{name}/{manifest.NAME}", io.BytesIO(manifest.dump(made)))
     return Backup(made, copier.copied)
 
 
 @contextmanager
-def _snapshot(engine: Engine) -> Iterator[Connection]:
-    """Everything that is read is of one moment, and nobody waits for us."""
-    with engine.connect() as connection:
+def _snapshot(engine: Engine, keeper: Connection) -> Iterator[Connection]:
+    """Everything that is read is of one moment. Only a migration waits for us, and we for it: a table that it writes
+    anew would look empty to a snapshot from before."""
+    with keeper.begin(), engine.connect() as connection:
+        migrations.lock(keeper)
         connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         with connection.begin():
             yield connection

@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 
+from steerboard.platform import startup
 from steerboard.platform.database import make_engine
 from steerboard.platform.embedded import EmbeddedServers
+from steerboard.platform.migrations import UnusableDatabase
 from steerboard.platform.settings import Settings, get_settings
+from steerboard.platform.storage.errors import StoreFailed
 
 
 def settings_of(home: Path | None) -> Settings:
@@ -21,11 +26,20 @@ def settings_of(home: Path | None) -> Settings:
 
 
 @contextmanager
-def database(settings: Settings) -> Iterator[Engine]:
-    """Raises `ServerFailed`."""
+def database(settings: Settings, *, migrated: bool = True, new: bool = False) -> Iterator[Engine]:
+    """`migrated`: only one with the schema of this code. `new`: a home that has none gets one.
+
+    Raises `UnusableDatabase` where there is none, `ServerFailed`, and what `startup.wait_for_database` does; a database
+    or a disk that fails later becomes `DatabaseUnreachable` or `StoreFailed`.
+    """
     servers: EmbeddedServers | None = None
     url = settings.database_url
     if not url:
+        if not new and not (settings.home / "postgres").exists():
+            raise UnusableDatabase(
+                f"there is no database in {settings.home}",
+                hint="Name its home with --home or STEERBOARD_HOME, or its server with STEERBOARD_DATABASE_URL.",
+            )
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         servers = EmbeddedServers(settings.home)
         url = servers.database_url
@@ -33,10 +47,20 @@ def database(settings: Settings) -> Iterator[Engine]:
             servers = None  # of somebody else, who stops it
         else:
             servers.start(valkey=False)
-    engine = make_engine(url, pool_size=2)
+    engine: Engine | None = None
     try:
+        # Nobody else migrates the database of a home, so waiting for that would be for nothing.
+        patience = settings.start_seconds if settings.database_url else 0.0
+        found = settings.model_copy(update={"database_url": url, "start_seconds": patience})
+        startup.wait_for_database(found, migrated=migrated)
+        engine = make_engine(url, pool_size=2)
         yield engine
+    except (OperationalError, psycopg.OperationalError) as error:
+        raise startup.unreachable(error) from error
+    except OSError as error:
+        raise StoreFailed(str(error), hint="Look at the rights and the free space of that place.") from error
     finally:
-        engine.dispose()
+        if engine is not None:
+            engine.dispose()
         if servers is not None:
             servers.stop()

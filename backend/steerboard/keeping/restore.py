@@ -6,6 +6,7 @@ transaction, which first makes the tables of the version that was backed up, and
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from steerboard.keeping.errors import BadBackup, NotEmpty
 from steerboard.keeping.manifest import BackupManifest, Blob, TableFile
 from steerboard.keeping.streams import hash_of, rows_of
 from steerboard.platform import migrations
-from steerboard.platform.artifacts import IMPORTS, ArtifactStore
+from steerboard.platform.artifacts import IMPORTS, ArtifactStore, safe_member
 from steerboard.platform.secrets import KEY_FILE, write_key_file
 from steerboard.platform.storage.protocol import Storage
 
@@ -35,8 +36,8 @@ def restore(
 ) -> BackupManifest:
     """`name`: which backup, the newest by default.
 
-    Raises `BadBackup` when something of it is missing, damaged or too new, `NotEmpty` when the database has tables, or
-    the home another key, and what the stores raise.
+    Raises `BadBackup` when something of it is missing, damaged or too new, `CorruptArtifact` when a file of it would
+    leave the store, `NotEmpty` when the database has tables, or the home another key, and what the stores raise.
     """
     found = manifest.load(source, name or manifest.newest(source))
     if not migrations.knows(found.revision):
@@ -73,6 +74,8 @@ def _refuse_full(connection: Connection) -> None:
 
 
 def _verify(found: BackupManifest, source: Storage, blobs: ArtifactStore) -> None:
+    for file in found.imports:
+        safe_member(file.name)
     for table in found.tables:
         _expect(table, source, table_file(found.name, table.name))
     for blob in {blob.sha256: blob for blob in [*found.blobs, *found.imports]}.values():
@@ -93,11 +96,13 @@ def _key(found: BackupManifest, source: Storage, home: Path) -> str | None:
     """The key file to write, if the backup has one and the home has none."""
     if found.key_sha256 is None:
         return None
-    with source.open(f"{manifest.FOLDER}{found.name}/{KEY_NAME}") as file:
-        content = file.read()
-        file.seek(0)
-        if hash_of(file)[0] != found.key_sha256:
-            raise BadBackup("the key of the backup is damaged")
+    try:
+        with source.open(f"{manifest.FOLDER}{found.name}/{KEY_NAME}") as file:
+            content = file.read()
+    except FileNotFoundError:
+        content = b""
+    if hash_of(io.BytesIO(content))[0] != found.key_sha256:
+        raise BadBackup("the key of the backup is missing or damaged", hint="Restore another one: --backup NAME")
     present = home / KEY_FILE
     if present.exists() and present.read_bytes() != content:
         raise NotEmpty(f"{present} holds another key than the backup", hint="Move it away, or use a new home.")

@@ -27,17 +27,26 @@ class Cleared:
     cache_bytes: int = 0
 
 
-def clear(engine: Engine, home: Path, cache: LocalCache, *, age: dt.timedelta, dry_run: bool = False) -> Cleared:
+def clear(engine: Engine, home: Path, cache_mb: int | None, *, age: dt.timedelta, dry_run: bool = False) -> Cleared:
     """Folders of runs that have succeeded, and of those that ended in another way, or that the database does not know,
     longer than `age` ago: resumed after that, a run begins at its start.
 
-    A folder that an attempt works in stays, whatever the database says.
+    A folder that an attempt works in stays, whatever the database says. `cache_mb`: the limit of each cache.
     """
     done = Cleared()
     before = dt.datetime.now(dt.UTC) - age
-    for killed in (home / "work").glob(f"{_REMOVING}*"):
+    # Further nodes of a worker keep theirs apart.
+    for place in (home, *sorted(home.glob("nodes/*"))):
+        _clear_work(engine, place / "work", before, dry_run, done)
+        if not dry_run:
+            done.cache_bytes += LocalCache(place / "cache", cache_mb).make_room(0)
+    return done
+
+
+def _clear_work(engine: Engine, work: Path, before: dt.datetime, dry_run: bool, done: Cleared) -> None:
+    for killed in () if dry_run else work.glob(f"{_REMOVING}*"):
         shutil.rmtree(killed, ignore_errors=True)
-    for folder in sorted((home / "work").glob("*-*")):
+    for folder in sorted(work.glob("*-*")):
         with alone_in(folder) as alone:
             # Asked after the lock was given: an attempt that begins now waits for it, and then finds the folder gone.
             if not alone or not _is_over(engine, folder, before):
@@ -48,9 +57,6 @@ def clear(engine: Engine, home: Path, cache: LocalCache, *, age: dt.timedelta, d
                 gone = folder.with_name(_REMOVING + folder.name.replace("-", ""))
                 folder.rename(gone)
                 shutil.rmtree(gone, ignore_errors=True)
-    if not dry_run:
-        done.cache_bytes = cache.make_room(0)
-    return done
 
 
 def _is_over(engine: Engine, folder: Path, before: dt.datetime) -> bool:

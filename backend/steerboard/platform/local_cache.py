@@ -70,7 +70,6 @@ class LocalCache:
                     _stamp(place, key)
                     return entry
                 log.warning("%s of the cache was damaged; it is fetched again", entry)
-                shutil.rmtree(entry)
             self.make_room(size)
             partial = place / f".{key}{_PARTIAL}"
             shutil.rmtree(partial, ignore_errors=True)
@@ -79,7 +78,7 @@ class LocalCache:
                 fill(partial)
                 for path in _files(partial):
                     path.chmod(0o444)
-                partial.rename(entry)
+                _put_in_place(partial, entry)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
             _stamp(place, key)
@@ -117,6 +116,18 @@ class LocalCache:
             except FileNotFoundError:  # another worker is at it
                 continue
             yield _Entry(place, key, size, used)
+
+
+def _put_in_place(fresh: Path, entry: Path) -> None:
+    """Also of a damaged entry, which others may be using: what they have opened stays, and its path is hardly gone."""
+    if entry.exists():
+        damaged = fresh.with_name(f".{entry.name}.damaged{_PARTIAL}")
+        shutil.rmtree(damaged, ignore_errors=True)
+        entry.rename(damaged)
+        fresh.rename(entry)
+        shutil.rmtree(damaged, ignore_errors=True)
+    else:
+        fresh.rename(entry)
 
 
 def _remove(entry: _Entry) -> bool:

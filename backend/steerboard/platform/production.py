@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
@@ -101,17 +101,31 @@ def _faults(settings: Settings) -> Iterator[ErrorLocation]:
     if token and (is_guessable(token) or len(token) < 16):
         yield _fault("metrics_token", "is not 16 or more random characters")
     for name, schemes in (("database_url", ("postgresql",)), ("redis_url", ("redis", "rediss", "unix"))):
-        parts = urlsplit(getattr(settings, name))
+        parts = _split(getattr(settings, name))
         if parts.scheme.partition("+")[0] not in schemes:
             yield _fault(name, f"is no URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
-        elif parts.password is not None and is_guessable(unquote(parts.password)):
+        elif any(map(is_guessable, _passwords(parts))):
             yield _fault(name, "has a password of an example or a default")
     for variable in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY"):
         if (value := os.environ.get(variable)) and is_guessable(value):
             yield ErrorLocation(location=variable, message="is of an example or a default")
-    public = urlsplit(settings.public_url)
+    public = _split(settings.public_url)
     if public.hostname is None or (public.scheme != "https" and public.hostname not in _LOCAL):
         yield _fault("public_url", "is no https:// address; the browser's session would travel in clear")
+
+
+def _split(url: str) -> SplitResult:
+    """Of what cannot be split nothing."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
+def _passwords(parts: SplitResult) -> list[str]:
+    """Both clients also take one from the query."""
+    before_host = [] if parts.password is None else [unquote(parts.password)]
+    return [*before_host, *parse_qs(parts.query, keep_blank_values=True).get("password", [])]
 
 
 def is_guessable(secret: str) -> bool:

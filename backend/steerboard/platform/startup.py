@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.5
 
 
 class DatabaseUnreachable(SteerboardError):
-    """The database did not answer within `STEERBOARD_START_SECONDS`."""
+    """The database did not answer within `STEERBOARD_START_SECONDS`, or went away during a command."""
 
     code = "database_unreachable"
     title = "The database does not answer"
@@ -68,16 +68,21 @@ def wait_for_database(settings: Settings, *, migrated: bool = True) -> None:
         try:
             with engine.connect() as connection:
                 if migrated and migrations.missing_revisions(connection):
-                    hint = "`steerboard migrate` does it; compose and the chart run it as a job of its own."
+                    hint = "`steerboard migrate` does it, or `steerboard up`; compose and the chart run it as a job."
                     return SchemaNotReady("the database has not the schema of this version yet", hint=hint)
         except OperationalError as error:
-            reason = str(error.orig).strip().splitlines()[-1]
-            return DatabaseUnreachable(reason, hint="Start it, or correct STEERBOARD_DATABASE_URL.")
+            return unreachable(error)
         return None
 
     fault = _retried(look, settings.start_seconds)
     if fault is not None:
         raise fault
+
+
+def unreachable(error: Exception) -> DatabaseUnreachable:
+    """What the driver's error, or SQLAlchemy's around it, says in several lines."""
+    reason = " ".join(str(getattr(error, "orig", error)).split())
+    return DatabaseUnreachable(reason, hint="Start it, or correct STEERBOARD_DATABASE_URL.")
 
 
 def wait_for_redis(settings: Settings) -> None:

@@ -56,6 +56,8 @@ def variables(python: Path, home: Path) -> dict[str, str]:
     return {
         "PYTHONPATH": str(_source(home / "vllm-source")),
         "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        # vLLM's processes rename themselves; without this over the mark by which a lost one is found and ended.
+        "SPT_NOENV": "1",
     }
 
 

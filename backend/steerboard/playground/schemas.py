@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from steerboard_contracts.configs import NonNegative
+from steerboard_contracts.fields import NonNegative
 from steerboard_contracts.samples import Finite, Message, PromptMessages
 
 AnswerState = Literal["queued", "running", "succeeded", "failed", "cancelled"]

@@ -22,6 +22,7 @@ from steerboard.registry.references import as_id, check_name
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.errors import BadInput, SteerboardError
+from steerboard_contracts.models import ModelInfo
 
 _CHECK_SECONDS = 10.0
 
@@ -102,6 +103,22 @@ def delete(session: Session, endpoint: Endpoint) -> None:
 def key_of(secrets: Secrets, endpoint: Endpoint) -> str | None:
     """For `chat.stream_chat`. Raises `SecretUnreadable`."""
     return secrets.open(endpoint.api_key_sealed) if endpoint.api_key_sealed else None
+
+
+def score_text(endpoint: Endpoint, policy: Model | None, score: float | None) -> str | None:
+    """How `score` is written for `policy`, the model of ours that the endpoint serves; None leaves it to the server.
+
+    Raises `BadInput` (`no_score_format`)."""
+    if score is None:
+        return None
+    info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
+    if info is None or info.score_format is None:
+        raise BadInput(
+            f"a score was asked of endpoint {endpoint.name!r}, which serves no policy that knows scores",
+            code="no_score_format",
+            hint="Tell the endpoint which registered policy it serves, or leave the score out.",
+        )
+    return info.score_format.text(score)
 
 
 def check(settings: Settings, secrets: Secrets, endpoint: Endpoint) -> EndpointCheck:

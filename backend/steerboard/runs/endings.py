@@ -58,6 +58,7 @@ def succeed(session: Session, run: Run, summary: dict[str, Any], device_seconds:
 def fail(session: Session, run: Run, failure: Failure, device_seconds: float, retry_seconds: float) -> None:
     """Queue the run again after a pause that doubles with every attempt, or let it fail with this reason.
 
+    What other settings would mend is not tried again with the same ones.
     A run whose cancellation was asked for is cancelled instead: nobody wants another attempt.
     """
     if run.cancel_requested_at is not None:
@@ -66,7 +67,7 @@ def fail(session: Session, run: Run, failure: Failure, device_seconds: float, re
     run.failed_device_seconds += device_seconds
     run.error = failure.document()
     _end_attempt(session, run, "failed", f"{failure.code}: {failure.detail}", device_seconds)
-    if failure.retryable and run.attempt < run.max_attempts:
+    if failure.retryable and failure.fix is None and run.attempt < run.max_attempts:
         pause = min(retry_seconds * 2.0 ** (run.attempt - 1), _LONGEST_WAIT)
         run.not_before = func.clock_timestamp() + dt.timedelta(seconds=pause)
         left = run.max_attempts - run.attempt

@@ -27,12 +27,10 @@ from steerboard_contracts.configs import (
     BenchmarkConfig,
     EvaluateConfig,
     GenerateConfig,
-    MleFilterConfig,
-    RewardModelConfig,
     RunConfig,
     ScoreConfig,
-    TrainingConfig,
 )
+from steerboard_contracts.training import MleFilterConfig, RewardModelConfig, TrainingConfig
 
 _RUNS = 20
 

@@ -8,15 +8,17 @@ from typing import Literal
 from steerboard_contracts.configs import (
     BaseModelConfig,
     BenchmarkConfig,
-    Config,
-    DecisionTransformerConfig,
     EvaluateConfig,
     GenerateConfig,
     MixConfig,
+    ScoreConfig,
+)
+from steerboard_contracts.fields import Config
+from steerboard_contracts.training import (
+    DecisionTransformerConfig,
     MleFilterConfig,
     RewardModelConfig,
     RwrConfig,
-    ScoreConfig,
     SftConfig,
 )
 

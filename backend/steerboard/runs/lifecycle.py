@@ -144,8 +144,8 @@ def resume(session: Session, run: Run, actor: str, changes: Mapping[str, Any] | 
 
 
 def _changed(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
-    known = type(RUN_CONFIG.validate_python(run.config)).model_fields.keys()
-    others = sorted(changes.keys() - (HOW_FIELDS & known))
+    kind = type(RUN_CONFIG.validate_python(run.config))
+    others = sorted(changes.keys() - (HOW_FIELDS & kind.model_fields.keys()))
     if others:
         raise BadInput(
             f"{', '.join(others)} cannot be changed of a run that is resumed",
@@ -153,10 +153,12 @@ def _changed(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
             hint="Only how its work is cut up can be; for anything else clone the run with changes.",
         )
     try:
-        return RUN_CONFIG.validate_python({**run.config, **changes}).model_dump(mode="json")
+        return kind.model_validate({**run.config, **changes}).model_dump(mode="json")
     except ValidationError as error:
         places = [
-            ErrorLocation(location=".".join(["config", *map(str, one["loc"])]), message=one["msg"])
+            ErrorLocation(
+                location=".".join(["config", *map(str, one["loc"])]), message=one["msg"].removeprefix("Value error, ")
+            )
             for one in error.errors()
         ]
         raise BadInput("the changes do not fit the run", code="bad_config", errors=places) from error

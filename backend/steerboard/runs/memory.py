@@ -11,18 +11,12 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.artifacts import ArtifactStore
+from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.service import manifest_of
 from steerboard.registry.tables import Model
 from steerboard.runs.preview_schemas import PoolMemory
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.configs import (
-    BenchmarkConfig,
-    GenerateConfig,
-    RewardModelConfig,
-    RunConfig,
-    ScoreConfig,
-    TrainingConfig,
-)
+from steerboard_contracts.configs import BenchmarkConfig, GenerateConfig, RunConfig, ScoreConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.memory import (
     MemoryEstimate,
@@ -32,6 +26,7 @@ from steerboard_contracts.memory import (
     scoring_memory,
     training_memory,
 )
+from steerboard_contracts.training import RewardModelConfig, TrainingConfig
 
 _CONFIG = "config.json"
 _LARGEST_CONFIG = 1 << 20
@@ -78,9 +73,11 @@ def _estimate(config: RunConfig, shape: ModelShape, window: int, on_gpu: bool, p
     precision = getattr(config, "precision", "auto")
     mixed = precision == "bf16" or (precision == "auto" and on_gpu)
     if isinstance(config, TrainingConfig):
+        # No pass is smaller than one sample, and a pair is two sequences.
+        sequences = 2 if isinstance(config, RewardModelConfig) else 1
         load = TrainingLoad(
             processes=processes,
-            positions=max(config.micro_tokens, config.max_length or window),
+            positions=max(config.micro_tokens, sequences * (config.max_length or window)),
             mixed=mixed,
             strategy=config.strategy,
             offload=config.offload,
@@ -116,7 +113,10 @@ def _pools(session: Session) -> list[tuple[str, bool, int, int | None]]:
     fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, _ALIVE_SECONDS)
     pools: dict[str, tuple[str, bool, int, int | None]] = {}
     rows = session.execute(
-        select(WorkerRow.pool, WorkerRow.devices).where(WorkerRow.heartbeat_at > fresh).order_by(WorkerRow.pool)
+        select(WorkerRow.pool, WorkerRow.devices)
+        # The playground's worker takes no runs.
+        .where(WorkerRow.heartbeat_at > fresh, WorkerRow.pool != INTERACTIVE)
+        .order_by(WorkerRow.pool)
     )
     for pool, devices in rows:
         processes = max(1, len(devices.get("ids") or [])) * int(devices.get("nodes", 1))

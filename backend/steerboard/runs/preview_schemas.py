@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.datasets.schemas import Bin
-from steerboard_contracts.configs import Positive
+from steerboard_contracts.fields import Positive
 from steerboard_contracts.memory import MemoryEstimate
 from steerboard_contracts.samples import Finite, Message
 

@@ -26,7 +26,7 @@ _FOR_WHOM = frozenset({"evaluation", "entrant"})
 # Of equal runs, that many are looked at for answers that are still there.
 _LOOKED_AT = 20
 _CODE = ("steerboard_contracts", "steerboard_workers")
-_LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "numpy")
+_LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "peft", "numpy")
 
 
 @cache

@@ -2,6 +2,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 import { api, data, type Schemas } from "./client";
 
 export type PoolMemory = Schemas["PoolMemory"];
+export type RunEstimate = Schemas["RunEstimate"];
 export type Run = Schemas["RunSummary"];
 export type RunDetail = Schemas["RunDetail"];
 export type RunState = Run["state"];

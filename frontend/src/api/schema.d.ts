@@ -3461,26 +3461,31 @@ export interface components {
             max_new_tokens?: number | null;
             /**
              * N
+             * @description Answers for each prompt.
              * @default 1
              */
             n: number;
             /**
              * Stop
+             * @description Texts that end an answer, and are not part of it.
              * @default []
              */
             stop: string[];
             /**
              * Temperature
+             * @description 0 is greedy.
              * @default 0
              */
             temperature: number;
             /**
              * Top K
+             * @description Draw from this many of the likeliest tokens; 0: from all.
              * @default 0
              */
             top_k: number;
             /**
              * Top P
+             * @description Draw from the likeliest tokens of this much probability.
              * @default 1
              */
             top_p: number;

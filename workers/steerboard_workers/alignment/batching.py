@@ -93,6 +93,11 @@ class Batcher:
         micro += [[] for _ in range(per_rank * ranks - len(micro))]
         return [micro[rank::ranks] for rank in range(ranks)]
 
+    def positions(self, examples: Sequence[Example]) -> int:
+        """Tokens of one forward pass over them, padding included."""
+        rows = [length for example in examples for length in self._rows(example)]
+        return len(rows) * max(rows) if self.layout == "padded" else sum(rows)
+
     def _cheapest(self, ordered: Sequence[Example]) -> list[int]:
         """Where to cut a sorted batch: the fewest positions, where every pass costs some beside its tokens.
 

@@ -15,6 +15,7 @@ from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import stream_key
 from steerboard_workers.engines.vllm_host import VllmHost
+from steerboard_workers.engines.watchdog import EngineFailed
 
 # vLLM adds `n` to the seed of a request, and wants it to stay a signed 64-bit integer.
 _SEED_BITS = (1 << 62) - 1
@@ -61,6 +62,9 @@ class VllmEngine:
                     # It ended on a stop string, of which vLLM knows nothing.
                     self._host.abort([ids[output.request_id]])
                 yield completion
+        lost = sum(map(len, waiting.values()))
+        if lost:
+            raise EngineFailed(f"{lost} answers never came", hint="The run's log has what vLLM says of it.")
 
     def _params(self, one: Asked, decoding: Decoding, seed: int, numbers: Sequence[int]) -> Any:
         from vllm import SamplingParams

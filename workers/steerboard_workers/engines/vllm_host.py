@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from steerboard_contracts.configs import VllmOptions
 from steerboard_contracts.errors import BadInput, EngineMissing
+from steerboard_contracts.models import vllm_rank
 from steerboard_workers.engines.watchdog import EngineFailed, GiveUp, Watchdog
 
 # What an operator sets goes before these. A GiB holds the cache of 32 answers of a 1B model.
@@ -26,8 +27,6 @@ CPU_VARIABLES = {
     "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
-
-LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 
 # vLLM itself gives its processes five seconds each.
 _CLOSE_SECONDS = 60.0
@@ -181,17 +180,7 @@ def _start(
 
 
 def _lora_options(rank: int) -> dict[str, Any]:
-    """vLLM wants room for one of the ranks that its kernels know."""
-    if not rank:
-        return {}
-    room = next((known for known in LORA_RANKS if known >= rank), None)
-    if room is None:
-        raise BadInput(
-            f"the adapter's rank is {rank}, and vLLM takes at most {LORA_RANKS[-1]}",
-            code="engine_refused",
-            hint="Take engine: transformers, or train with the adapter merged.",
-        )
-    return {"enable_lora": True, "max_lora_rank": room, "max_loras": 1}
+    return {"enable_lora": True, "max_lora_rank": vllm_rank(rank), "max_loras": 1} if rank else {}
 
 
 def _lora_request(adapter: Path | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.engines.vllm_host import VllmHost
+from steerboard_workers.engines.watchdog import EngineFailed
 
 # So many wait in the engine: enough to fill its batches, few enough that a kill loses little.
 BLOCK = 512
@@ -29,4 +30,7 @@ class VllmRewards:
                 params = PoolingParams(task="classify", use_activation=False)
                 self._host.add(str(place), sequences[place], params)
             found = {int(output.request_id): float(output.outputs.data[0]) for output in self._host.outputs()}
+            if len(found) < len(places):
+                lost = len(places) - len(found)
+                raise EngineFailed(f"{lost} rewards never came", hint="The run's log has what vLLM says of it.")
             yield places, [found[place] for place in places]

@@ -21,14 +21,17 @@ from torch import Tensor, nn
 from transformers import AutoConfig, GenerationConfig
 from transformers.utils import GENERATION_CONFIG_NAME
 
-from steerboard_contracts.configs import LoraConfig
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.training import LoraConfig
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 BASE = "base"
 HEAD = "score"
 _NAME = "default"
+# By this bitsandbytes packs a layer's 4-bit weights anew on some processors, at the first evaluation. What is packed
+# passes no gradient on, and the layers below would learn nonsense.
+_PACKS = "support_avx512bf16_for_cpu"
 # How peft names the adapted model's tensors in a file.
 _PREFIX = "base_model.model."
 _BASE_FILES = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "*.tiktoken")
@@ -47,8 +50,10 @@ def load_weights(kind: Any, folder: Path, **options: Any) -> Any:
     model = kind.from_pretrained(folder / BASE, config=config, **options)
     from peft import LoraConfig as PeftConfig
 
-    _inject(model, PeftConfig.from_pretrained(folder))
-    _fill(model, load_file(folder / WEIGHTS))
+    adapter = PeftConfig.from_pretrained(folder)
+    whole = tuple(adapter.modules_to_save or ())
+    _inject(model, adapter)
+    _fill(model, load_file(folder / WEIGHTS), whole)
     if model.can_generate() and (folder / GENERATION_CONFIG_NAME).is_file():
         model.generation_config = GenerationConfig.from_pretrained(folder)
     return model
@@ -89,6 +94,9 @@ def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int) -> None:
         _inject(model, _peft_config(model, lora, head))
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(is_adapted(name) or (head and name == f"{HEAD}.weight"))
+    for layer in model.modules():
+        if hasattr(layer, _PACKS):
+            setattr(layer, _PACKS, False)
 
 
 def is_adapted(name: str) -> bool:
@@ -211,12 +219,14 @@ def _layers(model: Any) -> list[tuple[str, Any]]:
 
 
 @torch.no_grad()
-def _fill(model: Any, tensors: dict[str, Tensor]) -> None:
-    """Raises `BadInput` (`bad_adapter`) when the file is not of this model."""
+def _fill(model: Any, tensors: dict[str, Tensor], whole: tuple[str, ...]) -> None:
+    """`whole`: modules that were trained beside the adapters, as a reward model's head.
+
+    Raises `BadInput` (`bad_adapter`) when the file is not of this model."""
     own = {
         _file_name(name): parameter
         for name, parameter in model.named_parameters()
-        if is_adapted(name) or _file_name(name) in tensors
+        if is_adapted(name) or name.startswith(tuple(f"{module}." for module in whole)) or _file_name(name) in tensors
     }
     wrong = sorted(own.keys() ^ tensors.keys())
     if wrong:

@@ -20,8 +20,8 @@ from transformers import (
     GenerationConfig,
 )
 
-from steerboard_contracts.configs import Precision
 from steerboard_contracts.errors import BadInput, SteerboardError, UnsafeModelFile
+from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
 from steerboard_contracts.prompts import TemplateName, chat_template_with_score, plain_chat_template, without_score
 from steerboard_workers.alignment.render import Renderer
@@ -186,7 +186,7 @@ def save_model(folder: Path, model: Any, tokenizer: Any, info: ModelInfo) -> Non
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
-    _compare_saved(folder, model)
+    compare_saved(folder, model)
 
 
 def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
@@ -207,7 +207,8 @@ def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
         )
 
 
-def _compare_saved(folder: Path, model: Any) -> None:
+def compare_saved(folder: Path, model: Any) -> None:
+    """Load what was written of `model`. Raises `SavedModelDiffers` unless every tensor is equal."""
     kind = (
         AutoModelForSequenceClassification if "SequenceClassification" in type(model).__name__ else AutoModelForCausalLM
     )

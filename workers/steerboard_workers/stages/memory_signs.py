@@ -17,3 +17,8 @@ SIGNS = (
 def ran_out_of_memory(error: BaseException) -> bool:
     no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or no_memory or any(sign in str(error).lower() for sign in SIGNS)
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, as far as people want to read it; a `MemoryError` often says nothing."""
+    return next(iter(str(error).splitlines()), type(error).__name__)[:200]

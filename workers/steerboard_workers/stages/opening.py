@@ -16,11 +16,11 @@ from steerboard_contracts.configs import (
     BenchmarkConfig,
     EvaluateConfig,
     GenerateConfig,
-    Precision,
     RewardConfig,
     ScoreConfig,
 )
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.engines.answers import end_ids

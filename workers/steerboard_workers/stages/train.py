@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import traceback
 from typing import Any
 
-from steerboard_contracts.configs import (
-    HOW_FIELDS,
+from steerboard_contracts.configs import HOW_FIELDS
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Succeeded
+from steerboard_contracts.training import (
     DecisionTransformerConfig,
     MleFilterConfig,
     RewardModelConfig,
     RwrConfig,
     SftConfig,
 )
-from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Succeeded
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.stages.memory_signs import ran_out_of_memory
+from steerboard_workers.stages.memory_signs import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData, load_data
@@ -54,13 +55,15 @@ def run(stage: Stage) -> Succeeded:
     try:
         evaluated = trainer.run()
     except Exception as error:
-        if trainer.processes > 1 or not ran_out_of_memory(error):
+        if not ran_out_of_memory(error):
             raise
-        raise preflight.error(str(error).splitlines()[0][:200]) from error
+        # What its frames hold of the step that failed must be free when smaller ones are tried.
+        traceback.clear_frames(error.__traceback__)
+        raise preflight.error(first_line(error)) from error
 
     summary = _summary(config, data, trainer, evaluated)
+    # Others than the main process end meanwhile: no collective would wait for as long as a large model's writing takes.
     _save(stage, config, start, sharing, data, summary)
-    sharing.accelerator.wait_for_everyone()
     sharing.accelerator.end_training()
     # Not part of the model: equal runs make equal folders, whatever memory they found.
     outputs = [ModelOutput(path=stage.output_path("model"), role=start.role)]

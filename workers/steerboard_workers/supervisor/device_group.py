@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import psutil
+
+from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
 
 # How long the first node waits for the others, and they for it, before a run's attempt is given up.
@@ -52,3 +55,10 @@ class DeviceGroup:
             f"--rdzv-id={run.id}:{attempt}",
             f"--rdzv-conf=timeout={MEET_SECONDS}",
         ]
+
+
+def process_memory(settings: Settings, group: DeviceGroup) -> int:
+    """Bytes that each process of a stage may take of this machine's memory."""
+    limit = (settings.stage_memory_mb or 0) << 20
+    share: int = psutil.virtual_memory().total // max(1, len(group.devices))
+    return min(limit, share) if limit else share

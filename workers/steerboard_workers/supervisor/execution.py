@@ -37,7 +37,6 @@ from steerboard_workers.supervisor.workspace import Workspace
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.1
-_KILL_SECONDS = 5.0
 _RETRY_SECONDS = 1.0
 # Hashing a large model again may take a while in which the database hears nothing.
 _REGISTRATION_PATIENCE = "10min"
@@ -157,10 +156,7 @@ class Supervisor:
         try:
             self._watch(claim, stage, lease)
         finally:
-            stage.kill()
-            if not stage.ended(_KILL_SECONDS):
-                stage.kill_now()
-            seconds = stage.finish()
+            seconds = stage.end()
             # What computes elsewhere is paid for in tokens.
             attempt.device_seconds = 0.0 if judging.asks_elsewhere(run) else seconds * self._group.count
         lease.check()
@@ -221,7 +217,7 @@ class Supervisor:
                 notes.add(stage.events.get(timeout=_POLL_SECONDS))
             except queue.Empty:
                 # Once more through the queue after the end: its last events may still be on their way.
-                if ended or (stage.killed and not stage.ended(_KILL_SECONDS)):
+                if ended or (stage.killed and not stage.ended(process.KILL_SECONDS)):
                     break
                 ended = stage.ended(0)
             notes.flush_when_due()

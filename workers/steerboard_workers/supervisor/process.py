@@ -22,8 +22,10 @@ MARK = "STEERBOARD_STAGE"
 # A line of events holds a few figures; a line of a log may be a progress bar without a line end.
 _LINE_BYTES = 1 << 20
 _QUEUE_LINES = 50_000
-# Neither credentials nor addresses of the platform reach a stage.
-_PRIVATE_PREFIXES = ("STEERBOARD_", "PG", "REDIS", "CELERY", "AWS_")
+# How long a guardian has to end its stage before that is done without it.
+KILL_SECONDS = 5.0
+# Neither credentials nor addresses of the platform reach a stage: of its servers, its store and its collector.
+_PRIVATE_PREFIXES = ("STEERBOARD_", "PG", "REDIS", "CELERY", "AWS_", "FSSPEC_", "OTEL_")
 _PRIVATE = {"DATABASE_URL"}
 
 
@@ -113,6 +115,13 @@ class StageProcess:
         """Whether the guardian is gone, waiting up to `timeout` seconds for it."""
         return self._ended.wait(timeout)
 
+    def end(self) -> float:
+        """Kill what is left of it, if need be without the guardian's help, and `finish`."""
+        self.kill()
+        if not self.ended(KILL_SECONDS):
+            self.kill_now()
+        return self.finish()
+
     def finish(self) -> float:
         """Clear away what may be left of the group, read the last events. Returns the stage's wall seconds."""
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
@@ -174,6 +183,8 @@ def environment(mark: str, threads: int | None, devices: list[str]) -> dict[str,
     if threads:
         clean["OMP_NUM_THREADS"] = clean["MKL_NUM_THREADS"] = str(threads)
     if devices:
+        # Counted as NVML and nvidia-smi count them, so that what is seen of a device is of the one that works.
+        clean["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
         clean["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
     return clean
 

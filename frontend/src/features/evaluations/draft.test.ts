@@ -18,6 +18,12 @@ it("enters a policy once for each of its scores, and knows which line each came 
   expect(answersOf([sft, dt], 10)).toBe(90);
 });
 
+it("lets an endpoint compute by itself, whatever was chosen before it was named", () => {
+  const model = { ...emptyEntrant("model", "sft"), engine: "vllm" as const };
+  const { entrants } = entrantsOf([model, { ...model, kind: "endpoint", who: "remote" }]);
+  expect(entrants.map((one) => one.engine)).toEqual(["vllm", "transformers"]);
+});
+
 it("shows an entrant's error at its line", () => {
   const errors = byLine(
     [{ location: "body.entrants.1.decoding.temperature", message: "too hot" }],

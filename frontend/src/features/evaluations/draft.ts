@@ -75,7 +75,8 @@ export function entrantsOf(drafts: readonly EntrantDraft[]): { entrants: Entrant
         score,
         decoding: decodingOf(draft),
         samples: Number(draft.samples) || 1,
-        engine: draft.engine,
+        // An endpoint computes by itself, whatever was chosen before it was named.
+        engine: draft.kind === "model" ? draft.engine : "transformers",
         family: draft.family.trim() || null,
       });
       lines.push(line);

@@ -74,6 +74,8 @@ function OneField({
       <Switch
         {...common}
         mt="lg"
+        // The fields that it asks for begin on a line of their own.
+        style={field.optionalGroup ? { gridColumn: "1 / -1" } : undefined}
         checked={text === "true"}
         onChange={(event) => onChange(String(event.currentTarget.checked))}
       />

@@ -2,7 +2,7 @@ import { Stack, Text, Tooltip } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, data } from "../../api/client";
-import type { PoolMemory } from "../../api/runs";
+import type { PoolMemory, RunEstimate } from "../../api/runs";
 import { bytes, seconds } from "../../shared/format";
 
 /** What equal work cost before. Says so when nothing is known. */
@@ -32,13 +32,18 @@ export function Estimate({
       <Text size="sm" c="dimmed">
         {found.device_seconds === null
           ? "No estimate: no run of this kind has finished in this project yet."
-          : `About ${seconds(found.device_seconds)} of device time (${seconds(found.device_seconds_low)} to ${seconds(found.device_seconds_high)}), from ${found.based_on.length} earlier ${found.based_on.length === 1 ? "run" : "runs"} scaled to this work.`}
+          : `About ${seconds(found.device_seconds)} of device time${range(found)}, from ${found.based_on.length} earlier ${found.based_on.length === 1 ? "run" : "runs"} scaled to this work.`}
       </Text>
       {found.memory.map((one) => (
         <Memory key={one.pool} found={one} />
       ))}
     </Stack>
   );
+}
+
+/** One earlier run gives no range. */
+function range({ device_seconds_low: low, device_seconds_high: high }: RunEstimate): string {
+  return seconds(low) === seconds(high) ? "" : ` (${seconds(low)} to ${seconds(high)})`;
 }
 
 /** What it needs of a device, and whether the pool's workers have it. */
@@ -48,12 +53,12 @@ function Memory({ found }: { found: PoolMemory }) {
   )
     .filter((name) => found.parts[name] > 0)
     .map((name) => `${name.replace("kv_cache", "KV cache")} ${bytes(found.parts[name])}`);
-  const device = found.on_gpu ? "GPU" : "processor";
+  const where = found.on_gpu ? "on each GPU" : "of memory in each process";
   const has = found.device_bytes === null ? "" : `, of ${bytes(found.device_bytes)}`;
   return (
     <Tooltip label={parts.join(", ")} multiline maw={360}>
       <Text size="sm" c={found.fits === false ? "red" : "dimmed"} tabIndex={0}>
-        {`Pool ${found.pool}: about ${bytes(found.bytes)} on each ${device}${has}${found.fits === false ? ". It will not fit" : ""}.`}
+        {`Pool ${found.pool}: about ${bytes(found.bytes)} ${where}${has}${found.fits === false ? ". It will not fit" : ""}.`}
         {found.fits === false &&
           " Lower micro_tokens, turn gradient checkpointing on, or spread it with strategy zero2 or zero3."}
       </Text>

@@ -50,6 +50,7 @@ const MAIN = [
   "entrants",
   "prompts",
   "max_length",
+  "engine",
   "strategy",
   "lora",
 ];

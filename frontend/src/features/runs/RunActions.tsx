@@ -58,7 +58,15 @@ export function RunActions({ run }: { run: RunDetail }) {
       )}
       {run.resumable && fix && (
         <Tooltip label={`${run.resume_hint} The result changes by rounding only.`}>
-          <Button loading={resume.isPending} onClick={() => resume.mutate(fix.changes)}>
+          <Button
+            maw="100%"
+            h="auto"
+            mih={36}
+            py={4}
+            styles={{ label: { whiteSpace: "normal" } }} // its text may be longer than a phone is wide
+            loading={resume.isPending}
+            onClick={() => resume.mutate(fix.changes)}
+          >
             Retry with {fix.says}
           </Button>
         </Tooltip>

@@ -19,7 +19,7 @@ import { runQuery, type RunDetail } from "../../api/runs";
 import { BenchmarkBody } from "../../shared/Benchmarks";
 import { useNow } from "../../shared/clock";
 import { LoadedPage } from "../../shared/Feedback";
-import { between, figure, seconds } from "../../shared/format";
+import { between, bytes, figure, seconds } from "../../shared/format";
 import { Link, useProject } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
@@ -210,7 +210,7 @@ function Figures({ run }: { run: RunDetail }) {
     ["Attempt", run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`],
     ...figures.map(([name, value]): [string, string] => [
       name.replaceAll("_", " "),
-      typeof value === "number" ? figure(value) : value,
+      typeof value !== "number" ? value : name.startsWith("memory_") ? bytes(value) : figure(value),
     ]),
   ];
   return (

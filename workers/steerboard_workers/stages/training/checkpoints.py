@@ -71,13 +71,11 @@ class Checkpoints:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         try:
-            _write_pieces(temporary, tensors)
+            # Piece by piece to the end: other processes wait for the next tensor, not for terabytes at once.
+            sums = {path.name: _settled(path) for path in _write_pieces(temporary, tensors)}
             torch.save(dict(state), temporary / STATE)
             write(temporary / RECORD, json.dumps({"step": step, "signature": self._signature, **record}).encode())
-            sums = {}
-            for path in sorted(temporary.iterdir()):
-                sync_file(path)
-                sums[path.name] = sha256(path)
+            sums |= {name: _settled(temporary / name) for name in (STATE, RECORD)}
             write(temporary / MANIFEST, json.dumps({"files": sums}).encode())
             sync_folder(temporary)
             shutil.rmtree(final, ignore_errors=True)
@@ -134,19 +132,32 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]]) -> None:
-    """Into as many files as it takes, so that what is gathered for it is never in memory all at once."""
+def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]]) -> Iterator[Path]:
+    """Into as many files as it takes, so that what is gathered for it is never in memory all at once. Yields each when
+    it is written."""
     piece: dict[str, Tensor] = {}
     number = size = 0
     for name, tensor in tensors:
-        piece[name] = tensor.contiguous()
+        piece[name] = tensor.contiguous().cpu()  # a device full of training has no room for it
         size += tensor.nbytes
         if size >= PIECE_BYTES:
             number += 1
-            save_file(piece, folder / _piece(number))
+            yield _write_piece(folder, number, piece)
             piece, size = {}, 0
     if piece or not number:
-        save_file(piece, folder / _piece(number + 1))
+        yield _write_piece(folder, number + 1, piece)
+
+
+def _write_piece(folder: Path, number: int, tensors: dict[str, Tensor]) -> Path:
+    path = folder / _piece(number)
+    save_file(tensors, path)
+    return path
+
+
+def _settled(path: Path) -> str:
+    """The sum of a file that has reached the disk."""
+    sync_file(path)
+    return sha256(path)
 
 
 def _piece(number: int) -> str:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from steerboard_contracts.configs import (
+from steerboard_contracts.errors import BadInput, BadRow, EmptySelection
+from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale
+from steerboard_contracts.training import (
     DecisionTransformerConfig,
     MleFilterConfig,
     RewardModelConfig,
     RwrConfig,
     TrainingConfig,
 )
-from steerboard_contracts.errors import BadInput, BadRow, EmptySelection
-from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import effective_sample_size, rwr_weight
 from steerboard_workers.alignment.render import Renderer

@@ -6,19 +6,18 @@ checkpoint goes on bit for bit as the undisturbed one would have, given the same
 
 from __future__ import annotations
 
+import itertools
 import math
-import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from steerboard_contracts.configs import TrainingConfig
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
@@ -26,7 +25,16 @@ from steerboard_workers.alignment.order import Order, cosine_with_warmup
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.randomness import (
+    gathered_states,
+    random_states,
+    restore_random_states,
+    seed_everything,
+)
 from steerboard_workers.stages.training.sharing import Sharing
+
+# Among the passes of so many steps a rehearsal looks for the fullest.
+REHEARSED_STEPS = 8
 
 
 class TrainingDiverged(SteerboardError):
@@ -72,8 +80,7 @@ class Trainer:
         self.processes: int = self._accelerator.num_processes
         self.device: torch.device = self._accelerator.device
         self.mixed = sharing.mixed
-        self._longest_first = sorted(data.train, key=lambda e: -max(e.lengths))[: config.batch]
-        self.longest = max(self._longest_first[0].lengths)
+        self.longest_first = sorted(data.train, key=lambda e: -max(e.lengths))[: config.batch]
         self._saved_at = time.monotonic()
 
     # -- the run --------------------------------------------------------------------------------------------------
@@ -159,19 +166,31 @@ class Trainer:
         return self._named(sums), norm
 
     def rehearse(self, batcher: Batcher) -> None:
-        """One forward and backward of the longest examples and one update, all of which change nothing."""
-        mine = batcher.cut(self._longest_first, self.processes)[self._accelerator.process_index]
+        """Forward and backward of the largest passes and one update, all of which change nothing."""
+        passes = self._largest(batcher)
         sharing = self._sharing
         sharing.module.train()
         try:
-            with sharing.forwards(), sharing.accumulating(True):
-                batch = batcher.collate(mine[0] or self._longest_first[:1]).to(self.device)
-                loss, _ = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
-                sharing.backward(loss * 0.0, True)
+            with sharing.forwards():
+                for place, part in enumerate(passes):
+                    batch = batcher.collate(part).to(self.device)
+                    last = place == len(passes) - 1
+                    with sharing.accumulating(last):
+                        loss, _ = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
+                        sharing.backward(loss * 0.0, last)
             sharing.step(0.0)
         finally:
             sharing.forget_gradients()
         sharing.set_steps(0)
+
+    def _largest(self, batcher: Batcher) -> list[list[Example]]:
+        """The pass with the longest examples and, where another has more positions, the fullest one of the first steps;
+        the same on every process."""
+        longest = batcher.cut(self.longest_first)[0][0]
+        steps = range(min(self.total, REHEARSED_STEPS))
+        drawn = (batcher.cut([self._data.train[i] for i in self.order.step(step)])[0] for step in steps)
+        fullest = max(itertools.chain.from_iterable(drawn), key=batcher.positions)
+        return [longest, fullest] if batcher.positions(fullest) > batcher.positions(longest) else [longest]
 
     def _named(self, sums: Tensor) -> dict[str, float]:
         if self.processes > 1:
@@ -211,7 +230,7 @@ class Trainer:
         return by_time or bool(every and step % every == 0)
 
     def _save(self, step: int) -> None:
-        states = _gather(self.processes, random_states())
+        states = gathered_states(self.processes, random_states())
         tensors = self._sharing.state()
         if self._accelerator.is_main_process:
             path = self._checkpoints.save(step, tensors, {"random": states}, {"history": self.progress.history})
@@ -265,32 +284,3 @@ class Trainer:
             tensor = torch.empty(shape, device=where) if item is None else item[1].to(where)
             torch.distributed.broadcast(tensor, src=0)
             yield name, tensor
-
-
-def seed_everything(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
-
-
-def random_states() -> dict[str, Any]:
-    """Of the generators that a model may draw from (dropout). The data order needs none."""
-    states: dict[str, Any] = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def restore_random_states(states: dict[str, Any]) -> None:
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
-
-
-def _gather(processes: int, state: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each process's random states, in order of rank."""
-    if processes == 1:
-        return [state]
-    states: list[Any] = [None] * processes
-    torch.distributed.all_gather_object(states, state)
-    return states

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from steerboard_contracts.configs import TrainingConfig
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.training import TrainingConfig
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 WEIGHT = "weight"

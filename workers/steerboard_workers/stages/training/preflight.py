@@ -1,4 +1,4 @@
-"""One step at the greatest length before training begins: what does not fit fails now, and says what would.
+"""One step of the largest passes before training begins: what does not fit fails now, and says what would.
 
 The step learns nothing: its loss counts zero times, its learning rate is 0, and AdamW's step counts are put back. It
 needs the memory of a real one all the same.
@@ -7,7 +7,6 @@ needs the memory of a real one all the same.
 from __future__ import annotations
 
 import gc
-import math
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,12 +14,13 @@ from typing import Any
 
 import torch
 
-from steerboard_contracts.configs import TrainingConfig
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.memory import ModelShape, TrainingLoad, training_memory
 from steerboard_contracts.stage import Fix
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batching import Batcher
-from steerboard_workers.stages.memory_signs import ran_out_of_memory
+from steerboard_workers.stages.adapters import is_adapter
+from steerboard_workers.stages.memory_signs import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.loop import Trainer
 from steerboard_workers.stages.training.setup import Setup, checkpoint_activations
@@ -53,7 +53,11 @@ class Preflight:
         self._batcher = batcher
         self._start = start
         self._processes = trainer.processes
-        self._longest = trainer.longest
+        self._longest = max(trainer.longest_first[0].lengths)
+        # Positions of one sample, below which no pass gets.
+        self._least = max(batcher.positions([example]) for example in trainer.longest_first)
+        self._quantised = config.lora is not None and config.lora.quantise != "none"
+        self._merges = is_adapter(stage.model_path("model"))
         self._shape = ModelShape.of(start.model.config.to_dict(), start.parameters)
 
     def check(self) -> dict[str, float]:
@@ -73,7 +77,9 @@ class Preflight:
     def error(self, problem: str) -> OutOfMemory:
         """`OutOfMemory` for a step that did not fit, with the first way found that does."""
         fix = self._fix(Way.of(self._config))
-        hint = f"Try {fix.says}." if fix else "No smaller step is left to try: lower max_length, or use more devices."
+        # A single process has tried all smaller passes.
+        lower = "max_length" if self._processes == 1 else "micro_tokens or max_length"
+        hint = f"Try {fix.says}." if fix else f"No smaller step is known to fit: lower {lower}, or use more devices."
         return OutOfMemory(
             f"A training step at {self._longest} tokens does not fit into the memory of its device: {problem}",
             hint=hint,
@@ -87,7 +93,7 @@ class Preflight:
         except Exception as error:
             if not ran_out_of_memory(error):
                 raise
-            return str(error).splitlines()[0][:200]
+            return first_line(error)
         return None
 
     def _fix(self, tried: Way) -> Fix | None:
@@ -95,8 +101,15 @@ class Preflight:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         fits = self._really_fits if self._processes == 1 else self._should_fit
-        way = next((way for way in smaller(tried, self._longest, self._processes) if fits(way)), None)
+        ways = (way for way in smaller(tried, self._least, self._processes) if self._is_possible(way))
+        way = next((way for way in ways if fits(way)), None)
         return None if way is None else self._described(tried, way)
+
+    def _is_possible(self, way: Way) -> bool:
+        """4-bit weights cannot be spread, and an adapter not before it is merged."""
+        if way.strategy == self._config.strategy:
+            return True
+        return not self._quantised and not (way.strategy == "zero3" and self._merges)
 
     def _really_fits(self, way: Way) -> bool:
         """Tried out, where nobody else has to take part in it; other strategies need other processes."""
@@ -115,13 +128,13 @@ class Preflight:
             return None
         load = TrainingLoad(
             processes=self._processes,
-            positions=max(way.micro_tokens, self._longest),
+            positions=max(way.micro_tokens, self._least),
             mixed=self._trainer.mixed,
             strategy=way.strategy,
             offload=way.offload,
             gradient_checkpointing=way.gradient_checkpointing,
             trained=self._start.trained,
-            quantised=self._config.lora is not None and self._config.lora.quantise != "none",
+            quantised=self._quantised,
             on_gpu=self._trainer.device.type == "cuda",
             reads_logits=self._start.role != "reward",
         )
@@ -129,35 +142,35 @@ class Preflight:
 
     def _described(self, tried: Way, way: Way) -> Fix:
         changes: dict[str, Any] = {name: value for name, value in vars(way).items() if value != getattr(tried, name)}
-        together = max(1, way.micro_tokens // self._longest)
-        together = min(together, self._config.micro_batch or together)
-        passes = math.ceil(self._config.batch / (together * self._processes))
-        says = [f"micro-batch {together}, accumulation {passes}"] if "micro_tokens" in changes else []
+        batcher = replace(self._batcher, micro_tokens=way.micro_tokens)
+        passes = batcher.cut(self._trainer.longest_first, self._processes)[0]
+        together = max(len(part) for part in passes)
+        says = [f"micro-batch {together}, accumulation {len(passes)}"] if "micro_tokens" in changes else []
         says += ["gradient checkpointing"] if "gradient_checkpointing" in changes else []
         says += [f"strategy {way.strategy}"] if "strategy" in changes else []
         says += [f"offload {way.offload}"] if "offload" in changes else []
         return Fix(changes=changes, says=", ".join(says))
 
 
-def smaller(tried: Way, longest: int, processes: int) -> Iterator[Way]:
-    """Ways that need less memory, the ones that cost least time first."""
-    budgets = list(_halves(tried.micro_tokens, longest))
+def smaller(tried: Way, least: int, processes: int) -> Iterator[Way]:
+    """Ways that need less memory, the ones that cost least time first. `least`: positions of the largest sample."""
+    budgets = list(_halves(tried.micro_tokens, least))
     yield from (replace(tried, micro_tokens=budget) for budget in budgets)
     saving = replace(tried, gradient_checkpointing=True)
     if not tried.gradient_checkpointing:
         yield from (replace(saving, micro_tokens=budget) for budget in (tried.micro_tokens, *budgets))
-    least = replace(saving, micro_tokens=budgets[-1] if budgets else tried.micro_tokens)
+    leanest = replace(saving, micro_tokens=budgets[-1] if budgets else tried.micro_tokens)
     ways = [("zero2", "none"), ("zero3", "none")] if processes > 1 else []
     ways += [("zero2", "optimiser"), ("zero3", "all")]
     here = (tried.strategy, tried.offload)
     for strategy, offload in ways[ways.index(here) + 1 :] if here in ways else ways:
-        yield replace(least, strategy=strategy, offload=offload)
+        yield replace(leanest, strategy=strategy, offload=offload)
 
 
-def _halves(budget: int, longest: int) -> Iterator[int]:
-    """Down to one sequence at a time, which is as small as a pass gets."""
-    while budget > longest:
-        budget = max(budget // 2, longest)
+def _halves(budget: int, least: int) -> Iterator[int]:
+    """Down to one sample at a time, which is as small as a pass gets."""
+    while budget > least:
+        budget = max(budget // 2, least)
         yield budget
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from steerboard_contracts.configs import LoraConfig, TrainingConfig
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
+from steerboard_contracts.training import LoraConfig, TrainingConfig
 from steerboard_workers.stages.adapters import (
     BASE,
     base_weights,
@@ -17,7 +17,7 @@ from steerboard_workers.stages.adapters import (
     merged_weights,
     write_adapter,
 )
-from steerboard_workers.stages.loading import SavedModelDiffers, describe, save_model, whole_model
+from steerboard_workers.stages.loading import SavedModelDiffers, compare_saved, describe, save_model, whole_model
 from steerboard_workers.stages.training.setup import Setup, open_model
 from steerboard_workers.stages.training.sharing import unshared
 
@@ -72,7 +72,9 @@ class SavedModel:
             copy_base(self._source, folder)
         else:
             below = {name: tensor.to(start.stored) for name, tensor in base_weights(self._with_base(weights)).items()}
-            whole_model(start.model, below, start.stored).save_pretrained(folder / BASE)
+            base = whole_model(start.model, below, start.stored)
+            base.save_pretrained(folder / BASE)
+            compare_saved(folder / BASE, base)
         describe(start.model, start.tokenizer, info)
         write_adapter(folder, start.model, trained, lora, head=start.role == "reward")
         start.model.config.save_pretrained(folder)

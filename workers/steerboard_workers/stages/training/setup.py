@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from steerboard_contracts.configs import RewardModelConfig, RwrConfig, SftConfig, TrainingConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelInfo, ModelRole
+from steerboard_contracts.training import RewardModelConfig, RwrConfig, SftConfig, TrainingConfig
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example

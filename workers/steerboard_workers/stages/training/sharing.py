@@ -14,7 +14,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from steerboard_contracts.configs import TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.stages.loading import pick_device, pick_dtype
 from steerboard_workers.stages.training.optimiser import (

@@ -16,7 +16,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from steerboard_contracts.configs import TrainingConfig
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.stages.training.optimiser import (
     MOMENTS,
     WEIGHT,

@@ -1,0 +1,207 @@
+"""`steerboard models serve` around a server that stands in for vLLM's: what it is told, and every way in which it ends.
+
+vLLM's own is served in tests/playground/test_vllm_server.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from sqlalchemy.orm import Session, sessionmaker
+
+from command_line import url
+from model_folders import write_model
+from other_server import Answer, Seen, other_server
+from steerboard.accounts.tables import Project
+from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.database import transaction
+from steerboard.registry.service import register_model
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.training import LoraConfig
+
+__all__ = ["url"]
+
+# Answers `/health` as soon as it is up; `--silent` takes connections and says nothing, `--broken` ends at once.
+STAND_IN = """#!{python}
+import http.server, json, os, sys, time
+print("told:", json.dumps(sys.argv[1:]), flush=True)
+if "--broken" in sys.argv:
+    sys.exit("no such kernel")
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if "--silent" in sys.argv:
+            time.sleep(300)
+        self.send_response(200)
+        self.end_headers()
+port = int(sys.argv[sys.argv.index("--port") + 1])
+http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+Serve = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def serve(token: str, tmp_path: Path) -> Iterator[Serve]:
+    """The command in a process of its own, whose temporary files are below `tmp_path / "temporary"`."""
+    started: list[subprocess.Popen[str]] = []
+    stand_in = tmp_path / "python"
+    stand_in.write_text(STAND_IN.format(python=sys.executable))
+    stand_in.chmod(0o755)
+    (tmp_path / "temporary").mkdir()
+
+    def begin(address: str, model: str, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "steerboard.cli.main", "models", "serve", model, "--python", str(stand_in)]
+        process = subprocess.Popen(
+            [*command, "--port", "0", *options],
+            env={
+                **os.environ,
+                "STEERBOARD_URL": address,
+                "STEERBOARD_TOKEN": token,
+                "TMPDIR": str(tmp_path / "temporary"),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def model(sessions: sessionmaker[Session], project: Project, store: ArtifactStore, tmp_path: Path) -> str:
+    with transaction(sessions) as session:
+        register_model(
+            session,
+            store,
+            project,
+            name="mine",
+            folder=write_model(tmp_path / "mine"),
+            role="sft",
+            method="sft",
+            parent_id=None,
+            run_id=None,
+        )
+    return "mine"
+
+
+def endpoints(url: str, token: str) -> list[dict[str, Any]]:
+    answer = httpx.get(f"{url}/api/v1/projects/default/endpoints", headers={"Authorization": f"Bearer {token}"})
+    found: list[dict[str, Any]] = answer.json()
+    return found
+
+
+def told(folder: Path) -> list[str]:
+    """The arguments that the server was started with."""
+    (log,) = folder.glob("temporary/steerboard-serve-*/server.log")
+    arguments: list[str] = json.loads(log.read_text().partition("told: ")[2].splitlines()[0])
+    return arguments
+
+
+def test_it_serves_until_it_is_told_to_end_and_is_an_endpoint(
+    url: str, token: str, model: str, serve: Serve, tmp_path: Path
+) -> None:
+    process = serve(url, model, "--", "--enforce-eager")
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
+    (endpoint,) = endpoints(url, token)
+    assert (endpoint["name"], endpoint["base_url"], endpoint["model"]) == ("mine-vllm", address, "mine")
+    assert endpoint["policy_model"]["name"] == "mine"
+    arguments = told(tmp_path)
+    assert arguments[:2] == ["-m", "vllm.entrypoints.openai.api_server"]
+    assert arguments[-1] == "--enforce-eager"
+    given = dict(zip(arguments[2:-1:2], arguments[3:-1:2], strict=True))
+    assert (given["--served-model-name"], given["--max-model-len"]) == ("mine", "64")
+    assert (Path(given["--model"]) / "model.safetensors").is_file()
+    below = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert psutil.wait_procs(below, timeout=5)[1] == []
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [("--silent", "did not answer within 1 s"), ("--broken", "no such kernel")]
+)
+def test_a_server_that_says_nothing_or_ends_is_an_error_in_time_and_nothing_stays(
+    url: str, token: str, model: str, serve: Serve, tmp_path: Path, option: str, words: str
+) -> None:
+    process = serve(url, model, "--wait", "1", "--", option)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert words in said
+    assert endpoints(url, token) == []
+    # But for the log, which the message names.
+    (folder,) = (tmp_path / "temporary").iterdir()
+    assert [path.name for path in folder.iterdir()] == ["server.log"]
+    assert folder.name in said.replace("\n", "")
+
+
+def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Serve, tmp_path: Path) -> None:
+    asked, ended = threading.Event(), threading.Event()
+    file = {"path": "model.safetensors", "sha256": "0" * 64, "size": 5}
+    found = {"id": "1", "name": "mine", "role": "sft", "size": 5, "files": [file], "info": {"max_length": 64}}
+
+    def answer(seen: Seen) -> Answer:
+        if seen.path.endswith("/models/mine"):
+            return Answer.json(found)
+        asked.set()
+        return Answer(200, [b"12", lambda: (ended.wait(60), b"345")[1]])
+
+    with other_server() as other:
+        other.answer = answer
+        process = serve(other.url, "mine")
+        assert asked.wait(30)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=20)
+        ended.set()
+    assert process.returncode != 0
+    assert "Traceback" not in said
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_an_adapter_is_loaded_over_its_base_with_room_for_its_rank(
+    url: str,
+    serve: Serve,
+    sessions: sessionmaker[Session],
+    project: Project,
+    store: ArtifactStore,
+    tmp_path: Path,
+) -> None:
+    folder = write_model(tmp_path / "adapted", "policy")
+    info = ModelInfo.model_validate_json((folder / "steerboard.json").read_bytes())
+    (folder / "steerboard.json").write_text(info.model_copy(update={"lora": LoraConfig(rank=300)}).model_dump_json())
+    with transaction(sessions) as session:
+        register_model(
+            session,
+            store,
+            project,
+            name="adapted",
+            folder=folder,
+            role="policy",
+            method="sft",
+            parent_id=None,
+            run_id=None,
+        )
+    process = serve(url, "adapted")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip()
+    arguments = told(tmp_path)
+    assert arguments[arguments.index("--max-lora-rank") + 1] == "320"
+    base = Path(arguments[arguments.index("--model") + 1])
+    assert base.name == "base"
+    assert arguments[arguments.index("--lora-modules") + 1] == f"adapted={base.parent}"
