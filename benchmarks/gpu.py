@@ -1,4 +1,4 @@
-"""Training and generation in bf16 beside TRL and transformers on one device: `make bench-gpu`.
+"""Training and generation in bf16 against TRL and transformers on one device: `make bench-gpu`.
 
 A Llama with random weights (`1b`: 1.2 billion parameters; `toy` where there is no GPU) learns made-up dialogues by SFT,
 as a reward model and as a Decision Transformer, and answers prompts. Every contestant is a process of its own, given
@@ -108,7 +108,7 @@ def prepare(folder: Path, size: str) -> None:
     from steerboard_contracts.configs import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.loading import save_model
+    from steerboard_workers.stages.models.model_io import save_model
 
     shape = SIZES[size]
     draw = random.Random(0)
@@ -228,6 +228,7 @@ def _trl(task: str, folder: Path, size: str) -> tuple[float, int]:
     from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer
 
     from datasets import Dataset
+    from steerboard_workers.alignment.methods import training_of
     from steerboard_workers.stages.runtime import Stage
     from steerboard_workers.stages.training.data import load_data
     from steerboard_workers.stages.training.setup import open_model
@@ -235,7 +236,7 @@ def _trl(task: str, folder: Path, size: str) -> tuple[float, int]:
     stage = _stage(task, folder, size, Stage)
     config = stage.spec.config
     start = open_model(folder / "model", config)
-    examples = load_data(stage, config, start.renderer).train
+    examples = load_data(stage, training_of(config), start.renderer).train
     rows = 8 if task != "reward_model" else 4
     arguments: dict[str, Any] = {
         "output_dir": str(folder / "trl"),
@@ -292,7 +293,7 @@ def _generation(who: str, folder: Path) -> tuple[float, int]:
     from steerboard_contracts.configs import Decoding
     from steerboard_workers.engines.protocol import Request
     from steerboard_workers.engines.transformers_engine import TransformersEngine
-    from steerboard_workers.stages.loading import load_policy
+    from steerboard_workers.stages.models.model_io import load_policy
 
     policy = load_policy(folder / "model", "bf16")
     rows = [json.loads(line) for line in (folder / "rows.jsonl").read_text().splitlines()][:PROMPTS]

@@ -23,9 +23,9 @@ from typing import Any
 import httpx
 import orjson
 import psutil
+from measure import percentile, say
 from ranking_annotators import Asked, Done, rank
-from web_measure import percentile, say
-from web_platform import Bench, platform
+from running_platform import Bench, platform
 
 BAR_P95_MS = 200.0
 ENTRANTS, OVERLAP = 5, 2
@@ -142,14 +142,14 @@ def _sign_in(bench: Bench, campaign: str, annotators: int) -> list[tuple[str, st
         for _ in range(annotators):
             link = owner.post(f"evaluations/bench/campaigns/{campaign}/annotators", json={}).raise_for_status().json()
             with httpx.Client(base_url=bench.url) as browser:
-                browser.get(link["link"])
+                browser.post(link["link"])
                 csrf = browser.get("/api/v1/session").raise_for_status().json()["csrf_token"]
                 found.append(("; ".join(f"{name}={value}" for name, value in browser.cookies.items()), csrf))
     return found
 
 
 def _verify(bench: Bench, campaign: str, done: Done) -> dict[str, int]:
-    """What the database has beside what the annotators were told that it has."""
+    """The database's rankings against those confirmed to the annotators."""
     with bench.connect() as connection:
         stored = {
             str(id_): ranks

@@ -29,18 +29,18 @@ from typing import Any
 
 import httpx
 from machine import machine
+from measure import say
+from running_platform import Bench, platform
 from scale_models import BATCH, NEW_TOKENS, PROMPTS, WINDOW, write_models
-from web_measure import say
-from web_platform import Bench, platform
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.service import import_file
-from steerboard.evaluation.endpoint_work import Respondent, Target
-from steerboard.evaluation.judging.process import Voice
-from steerboard.platform import vllm
-from steerboard.platform.artifacts import ArtifactStore
+from steerboard.datasets.imports.loading import import_file
+from steerboard.evaluation.endpoint_client.voice import Voice
+from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target
 from steerboard.platform.database import make_engine, make_sessions, transaction
+from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings, get_settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard_contracts.configs import Decoding
 

@@ -15,7 +15,7 @@ from scale_models import BATCH, NEW_TOKENS, PROMPTS
 from steerboard_contracts.configs import Decoding, GenerateConfig
 from steerboard_contracts.stage import ModelInput, StageSpec
 from steerboard_workers.engines.protocol import Request
-from steerboard_workers.stages.opening import open_policy
+from steerboard_workers.stages.models.open_models import open_policy
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
 

@@ -1,4 +1,4 @@
-"""Training shared by two processes, beside one: `make bench-sharing`.
+"""Training shared by two processes, against one: `make bench-sharing`.
 
 A 6-layer, hidden-256 Llama with random weights learns made-up answers (SFT, float32) in one process and in two, under
 ddp, zero2 and zero3, each process on one thread. They run one after the other, `--rounds` times, every second time in
@@ -65,7 +65,7 @@ def prepare(folder: Path) -> None:
     from steerboard_contracts.configs import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.loading import save_model
+    from steerboard_workers.stages.models.model_io import save_model
 
     draw = random.Random(0)
     rows = [

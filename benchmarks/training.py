@@ -77,10 +77,10 @@ def prepare(folder: Path) -> None:
     import torch
 
     from steerboard_contracts.configs import BaseModelConfig
+    from steerboard_contracts.methods.reward_model import RewardModelConfig
     from steerboard_contracts.models import ModelInfo
-    from steerboard_contracts.training import RewardModelConfig
     from steerboard_workers.stages.base import random_llama, train_tokenizer
-    from steerboard_workers.stages.loading import save_model
+    from steerboard_workers.stages.models.model_io import save_model
     from steerboard_workers.stages.training.setup import open_model
 
     rows = hh_rows()
@@ -106,7 +106,7 @@ def prepare(folder: Path) -> None:
 
 
 class Turns:
-    """One optimiser step each time the parent says so."""
+    """One optimiser step each time the parent asks for it."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w")
@@ -188,17 +188,18 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     from datasets import Dataset
     from steerboard_contracts.stage import DatasetInput, StageSpec
     from steerboard_workers.alignment.batching import Batcher
+    from steerboard_workers.alignment.methods import training_of
     from steerboard_workers.alignment.order import Order
     from steerboard_workers.stages.runtime import EventWriter, Stage
     from steerboard_workers.stages.training.data import load_data
-    from steerboard_workers.stages.training.setup import objective_of, open_model
+    from steerboard_workers.stages.training.setup import open_model
 
     turns = Turns()
     data = DatasetInput(name="hh", path=str(folder / "pairs.jsonl"), kind="preferences", rows=0, content_hash="")
     spec = StageSpec(run_id="bench", name=name, config=_config(method, precision, steps), inputs={"data": data})
     stage = Stage(folder, spec, EventWriter(os.open(os.devnull, os.O_WRONLY)))
     start = open_model(folder / method, spec.config)
-    examples = load_data(stage, spec.config, start.renderer)
+    examples = load_data(stage, training_of(spec.config), start.renderer)
     options = dict(TRL[method][name])
     arguments = {
         "output_dir": str(folder / name),
@@ -244,7 +245,7 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     )
     turns.wait()
     trainer.train()
-    module, objective = start.module().eval(), objective_of(spec.config)
+    module, objective = start.module().eval(), training_of(spec.config).objective()
     batcher = Batcher("padded", objective.reads, 2048, start.tokenizer.pad_token_id)
     sums = torch.zeros(len(objective.measures), dtype=torch.float64)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):

@@ -18,14 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dashboard.browser import bundle
+from dashboard.fill import Amounts, fill, sizes
+from dashboard.mlflow import measure_mlflow
+from dashboard.requests import chart_asks, list_asks
+from dashboard.stream import measure_stream
 from machine import machine
-from web_browser import bundle
-from web_fill import Amounts, fill, sizes
-from web_measure import Ask, group, measure, say, tell
-from web_mlflow import measure_mlflow
-from web_platform import Bench, platform
-from web_requests import chart_asks, list_asks
-from web_stream import measure_stream
+from measure import Ask, group, measure, say, tell
+from running_platform import Bench, platform
 
 
 def main() -> None:

@@ -1,6 +1,13 @@
 import hooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
 
+/** A request is a function in src/api, with its resource's query keys. */
+const noRequests = {
+  regex: "api/client$",
+  importNames: ["api", "data"],
+  message: "Requests are functions in src/api.",
+};
+
 /** app -> features -> shared, api; and no feature imports another. `up` leads from a file to its feature's folder. */
 const layers = (files, up) => ({
   files: [files],
@@ -13,6 +20,7 @@ const layers = (files, up) => ({
             regex: `^${up}\\.\\./(?!\\.\\./(api|shared)/)`,
             message: "A feature imports from api, shared and itself only.",
           },
+          noRequests,
         ],
       },
     ],
@@ -42,6 +50,7 @@ export default tseslint.config(
       ],
     },
   },
+  { files: ["src/app/**"], rules: { "no-restricted-imports": ["error", { patterns: [noRequests] }] } },
   layers("src/features/*/*", ""),
   layers("src/features/*/*/*", "\\.\\./"),
 );

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
-/** A compressed copy beside each text asset, which the API serves as it is. */
+/** A compressed copy alongside each text asset, which the API serves as it is. */
 function compressed(): Plugin {
   return {
     name: "compressed-copies",

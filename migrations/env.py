@@ -5,9 +5,9 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import Connection
 
+from steerboard.app.tables import metadata
 from steerboard.platform.database import make_engine
 from steerboard.platform.settings import get_settings
-from steerboard.platform.tables import metadata
 
 
 def _migrate(connection: Connection) -> None:

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
 
+from served_app import served
 from steerboard.cli.main import main
 
 
 @pytest.fixture
 def url(app: FastAPI) -> Iterator[str]:
-    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-    thread = threading.Thread(target=running.run)
-    thread.start()
-    while not running.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
-    app.state.stopping.set()
-    running.should_exit = True
-    thread.join()
+    with served(app) as address:
+        yield address
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from steerboard.evaluation.tables import (
 )
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
-from steerboard_contracts.evaluation_report import EvaluationReport
+from steerboard_contracts.report.evaluation import EvaluationReport
 
 
 @dataclass
@@ -191,7 +191,7 @@ class Evaluated:
         **columns: Any,
     ) -> uuid.UUID:
         """`rankings[annotator][position]` = {entrant: rank}, of each criterion if there are any. Shown in the entrants'
-        order unless `shown` says another."""
+        order unless `shown` has another."""
         id_, names = new_id(), list(self.ids)
         with transaction(self.sessions) as session:
             given = {

@@ -6,7 +6,7 @@ import json
 import struct
 from pathlib import Path
 
-from steerboard_contracts.models import Method, ModelInfo, ModelRole
+from steerboard_contracts.models import ModelInfo, ModelRole
 
 
 def safetensors(values: bytes) -> bytes:
@@ -15,10 +15,13 @@ def safetensors(values: bytes) -> bytes:
     return struct.pack("<Q", len(header)) + header + values
 
 
-def write_model(folder: Path, role: ModelRole = "sft", method: Method | None = "sft", weights: bytes = b"123") -> Path:
+def info_of(role: ModelRole = "sft", method: str | None = "sft") -> ModelInfo:
+    return ModelInfo(role=role, method=method, architecture="LlamaForCausalLM", parameters=3, max_length=64)
+
+
+def write_model(folder: Path, role: ModelRole = "sft", method: str | None = "sft", weights: bytes = b"123") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    info = ModelInfo(role=role, method=method, architecture="LlamaForCausalLM", parameters=3, max_length=64)
-    (folder / "steerboard.json").write_text(info.model_dump_json())
+    (folder / "steerboard.json").write_text(info_of(role, method).model_dump_json())
     (folder / "config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
     (folder / "model.safetensors").write_bytes(safetensors(weights))
     (folder / "tokenizer.json").write_text("{}")

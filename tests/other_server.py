@@ -1,4 +1,4 @@
-"""Somebody else's HTTP server: real, on a free port of this machine, answering as a test says."""
+"""Somebody else's HTTP server: real, on a free port of this machine, answering as a test wants."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Answer:
 
 
 class OtherServer:
-    """`answer` says what comes back; `seen` is what came, in order."""
+    """`answer` makes the response; `seen` are the requests, in order."""
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []
@@ -75,9 +75,9 @@ def other_server() -> Iterator[OtherServer]:
                     self.wfile.write(piece() if callable(piece) else piece)
                     self.wfile.flush()
             except (BrokenPipeError, ConnectionResetError):
-                pass  # whoever asked has gone
+                pass  # the client has gone
 
-        do_POST = do_GET
+        do_POST = do_PATCH = do_DELETE = do_GET
 
         def log_message(self, format: str, *args: Any) -> None:
             pass

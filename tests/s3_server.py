@@ -40,7 +40,9 @@ class Fault:
     body: bytes = SLOW_DOWN
     query: str = ""
     reset: bool = False
+    cut: bool = False  # the connection ends in the middle of the answer
     do_first: bool = False  # the request does its work, and only its answer gets lost
+    until: threading.Event | None = None  # the request is answered as usual, but not before
 
 
 def _reset(connection: socket.socket) -> list[bytes]:
@@ -68,10 +70,15 @@ class S3Server:
             self.requests.append((method, query))
             self.unchecked += method == "PUT" and "HTTP_X_AMZ_CHECKSUM_SHA256" not in environment
             fault = self._fault_of(method, query)
+            if fault is not None and fault.until is not None:
+                fault.until.wait(60)
+                fault = None
             if fault is not None and fault.do_first:
                 list(application(environment, lambda *_: None))
             if self.down or (fault is not None and fault.reset):
                 return _reset(environment["werkzeug.socket"])
+            if fault is not None and fault.cut:
+                return [b"".join(application(environment, begin))[:-1]]
             if fault is not None:
                 environment["wsgi.input"].read(int(environment.get("CONTENT_LENGTH") or 0))
                 begin(fault.status, [("Content-Type", "application/xml"), ("Content-Length", str(len(fault.body)))])

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from steerboard.platform.processes.vllm import find_python
 from steerboard.platform.settings import Settings
-from steerboard.platform.vllm import find_python
 
 PYTHON = find_python(Settings())
 needs_vllm = pytest.mark.skipif(PYTHON is None, reason="there is no .venv-vllm: run `make setup-vllm`")
@@ -24,7 +24,7 @@ def write_models(folder: Path, tokenizer: Any) -> None:
     from steerboard_contracts.configs import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
     from steerboard_workers.stages.base import random_llama
-    from steerboard_workers.stages.loading import save_model
+    from steerboard_workers.stages.models.model_io import save_model
 
     config = BaseModelConfig(source="random:tiny-llama", hidden=64, layers=2, heads=2, max_length=160)
     policy = random_llama(config, tokenizer)
@@ -49,13 +49,13 @@ def write_models(folder: Path, tokenizer: Any) -> None:
 
 
 def write_adapted(folder: Path, tokenizer: Any, common: dict[str, Any]) -> None:
-    """`adapted`: an adapter over `policy` that changes what it says."""
+    """`adapted`: an adapter over `policy` that changes its answers."""
     import torch
 
     from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
     from steerboard_contracts.training import LoraConfig
-    from steerboard_workers.stages import adapters
-    from steerboard_workers.stages.loading import load_policy
+    from steerboard_workers.stages.models import adapters
+    from steerboard_workers.stages.models.model_io import load_policy
 
     lora, adapted = LoraConfig(rank=4, alpha=8.0), folder / "adapted"
     adapted.mkdir()

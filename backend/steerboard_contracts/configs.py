@@ -1,38 +1,55 @@
 """Configs of the run kinds. The server validates with them, launch forms come from their JSON Schema.
 
-Those of training stand in `training`.
+What all training runs share is in `training`, what a method adds in `methods`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
+from steerboard_contracts.fields import RunKind as RunKind
+from steerboard_contracts.methods import TrainConfig, needed_method
 from steerboard_contracts.samples import Finite, TurnText
-from steerboard_contracts.training import TrainConfig
 
-RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "benchmark", "answer", "reward", "judge"]
 # Started by an evaluation, never by a recipe or a launch form.
 EVALUATION_RUNS = ("answer", "reward", "judge")
 
 # How work is cut up, kept and spread over devices: fields that change no result by more than rounding, so that a run
-# may go on with other ones.
-HOW_FIELDS = frozenset(
+# may continue with other values.
+EXECUTION_FIELDS = frozenset(
     {
         *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload"),
-        *("batch_size", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
+        *("batch_size", "sample_batch", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
     }
 )
+
+
+Asked = Annotated[
+    Condition | None,
+    Field(
+        description="Requested score of a policy that is asked with one; of several attributes, a text such as "
+        "`helpfulness:4,verbosity:2`."
+    ),
+]
 
 
 class BaseModelConfig(Config):
     """Brings a base model in: a local folder, a hub name, or random weights with a tokenizer trained on the data."""
 
     run: Literal["base"] = "base"
-    source: Annotated[str, Field(description="`random:tiny-llama`, a folder, or a hub name `org/name[@revision]`.")]
+    source: Annotated[
+        str,
+        Field(
+            max_length=4096,
+            description="`random:tiny-llama`, a folder that the server may read, or a hub name `org/name[@revision]`.",
+        ),
+    ]
     vocabulary: Annotated[int, Field(ge=300, le=262144)] = 4096
     hidden: Annotated[int, Field(ge=32, le=8192)] = 192
     layers: Annotated[int, Field(ge=1, le=128)] = 4
@@ -119,8 +136,8 @@ class GenerateConfig(_WithDecoding):
         Field(description="Instead of a model: one of the project's endpoints, asked for dataset rows."),
     ] = None
     prompts: list[TurnText] = Field(default=[], description="Instead of a dataset: prompts of one user turn.")
-    scores: list[Finite] = Field(default=[], description="With `prompts`: one answer for each score.")
-    score: Annotated[Finite | None, Field(description="Requested score, for a decision-transformer policy.")] = None
+    scores: list[Condition] = Field(default=[], description="With `prompts`: one answer for each score or condition.")
+    score: Asked = None
     limit: Annotated[Count | None, Field(description="At most this many prompts, drawn at random.")] = None
     split: Literal["train", "held_out", "all"] = "train"
     shards: Annotated[int, Field(ge=1, le=4096)] = 1
@@ -155,12 +172,15 @@ class ScoreConfig(_WithEngine):
 
 
 class Entrant(Config):
-    """One model of an evaluation, once for each score (once without a score where `scores` is empty)."""
+    """One model of an evaluation, once for each score or condition (once with its default where there are none)."""
 
-    scores: list[Finite] = Field(default=[])
+    scores: list[Condition] = Field(default=[])
 
 
 class EvaluateConfig(_WithDecoding):
+    """An evaluation of held-out prompts. The run itself computes nothing: it starts an evaluation whose answers and
+    rewards are runs of their own, and has succeeded when those have."""
+
     run: Literal["evaluate"] = "evaluate"
     entrants: Annotated[list[Entrant], Field(min_length=1)]
     prompts: Annotated[Count, Field(description="At most this many held-out prompts.")] = 200
@@ -195,7 +215,7 @@ class AnswerConfig(_WithDecoding):
     """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
 
     `prompts_hash` stands for the prompts where a finished equal run is looked for, `endpoint` for who is asked when
-    it is a server elsewhere. `temperatures`, by category of the prompt, go before the decoding's own.
+    it is a server elsewhere. `temperatures`, by category of the prompt, override the decoding's own.
     """
 
     run: Literal["answer"] = "answer"
@@ -203,17 +223,21 @@ class AnswerConfig(_WithDecoding):
     entrant: UUID
     prompts_hash: str = ""
     endpoint: str | None = None
-    score: Annotated[Finite | None, Field(description="Requested score, for a decision-transformer policy.")] = None
+    score: Asked = None
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
     temperatures: dict[str, NonNegative] = Field(default={})
 
 
 class RewardConfig(_WithEngine):
-    """A reward model scores the responses of an evaluation that it has not scored yet. Started by the evaluation."""
+    """A reward model scores the responses of an evaluation that it has not scored yet. Started by the evaluation.
+
+    `quality`: what is known of the answers to synthetic prompts takes the place of a reward model.
+    """
 
     run: Literal["reward"] = "reward"
     evaluation: UUID
     assessment: UUID
+    quality: Literal["synthetic"] | None = None
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
     seed: int = 0
@@ -247,3 +271,13 @@ RunConfig = Annotated[
 ]
 
 RUN_CONFIG: TypeAdapter[RunConfig] = TypeAdapter(RunConfig)
+
+
+def stored_config(config: Mapping[str, Any]) -> RunConfig:
+    """Of a run that was created, perhaps where another package was installed.
+
+    Raises `BadInput` (`unknown_method`) where its method is not known here.
+    """
+    if config.get("run") == "train":
+        needed_method(str(config.get("method")))
+    return RUN_CONFIG.validate_python(config)

@@ -17,8 +17,8 @@ class ErrorLocation(BaseModel):
 class SteerboardError(Exception):
     """Base of all expected failures.
 
-    `code` is snake_case and stable, `status` the HTTP status it maps to, `hint` says what to do next,
-    `retryable` tells the supervisor whether another attempt can succeed.
+    `code` is snake_case and stable, `status` the HTTP status it maps to, `hint` suggests what to do next,
+    `retryable` informs the supervisor whether another attempt can succeed.
     """
 
     code = "internal_error"
@@ -75,6 +75,13 @@ class UnsafeModelFile(BadInput):
 
     code = "unsafe_model_file"
     title = "The model's files are not safe to load"
+
+
+class BadModel(BadInput):
+    """A model's files are damaged, do not belong together, or are none that a language model has."""
+
+    code = "bad_model"
+    title = "The model cannot be used"
 
 
 class EngineMissing(SteerboardError):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard_contracts.samples import Finite
 
+RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "benchmark", "answer", "reward", "judge"]
 Precision = Literal["auto", "fp32", "bf16"]
 
 Positive = Annotated[Finite, Field(gt=0)]

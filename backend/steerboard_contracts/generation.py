@@ -1,4 +1,4 @@
-"""Which prompts of a dataset a generate run answers, and the samples that come of it, whoever answers them."""
+"""Which prompts of a dataset a generate run answers, and the samples it produces, for any engine."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ def selected(rows: Rows, config: GenerateConfig, shard: Shard, name: str) -> lis
     return [(wanted[place], row["prompt"]) for place, row in enumerate(rows()) if place in wanted]
 
 
-def sample_of(prompt: Messages, text: str, row: int) -> dict[str, Any] | None:
-    """An instruction sample. None for an answer that says nothing: a model may end at once."""
+def sample_of(prompt: Messages, text: str, row: int, n: int) -> dict[str, Any] | None:
+    """An instruction sample: answer `n` to the prompt of `row`. None for an empty answer: a model may end at once."""
     if not text.strip():
         return None
-    return {"prompt": prompt, "response": text.replace("\x00", ""), "source": "generated", "row": row}
+    response = text.replace("\x00", "")
+    return {"prompt": prompt, "response": response, "source": "generated", "group": row, "candidate": n, "row": row}
 
 
 def check_written(written: int, answers: int) -> None:

@@ -21,7 +21,7 @@ _NF4 = 4.127 / 8
 _LOGITS_AT_ONCE = 1 << 24
 # ZeRO gathers gradients and weights in buckets of at most so many elements (DeepSpeed's defaults).
 _BUCKET = 500_000_000
-# Beside the sums: CUDA's context and libraries, or a process with torch and transformers imported and nothing done (on
+# Besides the sums: CUDA's context and libraries, or a process with torch and transformers imported and nothing done (on
 # Linux; measured); and what the allocator loses between blocks.
 _CONTEXT = 1 << 30
 _PROCESS = 450 << 20
@@ -67,7 +67,7 @@ class ModelShape(BaseModel):
         return shape.model_copy(update={"parameters": shape.counted(tied)})
 
     def adapters(self, lora: LoraConfig) -> int:
-        """Parameters of LoRA adapters beside the linear layers of a Llama of this shape."""
+        """Parameters of LoRA adapters on the linear layers of a Llama of this shape."""
         heads, groups = self.heads * self.head_dim, self.key_value_heads * self.head_dim
         sides = 2 * (self.hidden + heads) + 2 * (self.hidden + groups)
         if lora.targets == "linear":
@@ -82,7 +82,7 @@ class ModelShape(BaseModel):
 
 
 class MemoryEstimate(BaseModel):
-    """Bytes on one device; `host` bytes of the machine's memory for each process beside them."""
+    """Bytes on one device; `host` bytes of the machine's memory for each process as well."""
 
     weights: int = 0
     gradients: int = 0
@@ -99,7 +99,8 @@ class MemoryEstimate(BaseModel):
 
 
 class TrainingLoad(BaseModel):
-    """What decides a training step's memory. `positions`: tokens of one forward pass, padding included."""
+    """What decides a training step's memory. `positions`: tokens of one forward pass, padding included. `sampled`:
+    answers that are sampled together from the weights in training, each `window` tokens long with its prompt."""
 
     processes: int = 1
     positions: int
@@ -111,6 +112,9 @@ class TrainingLoad(BaseModel):
     quantised: bool = False  # the others are held in 4 bits
     on_gpu: bool = True
     reads_logits: bool = True
+    frozen: int = 0  # other models of the same shape, of which only the weights are loaded
+    sampled: int = 0
+    window: int = 0
 
 
 def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
@@ -146,6 +150,11 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
         if offload == "all":
             found.host += every * width // n
             found.weights -= every * width // n
+    found.weights += load.frozen * every * (_BF16 if load.mixed else _FP32)
+    # One after the other: a step samples first, then it learns.
+    sampling = _decoding(shape, load.sampled, load.window, load.mixed)
+    if sampling.total > found.activations + found.logits:
+        found.activations, found.logits, found.kv_cache = sampling.activations, sampling.logits, sampling.kv_cache
     found.overhead = _overhead(found, load.on_gpu)
     return found
 
@@ -154,15 +163,20 @@ def generation_memory(
     shape: ModelShape, *, sequences: int, tokens: int, mixed: bool, on_gpu: bool = True
 ) -> MemoryEstimate:
     """Of decoding `sequences` together, each `tokens` long with its prompt."""
+    found = _decoding(shape, sequences, tokens, mixed)
+    found.weights = shape.parameters * (_BF16 if mixed else _FP32)
+    found.overhead = _overhead(found, on_gpu)
+    return found
+
+
+def _decoding(shape: ModelShape, sequences: int, tokens: int, mixed: bool) -> MemoryEstimate:
+    """In addition to the weights."""
     width = _BF16 if mixed else _FP32
-    found = MemoryEstimate(
-        weights=shape.parameters * width,
+    return MemoryEstimate(
         kv_cache=2 * shape.layers * shape.key_value_heads * shape.head_dim * sequences * tokens * width,
         logits=2 * sequences * shape.vocabulary * _FP32,
         activations=4 * sequences * tokens * max(shape.hidden, shape.intermediate) * width,
     )
-    found.overhead = _overhead(found, on_gpu)
-    return found
 
 
 def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bool = True) -> MemoryEstimate:

@@ -1,43 +1,77 @@
-"""What a model folder says about itself: `steerboard.json`, written by every stage that makes a model."""
+"""A model folder's description of itself: `steerboard.json`, written by every stage that makes a model."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, computed_field, model_validator
 
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale, TemplateName
+from steerboard_contracts.prompts import Normaliser, ScoreScale, TemplateName
 from steerboard_contracts.training import LoraConfig
 
-ModelRole = Literal["base", "sft", "reward", "preference", "policy"]
-Method = Literal["sft", "reward_model", "mle_filter", "rwr", "decision_transformer"]
+ModelRole = Literal["base", "sft", "reward", "preference", "policy", "critic"]
+# Roles of models that answer.
+POLICIES = frozenset({"base", "sft", "policy"})
+# Roles of models with one number for their head.
+SCALARS = frozenset({"reward", "critic"})
+# Roles of models that judge answers.
+JUDGES = frozenset({"reward", "preference"})
 
 MODEL_INFO_FILE = "steerboard.json"
 
 
-class ModelInfo(BaseModel):
-    """Everything inference needs besides weights and tokenizer, so that nobody has to remember it.
+class ScoreFormat(BaseModel):
+    """How former releases describe the attribute `rm_score` in a model's folder, where it is the only one."""
 
-    `lora` is of an adapter's folder, whose base stands in `base/`; null for whole weights.
-    `score_format` and `score_scale` are set for decision-transformer policies, `normaliser` for every
-    policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
+    limit: float = 5.0
+    step: float = 0.1
+
+
+class ModelInfo(BaseModel):
+    """Everything inference needs besides weights and tokenizer.
+
+    `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
+    `condition` is set for policies that are asked with one, `score_scale` for those whose score means a reward (and
+    `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
+    every policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
     """
 
     format: Literal[1] = 1
     role: ModelRole
-    method: Method | None = None
+    method: str | None = None
     architecture: str
     parameters: int
     template: TemplateName = "plain"
     max_length: int
     normaliser: Normaliser | None = None
-    score_format: ScoreFormat | None = None
+    condition: ConditionFormat | None = None
     score_scale: ScoreScale | None = None
-    default_score: float | None = None
     lora: LoraConfig | None = None
     lineage: dict[str, str] = {}
     summary: dict[str, float | int | str | None] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_former_releases(cls, given: Any) -> Any:
+        """Their policies were asked with a score or with nothing."""
+        if not isinstance(given, dict) or given.get("condition") is not None or not given.get("score_format"):
+            return given
+        form = ScoreFormat.model_validate(given["score_format"])
+        return {**given, "condition": ConditionFormat.of_score(form.limit, form.step, given.get("default_score"))}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def score_format(self) -> ScoreFormat | None:
+        if self.condition is None or not self.condition.only_score:
+            return None
+        return ScoreFormat(limit=self.condition.attributes[0].high, step=self.condition.attributes[0].step)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def default_score(self) -> float | None:
+        return None if self.condition is None else self.condition.default.score
 
 
 # Ranks that the kernels of vLLM's adapters know.
@@ -51,6 +85,6 @@ def vllm_rank(rank: int) -> int:
         raise BadInput(
             f"the adapter's rank is {rank}, and vLLM takes at most {_VLLM_RANKS[-1]}",
             code="engine_refused",
-            hint="Take engine: transformers, or train with the adapter merged.",
+            hint="Use engine: transformers, or train with the adapter merged.",
         )
     return room

@@ -1,25 +1,19 @@
-"""How a conversation becomes text, and how a reward becomes the reward prompt.
-
-Text only; `steerboard_workers.alignment.render` turns the same segments into token ids.
-"""
+"""What rewards mean: normalised over a labelled dataset, and as the score that a policy is asked for."""
 
 from __future__ import annotations
 
 import bisect
 import math
-import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.samples import Finite
 
-SCORE_MARKER = "<rm_score>"
-
 # The paper's template as a chat template. The exported model answers the same through it (CONTRACTS.md);
-# a decision-transformer policy gets the reward prompt after the last marker, see `plain_chat_template`.
+# a policy that takes scores gets the reward prompt after the last marker, see `plain_chat_template`.
 TemplateName = Literal["plain", "chat"]
 
 
@@ -59,26 +53,6 @@ class Normaliser(BaseModel):
                 hint="A reward model that gives every answer the same score has not learned; check its accuracy.",
             )
         return cls(mean=mean, sd=sd, n=n, reward_source=reward_source, reward_model_hash=reward_model_hash)
-
-
-class ScoreFormat(BaseModel):
-    """How a score is written into the reward prompt: clamp, quantise, `%.2f`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    limit: Annotated[Finite, Field(gt=0)] = 5.0
-    step: Annotated[Finite, Field(gt=0)] = 0.1
-
-    def value(self, score: float) -> float:
-        """The score that is really written: clamped to +-limit and rounded to the nearest step."""
-        if not math.isfinite(score):
-            raise BadInput(f"a score must be a finite number, got {score}", code="non_finite_score")
-        clamped = min(self.limit, max(-self.limit, score))
-        return round(clamped / self.step) * self.step
-
-    def text(self, score: float) -> str:
-        written = f"{self.value(score):.2f}"
-        return "0.00" if written == "-0.00" else written
 
 
 class ScoreScale(BaseModel):
@@ -148,56 +122,3 @@ def _interpolate(x: float, xs: list[float], ys: list[float]) -> float:
         return ys[-1]
     i = bisect.bisect_right(xs, x)
     return ys[i - 1] + (ys[i] - ys[i - 1]) * (x - xs[i - 1]) / (xs[i] - xs[i - 1])
-
-
-def score_prompt(score_text: str) -> str:
-    """The reward prompt as it stands after the assistant marker: ` <rm_score> 5.00`."""
-    return f" {SCORE_MARKER} {score_text}"
-
-
-# Jinja. `rm_score=""` asks for no reward prompt at all. Comments mark what `without_score` takes out again.
-_SCORE_TEXT = "'" + SCORE_MARKER + " ' ~ '%.2f' | format(rm_score | float)"
-_SCORE_OPEN, _SCORE_CLOSE = "{#- rm_score -#}", "{#- /rm_score -#}"
-
-
-def _score_default(default_score: str) -> str:
-    return (
-        _SCORE_OPEN
-        + "{% if rm_score is not defined or rm_score is none %}{% set rm_score = '"
-        + default_score
-        + "' %}{% endif %}"
-        + _SCORE_CLOSE
-    )
-
-
-def plain_chat_template(default_score: str | None) -> str:
-    """A Jinja chat template equal to the plain template, token for token.
-
-    With a default score, the reward prompt opens the last assistant turn; callers change it with
-    `apply_chat_template(..., rm_score=2.5)`.
-    """
-    before, score = "", "''"
-    if default_score is not None:
-        before = _score_default(default_score)
-        score = f"((' ' ~ {_SCORE_TEXT}) if rm_score != '' else '')"
-    return (
-        before + "{{ bos_token if bos_token else '' }}"
-        "{% for m in messages %}"
-        "{% if m.role == 'system' %}{{ 'System: ' + m.content + ' ' }}"
-        "{% elif m.role == 'user' %}{{ ('' if loop.first or messages[loop.index0-1].role == 'system' else ' ')"
-        " + 'User: ' + m.content + ' Assistant:' }}"
-        "{% else %}{{ (" + score + " if loop.last else '') + ' ' + m.content + eos_token }}{% endif %}"
-        "{% endfor %}"
-        "{% if add_generation_prompt %}{{ " + score + " }}{% endif %}"
-    )
-
-
-def chat_template_with_score(template: str, default_score: str) -> str:
-    """A model's own chat template with the reward prompt opening the answer that is asked for."""
-    ending = "{% if add_generation_prompt and rm_score != '' %}{{ " + _SCORE_TEXT + " }}{% endif %}"
-    return _score_default(default_score) + without_score(template) + _SCORE_OPEN + ending + _SCORE_CLOSE
-
-
-def without_score(template: str) -> str:
-    """Undo `chat_template_with_score`."""
-    return re.sub(re.escape(_SCORE_OPEN) + ".*?" + re.escape(_SCORE_CLOSE), "", template, flags=re.DOTALL)

@@ -7,7 +7,7 @@ import json
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from steerboard_contracts.errors import BadRow, ErrorLocation
 
@@ -51,6 +51,16 @@ LARGEST_REWARD = 1e100
 Reward = Annotated[Finite, AfterValidator(_reward)]
 
 
+def _no_truth(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("is not a whole number")
+    return value
+
+
+# Numbers that JavaScript holds exactly.
+Place = Annotated[int, BeforeValidator(_no_truth), Field(ge=0, lt=2**53)]
+
+
 class Message(BaseModel):
     """One turn of a conversation."""
 
@@ -89,15 +99,33 @@ class PromptSample(Sample):
     reference: TurnText | None = None
 
 
-class InstructionSample(Sample):
-    """`source` tells where a mixture took the row from; absent in plain instruction files."""
+class AnswerSample(Sample):
+    """A response to its prompt, perhaps one of several.
+
+    Rows of one dataset with the same `group` answer the same prompt: the row that was asked, so that two prompts of
+    equal text are two groups. `candidate` counts a group's responses from 0; one that was empty leaves a gap.
+    """
+
+    group: Place | None = None
+    candidate: Place | None = None
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> AnswerSample:
+        if (self.group is None) != (self.candidate is None):
+            given, missing = ("group", "candidate") if self.candidate is None else ("candidate", "group")
+            raise ValueError(f"has a {given} without a {missing}")
+        return self
+
+
+class InstructionSample(AnswerSample):
+    """`source` names the dataset a mixture took the row from; absent in plain instruction files."""
 
     response: TurnText
     source: TurnText | None = None
 
 
 class PreferenceSample(Sample):
-    """`source` tells where a pair is from: the subset of a benchmark, for one."""
+    """`source` is where a pair is from, such as a benchmark's subset."""
 
     chosen: TurnText
     rejected: TurnText
@@ -105,12 +133,12 @@ class PreferenceSample(Sample):
     source: TurnText | None = None
 
 
-class UnpairedSample(Sample):
+class UnpairedSample(AnswerSample):
     response: TurnText
     desirable: bool
 
 
-class LabelledSample(Sample):
+class LabelledSample(AnswerSample):
     """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser."""
 
     response: TurnText
@@ -130,6 +158,8 @@ SAMPLE_CLASSES: dict[SampleKind, type[Sample]] = {
     "prompts": PromptSample,
     "labelled": LabelledSample,
 }
+# Which response to its prompt a row is: fields that come in pairs or not at all.
+GROUP_FIELDS = ("group", "candidate")
 
 
 def sample_problems(error: ValidationError) -> str:

@@ -9,23 +9,42 @@ The process prints one StageEvent a line on its standard output and nothing else
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.errors import ErrorLocation
+from steerboard_contracts.local_folders import LocalFolders
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
 
 STAGE_FILE = "stage.json"
+# The input of a `base` stage whose model was uploaded.
+UPLOADED = "uploaded"
+# {"files": {NAME: SHA-256}} of all other files of a checkpoint's folder, which has no folders below it.
+CHECKPOINT_MANIFEST = "manifest.json"
+_CHECKPOINT = re.compile(r"a(\d+)-step-(\d{8,})")
+
+
+def checkpoint_name(attempt: int, step: int) -> str:
+    return f"a{attempt}-step-{step:08d}"
+
+
+def checkpoint_place(name: str) -> tuple[int, int] | None:
+    """(step, attempt) of a checkpoint's name, by which the newest is the largest; None of any other name."""
+    match = _CHECKPOINT.fullmatch(name)
+    return (int(match[2]), int(match[1])) if match else None
 
 
 class DatasetInput(BaseModel):
     """A jsonl file, one sample a line with its kind's fields plus `row` (int), `split` and `half`.
 
-    Labelled rows carry the raw `reward`; `normaliser` turns it into z.
+    Labelled rows carry the raw `reward`; `normaliser` turns it into z. Several responses to one prompt have the same
+    `group` (`samples.AnswerSample`).
     """
 
     type: Literal["dataset"] = "dataset"
@@ -81,7 +100,8 @@ class Shard(BaseModel):
 
 class StageSpec(BaseModel):
     """stage.json. Inputs by name: `model`, `data`, `reward`, `parts.0`, `entrants.0`, `rewards.0`, ...; paths may
-    be relative to the stage directory."""
+    be relative to the stage directory. `folders`: what else of the machine a `base` stage may read. `caches`: by name
+    of a frozen model, a folder for its log-probs that other runs share."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -92,7 +112,10 @@ class StageSpec(BaseModel):
     inputs: dict[str, StageInput] = {}
     shard: Shard = Shard()
     threads: int | None = None
+    disk_reserve_mb: int | None = None  # what checkpoints leave free of their disk (`contracts.disk`)
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    folders: LocalFolders = LocalFolders()
+    caches: dict[str, str] = {}
 
 
 class ModelOutput(BaseModel):
@@ -127,7 +150,7 @@ class Answer(BaseModel):
     """One generated text. `finished`: the model ended it, the token limit did not."""
 
     prompt: str
-    score: float | None
+    score: Condition | None
     n: int
     text: str
     tokens: int
@@ -142,16 +165,8 @@ class AnswersOutput(BaseModel):
     path: str
 
 
-class ReportOutput(BaseModel):
-    """A finished `steerboard_contracts.report.Report` as JSON."""
-
-    type: Literal["report"] = "report"
-    name: str = "report"
-    path: str
-
-
 class BenchmarkOutput(BaseModel):
-    """A finished `steerboard_contracts.benchmark.BenchmarkResult` as JSON."""
+    """A finished `steerboard_contracts.report.benchmark.BenchmarkResult` as JSON."""
 
     type: Literal["benchmark"] = "benchmark"
     name: str = "benchmark"
@@ -167,12 +182,23 @@ class ResponsesOutput(BaseModel):
     rows: int
 
 
+class RewardPercentiles(BaseModel):
+    """Raw rewards of `n` labelled rows; `p0_1` is the 0.1th percentile."""
+
+    n: int
+    p0_1: float
+    p20: float
+    p50: float
+    p80: float
+    p99_9: float
+
+
 class RewardSummary(BaseModel):
-    """What a reward model says of held-out preference pairs, and how its rewards become z units.
+    """A reward model's accuracy on held-out preference pairs, and how its rewards become z units.
 
     `margins`: reward of chosen less that of rejected, pair by pair; `correct` counts those above 0, ties 1/2.
     `dataset` is where the pairs are from. Without held-out pairs `pairs` is 0. `normaliser` was fitted on
-    `normalised_by`.
+    `normalised_by`. `labelled`: this model's rewards of the labelled rows, where some were given.
     """
 
     pairs: int = 0
@@ -181,6 +207,7 @@ class RewardSummary(BaseModel):
     dataset: str | None = None
     normaliser: Normaliser | None = None
     normalised_by: str | None = None
+    labelled: RewardPercentiles | None = None
 
 
 class ResponseRewardsOutput(BaseModel):
@@ -198,7 +225,6 @@ StageOutput = Annotated[
     | DatasetOutput
     | RewardsOutput
     | AnswersOutput
-    | ReportOutput
     | BenchmarkOutput
     | ResponsesOutput
     | ResponseRewardsOutput,
@@ -247,7 +273,7 @@ class Succeeded(BaseModel):
 class Fix(BaseModel):
     """Changes of a run's config, none of which changes its result by more than rounding, with which it should work.
 
-    `says` them in words, such as `micro-batch 2, accumulation 8`.
+    `says` puts them in words, such as `micro-batch 2, accumulation 8`.
     """
 
     changes: dict[str, Any]

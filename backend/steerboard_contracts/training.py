@@ -1,4 +1,4 @@
-"""Configs of training runs: what all methods share, and what each adds."""
+"""The config of training runs: what all methods share. What each adds is in `methods`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
 from steerboard_contracts.prompts import TemplateName
-from steerboard_contracts.samples import Finite, Half
+from steerboard_contracts.samples import Finite
 
 Strategy = Literal["ddp", "zero2", "zero3"]
 
-# Where a default comes from; launch forms show it beside the field.
-_PAPER = {"source": "arXiv 2308.12050, Hyperparameters"}
+# Where a default comes from; launch forms show it next to the field.
+PAPER = {"source": "arXiv 2308.12050, Hyperparameters"}
 
 
 class LoraConfig(Config):
@@ -41,12 +41,13 @@ class TrainingConfig(Config):
     """What all methods share. Lengths are in tokens."""
 
     run: Annotated[Literal["train"], Field(description="The kind of run.")] = "train"
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=_PAPER)] = 5e-6
+    method: Annotated[str, Field(description="The training method.")]
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPER)] = 5e-6
     batch: Annotated[
         Count,
         Field(
             description="Sequences (pairs for a reward model) in one optimiser step.",
-            json_schema_extra=_PAPER,
+            json_schema_extra=PAPER,
         ),
     ] = 128
     epochs: Annotated[Positive, Field(description="Passes over the training rows; may be a fraction.")] = 1.0
@@ -118,73 +119,22 @@ class TrainingConfig(Config):
         return self
 
 
-class SftConfig(TrainingConfig):
-    """Eq. 1 of arXiv 2308.12050."""
+class OnlineConfig(TrainingConfig):
+    """Of methods that learn from answers which are sampled from the weights in training."""
 
-    method: Annotated[Literal["sft"], Field(description="The training method.")]
+    batch: Annotated[Count, Field(description="Prompts in one step.")] = 128
+    answers: Annotated[int, Field(ge=1, le=256, description="Answers sampled to each prompt.")] = 1
+    temperature: Annotated[Positive, Field(description="Of the sampling; all tokens may be drawn.")] = 1.0
+    max_new_tokens: Annotated[
+        Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
+    ] = None
+    sample_batch: Annotated[Count, Field(description="Answers that a process samples at the same time.")] = 64
 
-
-class RewardModelConfig(TrainingConfig):
-    """Eq. 2 of arXiv 2308.12050, with an optional margin and centring term."""
-
-    method: Annotated[Literal["reward_model"], Field(description="The training method.")]
-    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=_PAPER)] = 9e-6
-    epochs: Annotated[
-        Positive,
-        Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=_PAPER),
-    ] = 1.0
-    centre: Annotated[NonNegative, Field(description="lambda of (r_w + r_l)^2.")] = 0.0
-    use_margin: Annotated[bool, Field(description="Ask for a difference as large as the pair's margin.")] = False
-    share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
-    half: Annotated[Half | None, Field(description="Train on one of two disjoint halves of the prompts.")] = None
-
-
-class MleFilterConfig(TrainingConfig):
-    """Eq. 4 of arXiv 2308.12050: SFT on rows with z > threshold."""
-
-    method: Annotated[Literal["mle_filter"], Field(description="The training method.")]
-    threshold: Annotated[
-        Finite,
-        Field(
-            description="Rows whose normalised reward z is above this are learned.",
-            json_schema_extra=_PAPER,
-        ),
-    ] = 0.0
-
-
-class RwrConfig(TrainingConfig):
-    """Eq. 5 of arXiv 2308.12050: weights exp(z / beta)."""
-
-    method: Annotated[Literal["rwr"], Field(description="The training method.")]
-    beta: Annotated[
-        Positive,
-        Field(description="Temperature of the weights; the larger, the nearer to SFT.", json_schema_extra=_PAPER),
-    ] = 5.0
-    self_normalised: Annotated[
-        bool, Field(description="Divide by the sum of the batch's weights, so that only their ratios matter.")
-    ] = False
-    max_weight: Annotated[Positive | None, Field(description="Larger weights are cut to this; null cuts none.")] = 20.0
-
-
-class DecisionTransformerConfig(TrainingConfig):
-    """Eq. 6 of arXiv 2308.12050: SFT behind `<rm_score> a.b`."""
-
-    method: Annotated[Literal["decision_transformer"], Field(description="The training method.")]
-    score_scale: Annotated[
-        Literal["zscore", "quantile"],
-        Field(
-            description="What a score means: the normalised reward, or a place among the labelled rewards.",
-            json_schema_extra={"source": "arXiv 2308.12050, Offline RLHF: rewards less their mean, over their sd"},
-        ),
-    ] = "zscore"
-    score_step: Annotated[Positive, Field(le=1, description="Scores are rounded to this: 0.01, 0.1, 0.5 or 1.")] = 0.1
-    score_limit: Annotated[Positive, Field(description="Scores are cut to lie between minus this and this.")] = 5.0
-    default_score: Annotated[
-        Finite, Field(description="Requested of the policy where a prompt names no score.", json_schema_extra=_PAPER)
-    ] = 5.0
-
-
-TrainConfig = Annotated[
-    SftConfig | RewardModelConfig | MleFilterConfig | RwrConfig | DecisionTransformerConfig,
-    Field(discriminator="method"),
-]
+    @model_validator(mode="after")
+    def _can_sample(self) -> OnlineConfig:
+        if self.strategy == "zero3":
+            raise ValueError(
+                "strategy zero3 would gather all weights for every sampled token: sampling in training needs ddp or "
+                "zero2, with offload optimiser or lora where memory is short"
+            )
+        return self

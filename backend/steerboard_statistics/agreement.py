@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steerboard_contracts.evaluation_report import Estimate
+from steerboard_contracts.report.estimate import Estimate
 from steerboard_statistics.bootstrap import (
     MIN_ITEMS,
     RESAMPLES,
@@ -17,11 +17,11 @@ from steerboard_statistics.bootstrap import (
     divide,
     estimate,
     percentiles,
-    proportion_interval,
 )
 from steerboard_statistics.comparison import pair_differences
 from steerboard_statistics.correlation import kendall_rows, rank_correlation, spearman_rows
 from steerboard_statistics.krippendorff import alpha_interval, krippendorff_alpha
+from steerboard_statistics.proportions import proportion_interval
 from steerboard_statistics.ranks import without_noise
 
 __all__ = [
@@ -49,19 +49,17 @@ class SourceAgreement(NamedTuple):
 def cohen_kappa(a: ArrayLike, b: ArrayLike) -> float | None:
     """Cohen's kappa of two annotators' labels a, b (n,): numbers, a NaN drops its pair.
 
-    kappa = (po - pe) / (1 - pe). None without labels, and when both gave one and the same label only.
+    kappa = (po - pe) / (1 - pe). None without labels, and when both gave one and the same label only. scikit-learn's
+    takes 90 MB and more than a second to import.
     """
     pairs = np.column_stack([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)])
     pairs = pairs[np.isfinite(pairs).all(axis=1)]
-    if not len(pairs):
-        return None
     labels, codes = np.unique(pairs, return_inverse=True)
-    codes = codes.reshape(pairs.shape)
-    shares = [np.bincount(codes[:, side], minlength=len(labels)) / len(pairs) for side in (0, 1)]
-    if len(labels) == 1:
+    if len(labels) < 2:
         return None
-    observed, expected = float((codes[:, 0] == codes[:, 1]).mean()), float(shares[0] @ shares[1])
-    return (observed - expected) / (1 - expected)
+    one, other = codes.reshape(pairs.shape).T
+    expected = np.bincount(one, minlength=len(labels)) @ np.bincount(other, minlength=len(labels)) / len(pairs) ** 2
+    return float(((one == other).mean() - expected) / (1 - expected))
 
 
 def pair_signs(scores: ArrayLike) -> Floats:
@@ -75,8 +73,8 @@ def pair_signs(scores: ArrayLike) -> Floats:
 def item_agreement(a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
     """Share of entrant pairs of items on which two sources say the same; a tie of one of them only counts 1/2.
 
-    a, b: signs (items, pairs) as from `pair_signs`, rows being the same items; NaN where a source says nothing. `n`
-    counts items that both speak of; the interval is over items.
+    a, b: signs (items, pairs) as from `pair_signs`, rows being the same items; NaN where a source has no opinion. `n`
+    counts items that both cover; the interval is over items.
     """
     agreed, number = _agreed(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64))
     spoken = number > 0
@@ -132,7 +130,7 @@ def source_agreement(
 
 
 def _agreed(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Points of agreement and pairs that both speak of, by item: (items, pairs) -> (items,) each."""
+    """Points of agreement and pairs that both cover, by item: (items, pairs) -> (items,) each."""
     both = np.isfinite(a) & np.isfinite(b)
     same, half = a == b, (a == 0) != (b == 0)
     return np.where(both, same + 0.5 * half, 0.0).sum(axis=1), both.sum(axis=1).astype(np.float64)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import evalica
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
-from steerboard_contracts.evaluation_report import Strength
+from steerboard_contracts.report.sections.comparison import Strength
 from steerboard_statistics.bootstrap import MIN_ITEMS, Floats, bounds, estimate
 
 # An interval is given only if all but a few resamples have finite strengths.
@@ -23,6 +22,8 @@ def strengths(wins: Floats) -> Floats:
     Finite only among entrants each of whom has beaten and lost to the others, be it by way of others; the rest (such as
     one that won everything) are NaN, and the likelihood of the others is then what it would be without them.
     """
+    import evalica  # a second with pandas, which no other request of the API should wait for
+
     fitted = np.full(len(wins), np.nan)
     members = comparable(wins)
     if len(members) < 2:
@@ -44,7 +45,7 @@ def strengths(wins: Floats) -> Floats:
 
 def comparable(wins: Floats) -> list[int]:
     """The largest set of entrants each of whom is linked to each by wins in both directions."""
-    count, labels = connected_components(wins > 0, directed=True, connection="strong")
+    count, labels = scipy.sparse.csgraph.connected_components(wins > 0, directed=True, connection="strong")
     if not count:
         return []
     return [int(i) for i in np.flatnonzero(labels == np.bincount(labels).argmax())]

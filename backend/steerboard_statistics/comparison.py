@@ -1,4 +1,4 @@
-"""What one source says of the entrants: means, pairs, tests, strengths, and the winner if there is one."""
+"""One source's comparison of the entrants: means, pairs, tests, strengths, and the winner if there is one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steerboard_contracts.evaluation_report import Comparison, ScoreRow
+from steerboard_contracts.report.sections.comparison import Comparison, ScoreRow
 from steerboard_statistics.bootstrap import RESAMPLES, Floats, Resamples, divide, estimates
 from steerboard_statistics.bradley_terry import strength_rows
 from steerboard_statistics.paired import pair_rows

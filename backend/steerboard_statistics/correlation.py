@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from steerboard_statistics.bootstrap import Floats, divide
 from steerboard_statistics.ranks import without_noise
@@ -36,7 +36,7 @@ def spearman(xs: Sequence[float], ys: Sequence[float]) -> float | None:
 
 def spearman_rows(x: Floats, y: Floats) -> Floats:
     """Spearman's rho of each row: x, y (rows, n) without NaN -> (rows,), NaN where a side is constant."""
-    a, b = stats.rankdata(x, axis=1), stats.rankdata(y, axis=1)
+    a, b = scipy.stats.rankdata(x, axis=1), scipy.stats.rankdata(y, axis=1)
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     return divide((a * b).sum(axis=1), np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))
 

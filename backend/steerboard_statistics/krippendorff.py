@@ -2,7 +2,7 @@
 
 alpha = 1 - Do / De, the observed over the expected disagreement (Krippendorff, "Computing Krippendorff's
 Alpha-Reliability", 2011). Disagreement of two values is 1 (nominal), the squared difference (interval), or the squared
-number of ratings between them, half of each one's own included (ordinal): that is the squared difference of their
+number of ratings between them, half of each rating itself included (ordinal): that is the squared difference of their
 average ranks among all ratings, so ordinal is interval on those ranks.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steerboard_contracts.evaluation_report import Estimate
+from steerboard_contracts.report.estimate import Estimate
 from steerboard_statistics.bootstrap import MIN_ITEMS, RESAMPLES, Floats, Resamples, bounds, divide, estimate
 
 Level = Literal["nominal", "ordinal", "interval"]

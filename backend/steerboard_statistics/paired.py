@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from steerboard_contracts.evaluation_report import Estimate, PairRow
-from steerboard_statistics.bootstrap import Floats, proportion_interval
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.sections.comparison import PairRow
+from steerboard_statistics.bootstrap import Floats
+from steerboard_statistics.proportions import win_rate_interval
 from steerboard_statistics.ranks import without_noise
 
 SIGNIFICANT = 0.05
@@ -34,7 +36,7 @@ def wilcoxon_p(differences: ArrayLike) -> float | None:
     untied = data[data != 0]
     if untied.size <= _EXACT:
         return _exact_p(untied)
-    return min(float(stats.wilcoxon(data, zero_method="wilcox", correction=False, method="auto").pvalue), 1.0)
+    return min(float(scipy.stats.wilcoxon(data, zero_method="wilcox", correction=False, method="auto").pvalue), 1.0)
 
 
 def rank_direction(differences: ArrayLike) -> int:
@@ -44,7 +46,7 @@ def rank_direction(differences: ArrayLike) -> int:
     """
     data = without_noise(differences)
     data = data[np.isfinite(data) & (data != 0)]
-    return int(np.sign((np.sign(data) * stats.rankdata(np.abs(data))).sum()))
+    return int(np.sign((np.sign(data) * scipy.stats.rankdata(np.abs(data))).sum()))
 
 
 def _exact_p(differences: Floats) -> float:
@@ -52,7 +54,7 @@ def _exact_p(differences: Floats) -> float:
 
     scipy enumerates the signs one by one, which takes a second for 13.
     """
-    doubled = np.rint(2 * stats.rankdata(np.abs(differences))).astype(np.int64)
+    doubled = np.rint(2 * scipy.stats.rankdata(np.abs(differences))).astype(np.int64)
     total = int(doubled.sum())
     # chances[w]: of a doubled sum of positive ranks of w, when each sign is a coin's.
     chances = np.zeros(total + 1)
@@ -67,7 +69,10 @@ def _exact_p(differences: Floats) -> float:
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction (1979) over all that have a p: adjusted p in the order given."""
+    """Holm's step-down correction (1979) over all that have a p: adjusted p in the order given.
+
+    scipy corrects for false discoveries only, and statsmodels needs pandas.
+    """
     known = sorted((p, place) for place, p in enumerate(ps) if p is not None)
     adjusted: list[float | None] = [None] * len(ps)
     highest = 0.0
@@ -96,7 +101,7 @@ def pair_rows(
                 wins=wins,
                 ties=ties,
                 losses=losses,
-                win_rate=proportion_interval(wins + ties / 2, wins + ties + losses, ties / 4),
+                win_rate=win_rate_interval(wins, ties, losses),
                 difference=estimates[place],
                 p=p,
                 p_holm=adjusted,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special, stats
 
-from steerboard_contracts.evaluation_report import By, Friedman, RankShare
+from steerboard_contracts.report.sections.comparison import Friedman
 from steerboard_statistics.bootstrap import Floats
 
 
@@ -21,7 +19,7 @@ def rank_scores(ranks: ArrayLike) -> Floats:
     data = np.asarray(ranks, dtype=np.float64)
     if data.size == 0:
         return data
-    average: Floats = stats.rankdata(data, axis=-1, nan_policy="omit")
+    average: Floats = scipy.stats.rankdata(data, axis=-1, nan_policy="omit")
     there = np.isfinite(data).sum(axis=-1, keepdims=True)
     scores: Floats = there + 1 - average
     return scores
@@ -47,16 +45,6 @@ def rank_shares(scores: ArrayLike) -> tuple[Floats, list[int]]:
     return shares, counted
 
 
-def rank_share_rows(scores: ArrayLike, entrants: Sequence[str], by: By, source: str) -> list[RankShare]:
-    """`rank_shares` as rows of the report, without entrants that stand on no item."""
-    shares, counted = rank_shares(np.asarray(scores, dtype=np.float64).reshape(-1, len(entrants)))
-    return [
-        RankShare(by=by, source=source, entrant=name, shares=row.tolist(), n=n)
-        for name, row, n in zip(entrants, shares, counted, strict=True)
-        if n
-    ]
-
-
 def friedman(scores: ArrayLike) -> Friedman | None:
     """Friedman's test that no entrant is better, with the correction for ties, over items that have all entrants.
 
@@ -67,14 +55,17 @@ def friedman(scores: ArrayLike) -> Friedman | None:
     items, entrants = data.shape
     if entrants < 3 or items < 2:
         return None
-    ranks = stats.rankdata(data, axis=1)
+    ranks = scipy.stats.rankdata(data, axis=1)
     # Equal to the sum of t^3 - t over the groups of ties, without looking for the groups.
     spread = ((ranks - (entrants + 1) / 2) ** 2).sum()
     if spread == 0:
         return None
     statistic = (entrants - 1) * ((ranks.sum(axis=0) - items * (entrants + 1) / 2) ** 2).sum() / spread
     return Friedman(
-        statistic=float(statistic), p=float(special.chdtrc(entrants - 1, statistic)), entrants=entrants, items=items
+        statistic=float(statistic),
+        p=float(scipy.special.chdtrc(entrants - 1, statistic)),
+        entrants=entrants,
+        items=items,
     )
 
 

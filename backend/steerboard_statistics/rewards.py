@@ -6,12 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
-from steerboard_contracts.evaluation_report import Bin, Calibration, Estimate, LengthCell
-from steerboard_statistics.bootstrap import RESAMPLES, Floats, mean_interval, proportion_interval
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.sections.rewards import Calibration, LengthCell, RewardBin
+from steerboard_statistics.bootstrap import RESAMPLES, Floats, mean_interval
 from steerboard_statistics.correlation import pearson
+from steerboard_statistics.proportions import proportion_interval
 
 CALIBRATION_BINS = 10
 # With fewer samples of a prompt r is +-1 whatever they are.
@@ -28,7 +30,7 @@ def pair_accuracy(margins: ArrayLike) -> Estimate:
 
 
 def calibration(margins: ArrayLike, bins: int = CALIBRATION_BINS) -> Calibration | None:
-    """Is the side that the model prefers the chosen one as often as it says? margins (pairs,) = chosen - rejected.
+    """Is the side that the model prefers the chosen one as often as it claims? margins (pairs,) = chosen - rejected.
 
     Bins are equal parts of 0.5 to 1 of the predicted probability sigma(|margin|), `mean` its average; the expected
     error is the mean over pairs of |accuracy - mean| of their bin (Guo et al., arXiv 1706.04599, Eq. 3). A margin of 0
@@ -37,7 +39,7 @@ def calibration(margins: ArrayLike, bins: int = CALIBRATION_BINS) -> Calibration
     data = _finite(margins)
     if not data.size:
         return None
-    predicted = special.expit(np.abs(data))
+    predicted = scipy.special.expit(np.abs(data))
     right = np.where(data == 0, 0.5, data > 0)
     edges = np.linspace(0.5, 1, bins + 1)
     place = np.minimum(((predicted - 0.5) * 2 * bins).astype(np.int64), bins - 1)
@@ -46,7 +48,7 @@ def calibration(margins: ArrayLike, bins: int = CALIBRATION_BINS) -> Calibration
     accuracy = np.bincount(place, weights=right, minlength=bins) / np.maximum(number, 1)
     return Calibration(
         bins=[
-            Bin(low=float(lo), high=float(hi), n=int(n), mean=float(m) if n else None)
+            RewardBin(low=float(lo), high=float(hi), n=int(n), mean=float(m) if n else None)
             for lo, hi, n, m in zip(edges[:-1], edges[1:], number, means, strict=True)
         ],
         accuracy_by_bin=[float(share) if n else None for share, n in zip(accuracy, number, strict=True)],
@@ -101,7 +103,7 @@ def _weights(m: int, n: int) -> Floats:
     return np.array([math.comb(i, n - 1) / math.comb(m, n) for i in range(m)])
 
 
-def histograms(groups: Mapping[str, ArrayLike], bins: int = 20) -> dict[str, list[Bin]]:
+def histograms(groups: Mapping[str, ArrayLike], bins: int = 20) -> dict[str, list[RewardBin]]:
     """Histograms on common edges, from the smallest value of all groups to the largest; NaN is left out.
 
     A bin holds its low edge and the last one its high edge too. Constant values share one bin; a group without values
@@ -116,12 +118,13 @@ def histograms(groups: Mapping[str, ArrayLike], bins: int = 20) -> dict[str, lis
     return {name: _bins(values, edges) for name, values in data.items()}
 
 
-def _bins(values: Floats, edges: Floats) -> list[Bin]:
+def _bins(values: Floats, edges: Floats) -> list[RewardBin]:
     if len(edges) == 2:
-        return [Bin(low=float(edges[0]), high=float(edges[1]), n=int(values.size))]
+        return [RewardBin(low=float(edges[0]), high=float(edges[1]), n=int(values.size))]
     counts, _ = np.histogram(values, edges)
     return [
-        Bin(low=float(lo), high=float(hi), n=int(n)) for lo, hi, n in zip(edges[:-1], edges[1:], counts, strict=True)
+        RewardBin(low=float(lo), high=float(hi), n=int(n))
+        for lo, hi, n in zip(edges[:-1], edges[1:], counts, strict=True)
     ]
 
 

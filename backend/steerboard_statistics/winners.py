@@ -1,10 +1,10 @@
-"""Who may be called the winner, and the sentence that says why."""
+"""Who may be called the winner, and the sentence that explains why."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steerboard_contracts.evaluation_report import PairRow, ScoreRow
+from steerboard_contracts.report.sections.comparison import PairRow, ScoreRow
 from steerboard_statistics.paired import MIN_TEST_ITEMS, SIGNIFICANT
 
 

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/tour.md from a running demo: `make tour`, beside a `make demo` that has finished.
+"""Take the pictures of docs/tour.md from a running demo: `make tour`, with a finished `make demo` still running.
 
 Chromium drives the real pages of the newest finished `demo` pipeline; nothing is changed but one comparison and one
 control curve in the playground.
@@ -38,6 +38,8 @@ def main() -> None:
         )
         page = context.new_page()
         page.goto(link)
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        page.wait_for_url("**/p/**")
         take = _taker(page)
         take("home", "")
         take("launch", "launch?recipe=demo")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,12 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
+from starlette.routing import Mount
 
 from steerboard.accounts import members, service
 from steerboard.accounts.tables import Project
+from steerboard.app.tables import metadata
 from steerboard.platform.database import new_id, transaction
-from steerboard.platform.tables import metadata
 
 SESSION = "/api/v1/session"
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
@@ -47,9 +48,9 @@ class People(ExitStack):
         super().__init__()
         self.app, self.sessions, self.project = app, sessions, project
 
-    def browser(self) -> Browser:
+    def browser(self, address: str = "testclient") -> Browser:
         """Nobody is signed in."""
-        return Browser(self.enter_context(TestClient(self.app)))
+        return Browser(self.enter_context(TestClient(self.app, client=(address, 50000))))
 
     def add(self, name: str, role: Any, project: Project | None = None) -> Browser:
         """Signed in by a link."""
@@ -57,7 +58,7 @@ class People(ExitStack):
             _, user, _ = members.add(session, project or self.project, name, role)
             code, _ = service.create_sign_in_link(session, user.id)
         browser = self.browser()
-        assert browser.client.get(f"/sign-in/{code}", follow_redirects=False).status_code == 303
+        assert browser.client.post(f"/sign-in/{code}", follow_redirects=False).status_code == 303
         return browser
 
     def with_password(self, name: str, password: str, role: Any = "engineer") -> Browser:
@@ -86,8 +87,17 @@ class Endpoint:
 
 def endpoints(app: FastAPI) -> Iterator[Endpoint]:
     """Of the whole app, whether the API's description lists them or not."""
-    for route in app.routes:
+    yield from _walk(app.routes, "")
+
+
+def _walk(routes: Iterable[Any], prefix: str) -> Iterator[Endpoint]:
+    for route in routes:
         included = getattr(route, "effective_route_contexts", None)
         for found in included() if included else [route]:
-            for method in found.methods - {"HEAD"}:
-                yield Endpoint(method, found.path)
+            path = prefix + found.path
+            if isinstance(found, Mount):
+                # An app without routes of its own, such as one of files, answers whatever is below it.
+                yield from _walk(found.routes, path) if found.routes else [Endpoint("GET", path + "/{path:path}")]
+            else:
+                for method in (found.methods or {"GET"}) - {"HEAD"}:
+                    yield Endpoint(method, path)

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import BrowserSession, Project
-from steerboard.cli import beside
+from steerboard.app import background
 from steerboard.platform.settings import Settings
 
 
@@ -25,7 +25,7 @@ def sweeping(sessions: sessionmaker[Session], settings: Settings) -> Callable[[]
     """Let the sweeper of `steerboard up` run until an ended session is gone."""
 
     def sweep() -> None:
-        stop = beside.sweep(sessions, settings.model_copy(update={"sweep_seconds": 0.01}))
+        stop = background.sweep(sessions, settings.model_copy(update={"sweep_seconds": 0.01}))
         ends = time.monotonic() + 20
         while time.monotonic() < ends:
             with sessions() as session:

@@ -34,7 +34,7 @@ def browser(app: FastAPI, sessions: sessionmaker[Session], project: Project) -> 
         _, user = service.ensure_default(session, 0.1)
         code, _ = service.create_sign_in_link(session, user.id)
     with TestClient(app) as client:
-        answer = client.get(f"/sign-in/{code}", follow_redirects=False)
+        answer = client.post(f"/sign-in/{code}", follow_redirects=False)
         assert answer.status_code == 303
         yield client
 
@@ -120,13 +120,13 @@ def test_each_change_leaves_one_audit_row_and_a_failed_one_none(
 def test_a_sign_in_link_works_once(client: TestClient, app: FastAPI) -> None:
     path = client.post("/api/v1/sign-in-links").json()["path"]
     with TestClient(app) as first, TestClient(app) as second:
-        signed_in = first.get(path, follow_redirects=False)
+        signed_in = first.post(path, follow_redirects=False)
         cookie = signed_in.headers["set-cookie"].lower()
         assert signed_in.status_code == 303
         assert "httponly" in cookie
         assert "samesite=lax" in cookie
         assert first.get("/api/v1/projects/default").status_code == 200
-        refused = second.get(path, follow_redirects=False)
+        refused = second.post(path, follow_redirects=False)
         assert (refused.status_code, refused.json()["code"]) == (401, "link_used")
         assert second.get("/api/v1/projects/default").status_code == 401
 
@@ -135,7 +135,7 @@ def test_an_old_sign_in_link_is_refused(client: TestClient, sessions: sessionmak
     path = client.post("/api/v1/sign-in-links").json()["path"]
     with transaction(sessions) as session:
         session.execute(update(SignInLink).values(expires_at=func.now() - dt.timedelta(seconds=1)))
-    assert client.get(path, follow_redirects=False).status_code == 401
+    assert client.post(path, follow_redirects=False).status_code == 401
 
 
 def test_a_cookie_changes_nothing_without_its_csrf_token(browser: TestClient) -> None:

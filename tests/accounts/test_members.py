@@ -1,20 +1,35 @@
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
+import httpx
 import pytest
-from account_people import SESSION, Endpoint, People, endpoints
+from account_people import SESSION, Browser, Endpoint, People, endpoints
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.accounts import service
+from steerboard.accounts import members, service
+from steerboard.accounts.access import Caller
+from steerboard.accounts.tables import Project, User
 from steerboard.platform.database import transaction
+from steerboard.platform.http.errors import Forbidden
 
 PROJECT = "/api/v1/projects/default"
 MEMBERS = f"{PROJECT}/members"
 # What a viewer may POST: it reads and answers, and changes nothing.
-READING_POSTS = ("/recipes/read", "/recipes/check", "/previews/", "/estimate", "/gate")
+READING_POSTS = (
+    "/recipes/read",
+    "/recipes/check",
+    "/recipes/draft",
+    "/previews/",
+    "/estimate",
+    "/gate",
+    "/preferences/preview",
+)
 
 
 def about_oneself(endpoint: Endpoint) -> bool:
@@ -35,7 +50,7 @@ def test_an_unknown_name_becomes_an_account_whose_link_is_shown_once(people: Peo
     ]
     assert link not in listed.text
     guest = people.browser()
-    assert guest.client.get(link, follow_redirects=False).status_code == 303
+    assert guest.client.post(link, follow_redirects=False).status_code == 303
     assert guest.session()["projects"][0]["role"] == "viewer"
 
 
@@ -59,6 +74,90 @@ def test_a_changed_role_and_a_removal_hold_from_the_next_request(people: People)
     assert bob.client.get(PROJECT).status_code == 404
     assert owner.send("DELETE", f"{MEMBERS}/bob").status_code == 404
     assert owner.send("PATCH", f"{MEMBERS}/bob", {"role": "engineer"}).status_code == 404
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def make_token(browser: Browser, name: str, *scopes: str) -> dict[str, str]:
+    """The header of a new token."""
+    made = browser.send("POST", f"{PROJECT}/tokens", {"name": name, "scopes": list(scopes)})
+    assert made.status_code == 201, made.text
+    return {"Authorization": f"Bearer {made.json()['token']}"}
+
+
+def test_a_removed_members_tokens_end_with_them(people: People, client: TestClient) -> None:
+    ann, bob = people.add("ann", "owner"), people.add("bob", "owner")
+    stays, ends = make_token(ann, "of-ann", "read"), make_token(bob, "of-bob", "admin")
+    bots = people.browser()
+    child = bots.client.post(f"{PROJECT}/tokens", json={"name": "of-bobs", "scopes": ["read"]}, headers=ends).json()
+    of_the_operator = client.post(f"{PROJECT}/tokens", json={"name": "ci", "scopes": ["read"]}).json()["token"]
+    assert ann.send("DELETE", f"{MEMBERS}/bob").status_code == 204
+    for gone in (ends, {"Authorization": f"Bearer {child['token']}"}):
+        assert bots.client.get(PROJECT, headers=gone).json()["code"] == "invalid_token"
+    for kept in (stays, {"Authorization": f"Bearer {of_the_operator}"}):
+        assert bots.client.get(PROJECT, headers=kept).status_code == 200
+    noted = ann.client.get(f"{PROJECT}/audit", params={"action": "member.remove"}).json()["items"][0]
+    assert noted["details"] == {"role": "owner", "tokens_ended": ["of-bob", "of-bobs"]}
+    # Coming back does not bring them back.
+    assert ann.send("POST", MEMBERS, {"user": "bob", "role": "owner"}).status_code == 201
+    assert bots.client.get(PROJECT, headers=ends).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("role", "left"),
+    [
+        ("owner", {"read", "write", "run", "admin"}),
+        ("engineer", {"read", "write", "run"}),
+        ("viewer", {"read"}),
+        ("annotator", set()),
+    ],
+)
+def test_a_demoted_members_tokens_end_where_they_can_do_more(people: People, role: str, left: set[str]) -> None:
+    ann, bob = people.add("ann", "owner"), people.add("bob", "owner")
+    tokens = {scope: make_token(bob, scope, scope) for scope in ("read", "write", "run", "admin")}
+    of_two = make_token(bob, "two", "read", "write")
+    assert ann.send("PATCH", f"{MEMBERS}/bob", {"role": role}).status_code == 200
+    client = people.browser().client
+    assert {name for name, header in tokens.items() if client.get(PROJECT, headers=header).status_code == 200} == left
+    assert (client.get(PROJECT, headers=of_two).status_code == 200) == ({"read", "write"} <= left)
+
+
+def test_a_token_made_at_the_moment_of_the_removal_ends_too(people: People, sessions: sessionmaker[Session]) -> None:
+    ann = people.add("ann", "owner")
+    people.add("bob", "owner")
+    with sessions() as session:
+        bob_id = session.scalars(select(User.id).where(User.name == "bob")).one()
+    caller = Caller("user:bob", f"user:{bob_id}", bob_id, None, None)
+
+    def waits_or_has_ended(removing: Future[httpx.Response]) -> bool:
+        with sessions() as session:
+            waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+            return removing.done() or bool(session.scalar(waiting))
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(sessions) as session:
+            project = session.get_one(Project, people.project.id)
+            owner = members.token_owner(session, caller, project, ["read"])
+            secret = service.create_token(session, name="late", scopes=["read"], project_id=project.id, user_id=owner)[
+                1
+            ]
+            removing = pool.submit(ann.send, "DELETE", f"{MEMBERS}/bob")
+            until(lambda: waits_or_has_ended(removing))
+        assert removing.result().status_code == 204
+    header = {"Authorization": f"Bearer {secret}"}
+    assert people.browser().client.get(PROJECT, headers=header).json()["code"] == "invalid_token"
+    with pytest.raises(Forbidden), transaction(sessions) as session:
+        members.token_owner(session, caller, session.get_one(Project, people.project.id), ["read"])
+
+
+def test_a_token_of_a_project_ranks_nothing(people: People) -> None:
+    token = make_token(people.add("ann", "owner"), "bot", "admin")
+    assert people.browser().client.get(f"{PROJECT}/rankings", headers=token).json()["code"] == "no_person"
 
 
 def test_the_last_owner_neither_leaves_nor_is_demoted(people: People) -> None:
@@ -126,7 +225,8 @@ def test_an_annotator_gets_the_project_and_nothing_else(people: People, app: Fas
             assert annotator.send(endpoint.method, endpoint.path).status_code in (200, 404, 422), endpoint
             continue
         refused = annotator.send(endpoint.method, endpoint.path)
-        assert (refused.status_code, refused.json()["code"]) == (403, "missing_scope"), endpoint
+        missing = "operator_only" if endpoint.template == "/api/v1/system/audit" else "missing_scope"
+        assert (refused.status_code, refused.json()["code"]) == (403, missing), endpoint
 
 
 def test_a_viewer_changes_nothing(people: People, app: FastAPI) -> None:
@@ -155,7 +255,7 @@ def test_a_new_link_takes_the_place_of_a_lost_password(people: People) -> None:
     assert bob.session()["code"] == "session_ended"
     assert people.browser().sign_in("bob", "a long password").status_code == 401
     again = people.browser()
-    again.client.get(link.json()["path"], follow_redirects=False)
+    again.client.post(link.json()["path"], follow_redirects=False)
     assert (again.session()["user"], again.session()["has_password"]) == ("bob", False)
 
 

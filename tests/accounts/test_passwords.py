@@ -11,7 +11,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import attempts, service
-from steerboard.accounts.tables import AuditEntry, SignInAttempt, User
+from steerboard.accounts.tables import AuditEntry, KnownAddress, SignInAttempt, User
 from steerboard.platform.database import transaction
 
 PASSWORD = "correct horse battery"
@@ -36,6 +36,7 @@ def test_a_password_signs_in_and_the_session_says_what_one_may_do(people: People
         "csrf_token": answer.json()["csrf_token"],
         "has_password": True,
         "may_create_projects": False,
+        "is_operator": False,
         "projects": [
             {
                 "name": "default",
@@ -86,11 +87,11 @@ def test_an_unknown_user_takes_as_long_as_a_wrong_password(people: People) -> No
     assert unknown > known / 2
 
 
-def test_too_many_failures_of_a_name_have_to_wait_even_with_the_right_password(
+def test_too_many_failures_of_a_name_from_an_address_have_to_wait_there_even_with_the_right_password(
     people: People, sessions: sessionmaker[Session]
 ) -> None:
     people.with_password("ann", PASSWORD)
-    note_failures(sessions, attempts.FAILURES_OF_A_NAME - 1, "ann", "203.0.113.9")
+    note_failures(sessions, attempts.FAILURES_OF_A_NAME_FROM_AN_ADDRESS - 1, "ann", "testclient")
     browser = people.browser()
     assert browser.sign_in("ann", "wrong").status_code == 401
     refused = browser.sign_in("ann", PASSWORD)
@@ -105,11 +106,36 @@ def test_too_many_failures_of_a_name_have_to_wait_even_with_the_right_password(
     assert browser.sign_in("ann", PASSWORD).status_code == 200
 
 
+def test_nobody_locks_a_person_out_from_elsewhere(people: People, sessions: sessionmaker[Session]) -> None:
+    people.with_password("ann", PASSWORD)
+    guesser = people.browser("203.0.113.9")
+    codes = [guesser.sign_in("ann", "a guess").status_code for _ in range(12)]
+    assert codes == [401] * 10 + [429] * 2
+    assert people.browser().sign_in("ann", PASSWORD).status_code == 200
+    assert people.browser("198.51.100.7").sign_in("ann", PASSWORD).status_code == 200
+
+
+def test_a_name_that_is_guessed_from_many_addresses_waits_but_where_its_person_has_signed_in(
+    people: People, sessions: sessionmaker[Session]
+) -> None:
+    people.with_password("ann", PASSWORD)
+    for number in range(attempts.FAILURES_OF_A_NAME):
+        note_failures(sessions, 1, "ann", f"203.0.113.{number}")
+    elsewhere = people.browser("198.51.100.7")
+    refused = elsewhere.sign_in("ann", PASSWORD)
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_attempts")
+    assert refused.json()["retry_after_seconds"] > attempts.WINDOW.total_seconds()
+    assert people.browser().sign_in("ann", PASSWORD).status_code == 200, "a known address"
+    with transaction(sessions) as session:
+        session.execute(update(SignInAttempt).values(created_at=func.clock_timestamp() - attempts.NAME_WINDOW))
+    assert elsewhere.sign_in("ann", PASSWORD).status_code == 200
+
+
 def test_too_many_failures_from_an_address_stop_every_name_from_there(
     people: People, sessions: sessionmaker[Session]
 ) -> None:
     people.with_password("ann", PASSWORD)
-    note_failures(sessions, attempts.FAILURES_OF_AN_ADDRESS, "others", "testclient")
+    note_failures(sessions, attempts.FAILURES_FROM_AN_ADDRESS, "others", "testclient")
     assert people.browser().sign_in("ann", PASSWORD).json()["code"] == "too_many_attempts"
     assert people.browser().sign_in("nobody", PASSWORD).json()["code"] == "too_many_attempts"
 
@@ -127,7 +153,7 @@ def test_the_right_password_does_not_count_and_forgives_nothing_of_other_address
 
 
 def test_guesses_that_arrive_together_are_counted_one_by_one(people: People, sessions: sessionmaker[Session]) -> None:
-    note_failures(sessions, attempts.FAILURES_OF_A_NAME - 2, "ann", "203.0.113.9")
+    note_failures(sessions, attempts.FAILURES_OF_A_NAME_FROM_AN_ADDRESS - 2, "ann", "testclient")
     browser = people.browser()
     with ThreadPoolExecutor(6) as pool:
         codes = [answer.status_code for answer in pool.map(lambda _: browser.sign_in("ann", "guess"), range(6))]
@@ -166,8 +192,13 @@ def test_a_new_password_needs_the_present_one_and_ten_characters(people: People)
 def test_guessing_the_present_password_has_to_wait_too(people: People, sessions: sessionmaker[Session]) -> None:
     browser = people.with_password("ann", PASSWORD)
     note_failures(sessions, attempts.FAILURES_OF_A_NAME, "ann", "203.0.113.9")
-    refused = browser.send("PUT", f"{SESSION}/password", {"current": PASSWORD, "new": "another password"})
-    assert refused.json()["code"] == "too_many_attempts"
+    guess, right = ({"current": current, "new": "another password"} for current in ("a guess", PASSWORD))
+    codes = [browser.send("PUT", f"{SESSION}/password", guess).status_code for _ in range(11)]
+    assert codes == [403] * attempts.FAILURES_OF_A_NAME_FROM_AN_ADDRESS + [429]
+    assert browser.send("PUT", f"{SESSION}/password", right).json()["code"] == "too_many_attempts"
+    other = people.browser()
+    assert other.sign_in("ann", PASSWORD).status_code == 200
+    assert other.send("PUT", f"{SESSION}/password", right).status_code == 200
 
 
 def test_a_new_password_ends_all_other_sessions_and_links_of_that_person_alone(
@@ -182,7 +213,7 @@ def test_a_new_password_ends_all_other_sessions_and_links_of_that_person_alone(
     assert browser.session()["user"] == "ann"
     assert bystander.session()["user"] == "bob"
     assert other.session()["code"] == "session_ended"
-    assert people.browser().client.get(f"/sign-in/{code}").json()["code"] == "link_used"
+    assert people.browser().client.post(f"/sign-in/{code}").json()["code"] == "link_used"
 
 
 def test_signing_in_again_ends_the_browsers_earlier_session(people: People) -> None:
@@ -211,18 +242,21 @@ def test_the_platform_forgets_what_has_ended_while_it_runs(
     old = {"browser_sessions": "ann", "sign_in_links": "ann"}
     with transaction(sessions) as session:
         mine = select(User.id).where(User.name == "ann").scalar_subquery()
-        past = func.now() - attempts.WINDOW
+        past = func.now() - attempts.NAME_WINDOW
         for table in old:
             found = User.metadata.tables[table]
             session.execute(update(found).where(found.c.user_id == mine).values(expires_at=past))
         first = select(SignInAttempt.id).limit(1).scalar_subquery()
         session.execute(update(SignInAttempt).where(SignInAttempt.id == first).values(created_at=past))
+        seen = update(KnownAddress).where(KnownAddress.user_id == mine)
+        session.execute(seen.values(seen_at=func.now() - attempts.KNOWN_FOR))
     assert ann.session()["code"] == "session_ended"
     sweeping()
     rows = people.rows()
-    assert {name: len(rows[name]) for name in (*old, "sign_in_attempts")} == {
+    assert {name: len(rows[name]) for name in (*old, "sign_in_attempts", "known_addresses")} == {
         "browser_sessions": 1,
-        "sign_in_links": 2,  # the used one of bob, and his new one
+        "sign_in_links": 2,  # bob's used one, and a new one
         "sign_in_attempts": 1,
+        "known_addresses": 1,
     }
     assert bob.session()["user"] == "bob"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
+import re
 
 import pytest
 from account_people import People
@@ -28,7 +30,7 @@ def test_a_browser_with_a_link_that_ended_is_led_to_the_sign_in_page(
     people: People, sessions: sessionmaker[Session], link: str, state: str, site: str | None
 ) -> None:
     if state == "used":
-        people.browser().client.get(link, follow_redirects=False)
+        people.browser().client.post(link, follow_redirects=False)
     elif state == "expired":
         with transaction(sessions) as session:
             session.execute(update(SignInLink).values(expires_at=func.now() - dt.timedelta(seconds=1)))
@@ -64,6 +66,9 @@ def test_the_button_of_a_link_that_was_used_meanwhile_leads_there_too(people: Pe
     ],
 )
 def test_a_link_leads_on_to_pages_of_our_own_only(people: People, link: str, back: str, leads_to: str) -> None:
-    headers = PAGE | {"Sec-Fetch-Site": "none"}
-    answer = people.browser().client.get(f"{link}?back={back}", headers=headers, follow_redirects=False)
+    browser = people.browser()
+    page = browser.client.get(f"{link}?back={back}", headers=PAGE)
+    action = re.search(r'<form method="post" action="([^"]*)">', page.text)
+    assert action is not None
+    answer = browser.client.post(html.unescape(action[1]), headers=PAGE, follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, leads_to)

@@ -16,8 +16,9 @@ from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import PADDING_COST, PASS_COST, Batcher
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.methods.reward_model import RewardObjective
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
-from steerboard_workers.alignment.objectives import LanguageObjective, RewardObjective
+from steerboard_workers.alignment.objectives import LanguageObjective
 from steerboard_workers.stages.training.setup import follow_autocast
 
 VOCABULARY = 64

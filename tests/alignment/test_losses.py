@@ -10,14 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steerboard_contracts.reward_weights import exponential_weight
 from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.losses import (
-    bradley_terry,
     correlation,
     effective_sample_size,
-    rwr_weight,
     weighted_nll,
 )
+from steerboard_workers.alignment.methods.reward_model import bradley_terry
 from steerboard_workers.alignment.modules import label_log_probs
 from steerboard_workers.alignment.order import Order, cosine_with_warmup
 
@@ -81,14 +81,14 @@ def test_the_centring_term_is_the_squared_sum():
 
 
 def test_rwr_weights_at_beta_5_span_what_the_paper_has():
-    weights = [rwr_weight(z, 5.0, 20.0) for z in (-2.5, 0.0, 2.5)]
+    weights = [exponential_weight(z, 5.0, 20.0) for z in (-2.5, 0.0, 2.5)]
     assert weights == pytest.approx([0.6065, 1.0, 1.6487], abs=1e-4)
     assert effective_sample_size(weights) == pytest.approx(sum(weights) ** 2 / sum(w * w for w in weights) / 3)
 
 
 def test_rwr_weights_are_clipped_and_never_overflow():
-    assert rwr_weight(1e9, 0.1, 20.0) == 20.0
-    assert math.isfinite(rwr_weight(1e9, 0.1, None))
+    assert exponential_weight(1e9, 0.1, 20.0) == 20.0
+    assert math.isfinite(exponential_weight(1e9, 0.1, None))
 
 
 def test_equal_weights_have_full_effective_sample_size():

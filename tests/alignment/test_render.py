@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steerboard_contracts.prompts import ScoreFormat
+from steerboard_contracts.conditions.format import Attribute, ConditionFormat
+from steerboard_contracts.errors import BadInput
+from steerboard_workers.alignment import templates
 from steerboard_workers.alignment.render import Renderer
-from steerboard_workers.stages.loading import set_chat_template
+from steerboard_workers.stages.models.model_io import set_chat_template
 
 ONE = [{"role": "user", "content": "How do I bake bread?"}]
 MANY = [
@@ -48,16 +51,28 @@ def test_the_plain_template_is_the_papers(own_tokenizer):
 @pytest.mark.parametrize("score", [None, "5.00", "-2.50", "0.00"])
 def test_the_chat_template_of_the_folder_gives_the_renderers_ids(tokenizer, messages, score):
     render = renderer(tokenizer)
-    set_chat_template(tokenizer, render.template.name, "5.00" if score else None)
+    set_chat_template(tokenizer, render.template.name, ConditionFormat.of_score() if score else None)
     arguments = {"rm_score": float(score)} if score not in (None, "5.00") else {}
     theirs = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False, **arguments)
     assert render.prompt_ids(messages, score) == theirs
 
 
+@pytest.mark.parametrize("asked", [None, "helpfulness:4", "helpfulness:1,verbosity:2", ""])
+def test_a_chat_template_of_several_attributes_gives_the_renderers_ids(tokenizer, asked):
+    render = renderer(tokenizer)
+    attributes = [Attribute(name=name, step=1, decimals=0, default=3) for name in ("helpfulness", "verbosity")]
+    set_chat_template(tokenizer, render.template.name, ConditionFormat(attributes=attributes))
+    arguments = {} if asked is None else {"condition": asked}
+    theirs = tokenizer.apply_chat_template(MANY, add_generation_prompt=True, return_dict=False, **arguments)
+    written = "helpfulness:3,verbosity:3" if asked is None else asked
+    assert render.prompt_ids(MANY, written) == theirs
+    assert text(tokenizer, theirs).endswith(written)
+
+
 def test_setting_the_chat_template_twice_injects_one_score(tokenizer):
     render = renderer(tokenizer)
-    for default in ("5.00", "1.00"):
-        set_chat_template(tokenizer, render.template.name, default)
+    for default in (5.0, 1.0):
+        set_chat_template(tokenizer, render.template.name, ConditionFormat.of_score(default=default))
     out = tokenizer.apply_chat_template(ONE, add_generation_prompt=True, tokenize=False)
     assert out.count("<rm_score>") == 1
     assert out.endswith("<rm_score> 1.00")
@@ -158,6 +173,15 @@ def test_a_pair_shares_its_prompt_however_it_is_cut(own_tokenizer):
     assert group.responses[1][-1] == own_tokenizer.eos_token_id
 
 
+def test_a_prompt_that_is_sampled_to_is_the_prompt_of_inference(tokenizer):
+    render = renderer(tokenizer, 100)
+    for room in (20, 60):
+        (group,) = render.render_prompts([MANY], ["5.00"], room)
+        assert group.prompt == render.prompt_ids(MANY, "5.00", room=room)
+        assert (group.responses, len(group.prompt) + room <= 100) == ([], True)
+    assert render.render_prompts([ONE], ["5.00"], 98) == [None]
+
+
 def test_room_for_an_answer_is_cut_from_the_left_of_the_prompt(own_tokenizer):
     render = renderer(own_tokenizer, max_length=64)
     ids = render.prompt_ids(MANY, "5.00", room=40)
@@ -175,6 +199,36 @@ def test_batches_render_as_single_samples_do(tokenizer):
 
 
 def test_scores_are_written_digit_by_digit(own_tokenizer):
-    written = ScoreFormat().text(-0.04)
+    written = Attribute(name="rm_score").text(-0.04)
     tail = renderer(own_tokenizer).prompt_ids(ONE, written)[-5:]
     assert own_tokenizer.convert_ids_to_tokens(tail) == ["Ġ", "0", ".", "0", "0"]
+
+
+def test_a_chat_template_without_end_is_given_up_and_the_next_one_is_not_hurt(chat_tokenizer, monkeypatch):
+    monkeypatch.setattr(templates, "TEMPLATE_SECONDS", 0.2)
+    endless = copy.deepcopy(chat_tokenizer)
+    # Only for long conversations: the probe for the end of a turn does not meet it.
+    loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    endless.chat_template = "{% if messages | length > 2 %}" + loop + "{% endif %}" + chat_tokenizer.chat_template
+    began = time.process_time()
+    with pytest.raises(BadInput) as caught:
+        renderer(endless).prompt_ids(MANY)
+    assert time.process_time() - began < 5
+    assert caught.value.code == "template_timed_out"
+    ids = renderer(endless).prompt_ids(ONE)
+    assert ids == renderer(chat_tokenizer).prompt_ids(ONE)
+    busy_for(0.4)  # a timer that was left behind would go off here
+
+
+def busy_for(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_a_chat_template_that_fails_is_the_models_fault_and_says_how(chat_tokenizer):
+    broken = copy.deepcopy(chat_tokenizer)
+    broken.chat_template = "{{ raise_exception('roles must alternate') }} im_start"
+    with pytest.raises(BadInput) as caught:
+        renderer(broken).prompt_ids(ONE)
+    assert (caught.value.code, "roles must alternate" in caught.value.detail) == ("bad_chat_template", True)

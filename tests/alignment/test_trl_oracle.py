@@ -12,8 +12,9 @@ from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaF
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.methods.reward_model import RewardObjective
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
-from steerboard_workers.alignment.objectives import LanguageObjective, RewardObjective
+from steerboard_workers.alignment.objectives import LanguageObjective
 
 trl = pytest.importorskip("trl")
 datasets = pytest.importorskip("datasets")

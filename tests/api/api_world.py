@@ -5,21 +5,25 @@ from __future__ import annotations
 import io
 import json
 import uuid
+from secrets import token_hex
 from typing import Any
 
 import httpx
+from sqlalchemy import func
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.accounts.tables import ApiToken, Project
+from model_folders import info_of
+from other_token import token_headers
+from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
-from steerboard.platform.credentials import secret_hash
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
-from steerboard.runs import claims, endings
-from steerboard.runs.claims import Claim
-from steerboard.runs.endings import Failure
-from steerboard.runs.sweeper import settle_all
+from steerboard.runs.state import attempt_outcomes, claims
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
+from steerboard_contracts.models import ModelRole
 
 RECIPE = """\
 name: small
@@ -59,18 +63,7 @@ class ApiWorld:
 
     def token(self, *scopes: str, project: Project | None = None) -> dict[str, str]:
         """Headers of another token."""
-        secret = new_id().hex
-        with transaction(self.sessions) as session:
-            session.add(
-                ApiToken(
-                    project_id=(project or self.project).id,
-                    name="other",
-                    token_hash=secret_hash(secret),
-                    hint=secret[-4:],
-                    scopes=list(scopes),
-                )
-            )
-        return {"Authorization": f"Bearer {secret}"}
+        return token_headers(self.sessions, (project or self.project).id, *scopes)
 
     def dataset(self, name: str, kind: str = "preferences", rows: int = 10) -> uuid.UUID:
         with transaction(self.sessions) as session:
@@ -98,15 +91,9 @@ class ApiWorld:
         answer = self.client.post(self.url("datasets/import"), data=form, files={"file": ("rows.jsonl", file)})
         return self._checked(answer, 201)["dataset"]
 
-    def model(self, name: str, role: str = "base") -> uuid.UUID:
+    def model(self, name: str, role: ModelRole = "base") -> uuid.UUID:
         with transaction(self.sessions) as session:
-            artifact = Artifact(hash=new_id().hex, size=0, manifest={"files": []})
-            session.add(artifact)
-            session.flush()
-            model = Model(project_id=self.project.id, name=name, role=role, artifact_hash=artifact.hash, info={})
-            session.add(model)
-            session.flush()
-            return model.id
+            return self._model(session, name, role).id
 
     def start(self, *overrides: str, text: str = RECIPE, **body: Any) -> Any:
         return self.post("pipelines", {"text": text, "set": ["base=tiny", "data=hh", *overrides], **body}, status=201)
@@ -126,11 +113,20 @@ class ApiWorld:
                 output.run_id = run.id
                 session.add(output)
             if fail:
-                endings.fail(session, run, Failure(fail, "it went wrong"), seconds, 0.0)
+                attempt_outcomes.fail(session, run, Failure(fail, "it went wrong"), seconds, 0.0)
             else:
-                endings.succeed(session, run, {}, seconds)
+                attempt_outcomes.succeed(session, run, {}, seconds)
         settle_all(self.sessions)
         return run
+
+    def kept_report(self, stage: str, document: dict[str, Any]) -> None:
+        """As Steerboard 0.1 left it: an evaluate run that has succeeded with a report, and no evaluation."""
+        run_id = uuid.UUID(self.get(f"runs/{stage}")["id"])
+        with transaction(self.sessions) as session:
+            run = session.get_one(Run, run_id)
+            run.state, run.reason, run.error, run.reason_code = "succeeded", "finished", None, None
+            run.ended_at = func.clock_timestamp()
+            session.add(RunOutput(run_id=run_id, name="report", type="report", document=document))
 
     def _output(self, session: Session, run: Run) -> RunOutput:
         if run.kind in ("mix", "generate", "score"):
@@ -148,26 +144,30 @@ class ApiWorld:
             session.add(dataset)
             session.flush()
             return RunOutput(name="data", type="dataset", dataset_id=dataset.id)
-        if run.kind == "evaluate":
-            return RunOutput(name="report", type="report", document=EMPTY_REPORT)
         if run.kind == "benchmark":
             result = {"pairs": 10, "ties": 0, "accuracy": {"value": 0.5, "low": 0.2, "high": 0.8, "n": 10}}
             return RunOutput(name="benchmark", type="benchmark", document=result)
-        artifact = Artifact(hash=new_id().hex, size=0, manifest={"files": []})
+        roles: dict[str | None, ModelRole] = {"reward_model": "reward", "sft": "sft"}
+        model = self._model(session, new_id().hex, roles.get(run.method, "policy"), run)
+        return RunOutput(name="model", type="model", model_id=model.id)
+
+    def _model(self, session: Session, name: str, role: ModelRole, run: Run | None = None) -> Model:
+        method = run.method if run else None
+        artifact = Artifact(hash=token_hex(32), size=0, manifest={"files": []})
         session.add(artifact)
         session.flush()
-        role = {"reward_model": "reward", "sft": "sft"}.get(run.method or "", "policy")
         model = Model(
             project_id=self.project.id,
-            name=new_id().hex,
+            name=name,
             role=role,
+            method=method,
             artifact_hash=artifact.hash,
-            run_id=run.id,
-            info={},
+            run_id=run.id if run else None,
+            info=info_of(role, method).model_dump(mode="json"),
         )
         session.add(model)
         session.flush()
-        return RunOutput(name="model", type="model", model_id=model.id)
+        return model
 
     def log(self, run_id: str, *lines: str) -> None:
         with transaction(self.sessions) as session:

@@ -5,7 +5,10 @@ import pytest
 from api_world import ApiWorld
 from sqlalchemy.orm import Session, sessionmaker
 
+from command_line import steerboard, url
 from steerboard.accounts.tables import Project
+
+__all__ = ["steerboard", "url"]
 
 
 @pytest.fixture

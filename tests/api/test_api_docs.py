@@ -7,14 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
+
+from served_app import served
 
 DOCS = Path(__file__).parents[2] / "docs" / "api.md"
 
@@ -23,21 +22,13 @@ pytestmark = pytest.mark.skipif(not (shutil.which("curl") and shutil.which("bash
 
 @pytest.fixture
 def url(app: FastAPI) -> Iterator[str]:
-    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-    thread = threading.Thread(target=running.run)
-    thread.start()
-    while not running.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{running.servers[0].sockets[0].getsockname()[1]}"
-    app.state.stopping.set()
-    running.should_exit = True
-    thread.join()
+    with served(app) as address:
+        yield address
 
 
 @pytest.fixture
 def finished(url: str, token: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    """All blocks in order. No worker runs, so they look at the state once and wait no longer. Their files lie in
+    """All blocks in order. No worker runs, so they look at the state once and wait no longer. Their files are in
     `tmp_path`."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", DOCS.read_text(), re.MULTILINE | re.DOTALL)
     environment = {

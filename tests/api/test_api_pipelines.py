@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from api_world import RECIPE, ApiWorld
+from api_world import EMPTY_REPORT, RECIPE, ApiWorld
 from sqlalchemy import select
 
 from steerboard.accounts.tables import AuditEntry, Project
@@ -97,6 +97,22 @@ def test_checking_shows_the_whole_plan_and_starts_nothing(world: ApiWorld) -> No
     sft = next(stage for stage in plan["stages"] if stage["name"] == "sft")
     assert sft["config"]["batch"] == 128
     assert sft["inputs"] == {"model": {"type": "model", "name": "tiny"}, "data": {"type": "stage", "name": "chosen"}}
+    assert world.get("pipelines")["items"] == []
+
+
+def test_a_draft_with_a_fault_answers_with_its_stages_and_starts_nothing(world: ApiWorld) -> None:
+    body = {"text": RECIPE, "set": ["base=tiny", "data=hh", "sft.lr=fast"]}
+    draft = world.post("recipes/draft", body)
+    assert [stage["name"] for stage in draft["stages"]] == ["chosen", "sft", "reward"]
+    assert draft["faults"] == [
+        {
+            "field": "stages.sft.lr",
+            "location": "stages.sft.lr (--set sft.lr=fast)",
+            "message": "should be a valid number, got 'fast'",
+        }
+    ]
+    assert world.post("recipes/draft", {"text": RECIPE, "set": ["base=tiny", "data=hh", "sft.lr=.nan"]})["faults"]
+    assert world.post("recipes/check", body, status=422)["code"] == "invalid_recipe"
     assert world.get("pipelines")["items"] == []
 
 
@@ -194,18 +210,46 @@ def test_the_report_has_every_stage_even_before_there_are_figures(world: ApiWorl
     assert report["warnings"] == ["the recipe has no evaluation"]
 
 
-def test_the_report_is_the_evaluations_document(world: ApiWorld) -> None:
+def test_a_report_that_an_older_steerboard_kept_is_shown_as_it_was(world: ApiWorld) -> None:
     text = RECIPE + "  judge: {run: evaluate, entrants: [sft], rewards: [reward], data: $data}\n"
     world.start(text=text)
     before = world.get("pipelines/small-1/report")
     assert before["warnings"] == ["no figures yet: judge is pending"]
-    for _ in range(4):
+    for _ in range(3):
         world.work()
+    world.kept_report("small-1.judge", EMPTY_REPORT)
     report = world.get("pipelines/small-1/report")
     assert report["reward_model"]["held_out_accuracy"] == 0.9
     assert [stage["name"] for stage in report["stages"]] == ["chosen", "sft", "reward", "judge"]
     assert world.get("pipelines/small-1/report", stage="judge") == report
+    assert report["summary"] is None
+    assert (report["evaluation"], report["units"], report["units_of"]) == (None, "z", "the labelled data")
+    no_gate = world.post("pipelines/small-1/gate", {"rules": []}, status=404)
+    assert no_gate["code"] == "no_evaluation"
     assert world.get("pipelines/small-1/report", status=404, stage="sft")["code"] == "not_found"
+
+
+def test_a_report_says_in_words_what_the_command_line_does(world: ApiWorld) -> None:
+    world.start(text=RECIPE + "  judge: {run: evaluate, entrants: [sft], rewards: [reward], data: $data}\n")
+    for _ in range(3):
+        world.work()
+    row = {"n": 9, "length_mean": 4.0, "truncated": 0.0, "distinct_1": 1.0, "distinct_2": 1.0, "device_seconds": 2.0}
+    row |= {"win_rate_vs_sft": None, "independent_win_rate_vs_sft": None}
+    methods = [
+        {"method": "sft", "entrant": "s", "score": None, "reward_mean": 0.0, "reward_low": -0.1, "reward_high": 0.1},
+        {"method": "rwr", "entrant": "r", "score": None, "reward_mean": 1.0, "reward_low": 0.9, "reward_high": 1.1},
+    ]
+    control = {"requested": [-5.0, 5.0], "achieved": [1.0, -1.0], "spearman": -1.0}
+    document = {**EMPTY_REPORT, "methods": [row | one for one in methods], "control": control}
+    world.kept_report("small-1.judge", document)
+    summary = world.get("pipelines/small-1/report")["summary"]
+    assert summary == {
+        "verdict": "RWR won with reward 1.00 [0.90, 1.10]. RWR is 1.00 above SFT, the next best.",
+        "cost": "Device-seconds, generation and scoring included: SFT 2.0, RWR 2.0.",
+        "checks": [{"text": "Spearman of requested and achieved is at least 0.9", "met": False}],
+    }
+    (shown,) = world.get("runs/small-1.judge")["outputs"]
+    assert shown["document"]["summary"] == summary
 
 
 def test_another_projects_pipelines_do_not_exist(world: ApiWorld) -> None:

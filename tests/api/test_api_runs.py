@@ -182,7 +182,7 @@ def test_a_clone_is_the_same_run_with_changes(world: ApiWorld) -> None:
     clone = world.post("runs/small-1.sft/clone", {"config": {"lr": 0.5}, "name": "again"}, status=201)
     assert clone["name"] == "again"
     assert clone["config"] == {**original["config"], "lr": 0.5}
-    # The original waited for a stage; the clone takes the dataset that came of it.
+    # The original waited for a stage; the clone takes the resulting dataset.
     assert {one["name"]: one["type"] for one in clone["inputs"]} == {"data": "dataset", "model": "model"}
     assert clone["pipeline_id"] is None
     problem = world.post("runs/small-1.sft/clone", {"config": {"lr": "much"}}, status=422)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Whoever makes one of these names a code by position.
+# These take their code by position.
 _BY_POSITION = {"Failure": 0, "Problem": 0, "move": 4}
 _ROW = re.compile(r"^\| `([^`]+)` \|[^|]+\|[^|]+\|$", re.MULTILINE)
 

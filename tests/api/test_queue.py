@@ -1,4 +1,4 @@
-"""The queue of a pool over HTTP: where runs stand, and moving them."""
+"""The queue of a pool over HTTP: the places of runs, and moving them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import pytest
 from api_world import ApiWorld
 from sqlalchemy import select
 
-from steerboard.accounts.tables import AuditEntry, Event, Membership, Project, User
-from steerboard.platform.access import Caller
+from steerboard.accounts.access import Caller
+from steerboard.accounts.tables import AuditEntry, Membership, Project, User
 from steerboard.platform.database import transaction
-from steerboard.runs import claims, queue
+from steerboard.platform.events.tables import Event
+from steerboard.runs import queue
 from steerboard.runs.schemas import RunPlace
+from steerboard.runs.state import claims
 from steerboard.runs.tables import Run
 
 

@@ -1,4 +1,4 @@
-"""What a run's detail says about resuming it is what resuming does."""
+"""Resuming a run does what its detail announces."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from api_world import ApiWorld
 
 from steerboard.platform.database import transaction
-from steerboard.runs import claims, endings
+from steerboard.runs.state import attempt_outcomes, claims
 
 
 def told(world: ApiWorld, run: str) -> tuple[bool, str]:
@@ -30,7 +30,7 @@ def test_a_failed_training_goes_on_from_the_newest_checkpoint_that_its_log_repor
     resumable, hint = told(world, "small-1.sft")
     assert resumable
     assert "the checkpoint at step 40" in hint
-    assert "still has it on its disk" in hint
+    assert "on a worker that still has it on disk" in hint
     world.post("runs/small-1.sft/resume")
 
 
@@ -56,7 +56,7 @@ def test_runs_that_wait_work_or_succeeded_are_not_resumable(world: ApiWorld) -> 
     claim = world.claim()
     refused("running")
     with transaction(world.sessions) as session:
-        endings.succeed(session, claims.fenced(session, claim), {}, 1.0)
+        attempt_outcomes.succeed(session, claims.fenced(session, claim), {}, 1.0)
     refused("succeeded")
 
 

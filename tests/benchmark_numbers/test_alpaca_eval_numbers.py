@@ -1,4 +1,4 @@
-"""AlpacaEval: what its leaderboard says, from its annotations; length-controlled from its weights, and refitted."""
+"""AlpacaEval: its leaderboard's figures, from its annotations; length-controlled from its weights, and refitted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from steerboard_statistics import alpaca_eval, length_controlled
-from steerboard_statistics.length_controlled import CannotFit, Gamed, Weights
+from steerboard_statistics.benchmarks import alpaca_eval, length_controlled
+from steerboard_statistics.benchmarks.length_controlled import CannotFit, Gamed, Weights
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from steerboard_statistics import arena_hard
-from steerboard_statistics.arena_hard import Battle
+from steerboard_statistics.benchmarks import arena_hard
+from steerboard_statistics.benchmarks.arena_hard import Battle
 from steerboard_statistics.ranks import friedman, rank_scores
 
 

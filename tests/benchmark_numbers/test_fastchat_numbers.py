@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from steerboard_statistics import fastchat
-from steerboard_statistics.fastchat import Games, Rating, Winner
+from steerboard_statistics.benchmarks import fastchat
+from steerboard_statistics.benchmarks.fastchat import Games, Rating, Winner
 
 
 def ratings(path: Path) -> list[Rating]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from steerboard.cli.figures import commands
+from steerboard.cli.evaluation.figures import commands
 from steerboard_contracts.errors import BadInput
 
 

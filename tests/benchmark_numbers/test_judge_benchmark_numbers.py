@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from steerboard_statistics import llmbar, pandalm, rewardbench
+from steerboard_statistics.benchmarks import llmbar, pandalm, rewardbench
 
 
 def verdict(text: str) -> int | None:

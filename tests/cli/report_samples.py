@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.report import (
+from steerboard_contracts.report.pipeline import (
     Control,
     Example,
     LabelledRewards,

@@ -16,13 +16,15 @@ from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
 
 from steerboard.accounts.tables import Project
-from steerboard.cli import datasets, models
+from steerboard.cli import datasets
 from steerboard.cli.client import ApiError
-from steerboard.platform.artifacts import ArtifactStore
+from steerboard.cli.models import models
 from steerboard.platform.database import transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service as registry
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
+from terminal import on_terminal
 
 
 @pytest.fixture
@@ -100,6 +102,22 @@ def test_bad_rows_are_refused_by_line_or_skipped_with_counts(tmp_path: Path) -> 
     assert "1 bad rows skipped" in printed
     assert "1 x reward: is null" in printed
     assert "rewards of graded: mean 2" in printed
+
+
+@pytest.mark.usefixtures("server")
+def test_a_person_is_asked_before_columns_go_unused(tmp_path: Path) -> None:
+    path = tmp_path / "graded.jsonl"
+    path.write_text("".join(f'{{"prompt": "Hi {n}", "response": "a", "gpt4_score": {n}}}\n' for n in range(20)))
+    refused = on_terminal(80, "datasets", "import", str(path), typed="n\n")
+    assert "--kind labelled --map reward=gpt4_score" in " ".join(refused.split())
+    assert "Imported" not in refused
+    assert run(datasets.app, "list") == ""
+    assert "Imported" in on_terminal(80, "datasets", "import", str(path), typed="y\n")
+    assert "Import it so?" not in on_terminal(80, "datasets", "import", str(path), "--name", "b", "--yes")
+    unasked = run(datasets.app, "import", str(path), "--name", "c")
+    assert "gpt4_score: kept with each row; to use it as the reward of labelled" in unasked
+    mapping = ("--kind", "labelled", "--map", "reward=gpt4_score")
+    assert "not used" not in run(datasets.app, "import", str(path), "--name", "d", *mapping)
 
 
 @pytest.mark.usefixtures("server")

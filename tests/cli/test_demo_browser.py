@@ -31,3 +31,16 @@ def test_a_browser_is_opened_only_where_one_is_seen(tmp_path: Path, display: boo
     os.close(theirs)
     assert done.returncode == (0 if opens else 3)
     assert (asked.read_text() if asked.exists() else None) == ("http://x/p/y" if opens else None)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_demo_that_ends_prints_no_link_to_a_server_that_has_stopped(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+    command = [str(Path(sys.executable).with_name("steerboard")), "demo", "--exit", "--port", "0"]
+    done = subprocess.run(
+        command, env=environment | {"STEERBOARD_HOME": str(tmp_path / "home")}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Decision Transformer" in done.stdout
+    assert "/sign-in/" not in done.stdout

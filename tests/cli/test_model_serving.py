@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,18 +25,20 @@ from command_line import url
 from model_folders import write_model
 from other_server import Answer, Seen, other_server
 from steerboard.accounts.tables import Project
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.training import LoraConfig
 
 __all__ = ["url"]
 
-# Answers `/health` as soon as it is up; `--silent` takes connections and says nothing, `--broken` ends at once.
+# Answers `/health` as soon as it is up; `--silent` accepts connections without answering, `--broken` ends at once.
 STAND_IN = """#!{python}
 import http.server, json, os, sys, time
 print("told:", json.dumps(sys.argv[1:]), flush=True)
+print("knows:", json.dumps(dict(os.environ)), flush=True)
 if "--broken" in sys.argv:
     sys.exit("no such kernel")
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -47,12 +50,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 port = int(sys.argv[sys.argv.index("--port") + 1])
 http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
 """
+# Of the person running the command, and of the platform.
+CREDENTIALS = {
+    name: f"hidden-{name}"
+    for name in (
+        *("STEERBOARD_SECRET_KEY", "STEERBOARD_S3_KEYS", "PGPASSFILE", "DATABASE_URL", "REDIS_URL"),
+        *("AWS_PROFILE", "SSH_AUTH_SOCK", "HF_TOKEN", "OPENAI_API_KEY", "MY_PASSWORD"),
+    )
+}
 Serve = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def serve(token: str, tmp_path: Path) -> Iterator[Serve]:
-    """The command in a process of its own, whose temporary files are below `tmp_path / "temporary"`."""
+def serve(settings: Settings, token: str, tmp_path: Path) -> Iterator[Serve]:
+    """The command in a process of its own, whose temporary files are below `tmp_path / "temporary"`.
+
+    The operator allows this machine."""
+    settings.allowed_private = "127.0.0.1"
     started: list[subprocess.Popen[str]] = []
     stand_in = tmp_path / "python"
     stand_in.write_text(STAND_IN.format(python=sys.executable))
@@ -67,6 +81,7 @@ def serve(token: str, tmp_path: Path) -> Iterator[Serve]:
                 **os.environ,
                 "STEERBOARD_URL": address,
                 "STEERBOARD_TOKEN": token,
+                **CREDENTIALS,
                 "TMPDIR": str(tmp_path / "temporary"),
             },
             stdout=subprocess.PIPE,
@@ -105,16 +120,16 @@ def endpoints(url: str, token: str) -> list[dict[str, Any]]:
     return found
 
 
-def told(folder: Path) -> list[str]:
-    """The arguments that the server was started with."""
-    (log,) = folder.glob("temporary/steerboard-serve-*/server.log")
-    arguments: list[str] = json.loads(log.read_text().partition("told: ")[2].splitlines()[0])
-    return arguments
+def told(folder: Path, what: str = "told") -> Any:
+    """The arguments that the server was started with; or its environment (`knows`)."""
+    (log,) = folder.glob("temporary/steerboard-serve-*.log")
+    return json.loads(log.read_text().partition(f"{what}: ")[2].splitlines()[0])
 
 
 def test_it_serves_until_it_is_told_to_end_and_is_an_endpoint(
-    url: str, token: str, model: str, serve: Serve, tmp_path: Path
+    url: str, token: str, model: str, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "of-the-server")
     process = serve(url, model, "--", "--enforce-eager")
     assert process.stdout is not None
     address = process.stdout.readline().strip()
@@ -124,6 +139,10 @@ def test_it_serves_until_it_is_told_to_end_and_is_an_endpoint(
     arguments = told(tmp_path)
     assert arguments[:2] == ["-m", "vllm.entrypoints.openai.api_server"]
     assert arguments[-1] == "--enforce-eager"
+    knows = told(tmp_path, "knows")
+    assert [name for name in knows if name.startswith("STEERBOARD_") or name in CREDENTIALS] == []
+    assert not {token, url, *CREDENTIALS.values()} & set(knows.values())
+    assert knows["VLLM_API_KEY"] == "of-the-server"
     given = dict(zip(arguments[2:-1:2], arguments[3:-1:2], strict=True))
     assert (given["--served-model-name"], given["--max-model-len"]) == ("mine", "64")
     assert (Path(given["--model"]) / "model.safetensors").is_file()
@@ -145,10 +164,10 @@ def test_a_server_that_says_nothing_or_ends_is_an_error_in_time_and_nothing_stay
     assert process.returncode == 1
     assert words in said
     assert endpoints(url, token) == []
-    # But for the log, which the message names.
-    (folder,) = (tmp_path / "temporary").iterdir()
-    assert [path.name for path in folder.iterdir()] == ["server.log"]
-    assert folder.name in said.replace("\n", "")
+    # Except for the log, which the message names.
+    (log,) = (tmp_path / "temporary").iterdir()
+    assert log.suffix == ".log"
+    assert log.name in said.replace("\n", "")
 
 
 def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Serve, tmp_path: Path) -> None:
@@ -159,6 +178,8 @@ def test_it_ends_when_it_is_told_to_while_the_weights_are_still_coming(serve: Se
     def answer(seen: Seen) -> Answer:
         if seen.path.endswith("/models/mine"):
             return Answer.json(found)
+        if "/endpoints/" in seen.path:
+            return Answer.json({})
         asked.set()
         return Answer(200, [b"12", lambda: (ended.wait(60), b"345")[1]])
 
@@ -205,3 +226,15 @@ def test_an_adapter_is_loaded_over_its_base_with_room_for_its_rank(
     base = Path(arguments[arguments.index("--model") + 1])
     assert base.name == "base"
     assert arguments[arguments.index("--lora-modules") + 1] == f"adapted={base.parent}"
+
+
+def test_an_address_that_the_platform_may_not_call_is_refused_before_anything_is_loaded(
+    url: str, token: str, model: str, serve: Serve, settings: Settings, tmp_path: Path
+) -> None:
+    settings.allowed_private = ""
+    process = serve(url, model)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert re.search(r"STEERBOARD_ALLOWED_PRIVATE=127\.0\.0\.1:\d+", said.replace("\n", ""))
+    assert endpoints(url, token) == []
+    assert list((tmp_path / "temporary").iterdir()) == []

@@ -1,4 +1,4 @@
-"""What a report says on a terminal."""
+"""A report in a terminal."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 from report_samples import clear_win, report, row, with_examples
 from rich.console import Console
 
-from steerboard.cli.table import print_report, print_stages
-from steerboard.cli.verdict import best_rows, checks, cost_line, verdict
-from steerboard_contracts.report import Report
+from steerboard.cli.output.report_table import print_report, print_stages
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.summary import best_rows, checks, cost_line, verdict
 
 
 def printed(found: Report, width: int = 140, **options: bool) -> str:
     out = io.StringIO()
-    print_report(Console(file=out, width=width), found, "demo-1", **options)
+    console = Console(file=out, width=width, force_terminal=True, color_system=None)
+    print_report(console, found, "demo-1", **options)
     return out.getvalue()
 
 
@@ -45,7 +46,7 @@ def test_sft_can_win() -> None:
 
 def test_two_scores_of_one_policy_do_not_compete_with_each_other() -> None:
     rows = [row("sft", 0.0), *(row("decision_transformer", 1.0 + s / 100, 0.2, score=s) for s in (4.0, 5.0))]
-    assert [r.score for r in best_rows(report(rows))] == [5.0, None]
+    assert [r.score and r.score.score for r in best_rows(report(rows))] == [5.0, None]
     assert "Decision Transformer at 5.0 won" in verdict(report(rows))
 
 
@@ -119,6 +120,14 @@ def test_stages_show_what_was_reused() -> None:
     out = io.StringIO()
     found = clear_win()
     found.stages[0].reused = True
-    print_stages(Console(file=out, width=80), found)
+    print_stages(Console(file=out, width=80, force_terminal=True), found)
     assert "reused" in out.getvalue()
     assert "11.9" in out.getvalue()
+
+
+def test_through_a_pipe_a_report_has_whole_names_in_tab_separated_rows_and_no_boxes() -> None:
+    out = io.StringIO()
+    print_report(Console(file=out, width=40, soft_wrap=True), with_examples(synthetic=True), "demo-1")
+    (dt, *_) = [line for line in out.getvalue().splitlines() if line.startswith("Decision Transformer\t5.0")]
+    assert dt.split("\t")[2:5] == ["1.20 [1.15, 1.25]", "44", "75%"]
+    assert not re.search("[─│╭╰]", out.getvalue())

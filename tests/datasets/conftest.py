@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets import service
+from steerboard.datasets.imports.execution.runner import ImportRunner
+from steerboard.datasets.imports.files import ImportFiles
+from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.schemas import ImportReport
 from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+# Leases of imports.
+QUICK = {"lease_seconds": 2.0, "heartbeat_seconds": 0.3, "retry_seconds": 0.1}
 
 Importer = Callable[..., ImportReport]
 
@@ -40,7 +47,7 @@ def import_path(sessions: sessionmaker[Session], project: Project) -> Importer:
 
     def run(path: Path, name: str = "rows", **options: Any) -> ImportReport:
         with transaction(sessions) as session:
-            return service.import_file(session, project, path=path, name=name, **options)
+            return import_file(session, project, path=path, name=name, **options)
 
     return run
 
@@ -51,3 +58,16 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"the shared test data is not at {SHARED}")
     return SHARED
+
+
+@pytest.fixture
+def runner(app: FastAPI, sessions: sessionmaker[Session], settings: Settings) -> Iterator[ImportRunner]:
+    """In the API's process, as in `steerboard up`."""
+    app.state.import_runner = ImportRunner(sessions, settings.model_copy(update=QUICK)).start()
+    yield app.state.import_runner
+    app.state.import_runner.stop()
+
+
+@pytest.fixture
+def files(settings: Settings) -> ImportFiles:
+    return ImportFiles(settings.artifact_url)

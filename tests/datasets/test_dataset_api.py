@@ -15,7 +15,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.accounts.tables import AuditEntry, Event, Project
+from steerboard.accounts.tables import AuditEntry, Project
+from steerboard.platform.events.tables import Event
 
 BASE = "/api/v1/projects/default/datasets"
 

@@ -20,12 +20,12 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
 from steerboard.datasets.background import prepare_all
-from steerboard.datasets.histograms import histogram
+from steerboard.datasets.derived_tables import DatasetStatistics, RewardStatistics, SearchSegment, SearchWord
 from steerboard.datasets.queries import reward_sources
-from steerboard.datasets.reward_arrays import binned, moments, ranked
-from steerboard.datasets.statistics_out import statistics_out
-from steerboard.datasets.statistics_schemas import DatasetStatisticsOut
-from steerboard.datasets.statistics_tables import DatasetStatistics, RewardStatistics, SearchSegment, SearchWord
+from steerboard.datasets.rewards.histograms import histogram
+from steerboard.datasets.statistics.presenters import statistics_out
+from steerboard.datasets.statistics.reward_arrays import binned, moments, ranked
+from steerboard.datasets.statistics.schemas import DatasetStatisticsOut
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import transaction
 from steerboard_contracts.prompts import Normaliser

@@ -15,8 +15,9 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
-from steerboard.datasets.files.detect import open_reader
-from steerboard.datasets.files.records import Source
+from steerboard.datasets.formats.detect import open_reader
+from steerboard.datasets.formats.records import Source
+from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.schemas import ExportFormat, ImportReport
 from steerboard.platform.database import transaction
 from steerboard_contracts.samples import half_of, prompt_hash, validate_sample
@@ -124,12 +125,12 @@ def test_any_pairs_survive_the_way_in_and_out(
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with sessions() as session:  # never committed, so that every example finds an empty database
-        first = service.import_file(session, project, path=path, name="rows", clean=False)
+        first = import_file(session, project, path=path, name="rows", clean=False)
         for form in FORMATS:
             out = io.BytesIO()
             service.write_export(session, service.get_dataset(session, project, "rows"), form, out)
             (tmp_path / "again").write_bytes(out.getvalue())
-            again = service.import_file(session, project, path=tmp_path / "again", name=f"again-{form}", clean=False)
+            again = import_file(session, project, path=tmp_path / "again", name=f"again-{form}", clean=False)
             assert again.dataset.content_hash == first.dataset.content_hash
             if form == "jsonl":
                 assert [json.loads(line) for line in out.getvalue().splitlines()] == rows

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts.tables import Project
 from steerboard.datasets import service
 from steerboard.datasets.errors import InUse, RewardsMismatch
+from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.queries import reward_sources
 from steerboard.datasets.tables import Dataset, Reward
 from steerboard.platform.database import transaction
@@ -69,7 +70,7 @@ def test_a_pinned_dataset_reimported_from_its_export_has_its_hash(
         for form in ("jsonl", "parquet"):
             with (tmp_path / form).open("wb") as file:
                 service.write_export(session, labelled, form, file)  # type: ignore[arg-type]
-            again = service.import_file(session, project, path=tmp_path / form, name=f"again-{form}")
+            again = import_file(session, project, path=tmp_path / form, name=f"again-{form}")
             assert again.dataset.content_hash == labelled.content_hash
             assert again.dataset.kind == "labelled"
 

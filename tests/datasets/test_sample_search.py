@@ -16,8 +16,11 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets import background, indexing, search, selection, service
-from steerboard.datasets.statistics_tables import SearchSegment, SearchWord
+from steerboard.datasets import background, service
+from steerboard.datasets.derived_tables import SearchSegment, SearchWord
+from steerboard.datasets.samples import selection
+from steerboard.datasets.search import indexing
+from steerboard.datasets.search import query as search
 from steerboard.platform.database import transaction
 
 BASE = "/api/v1/projects/default/datasets"

@@ -194,6 +194,6 @@ def _without_venv() -> str:
 
 
 def exec_form(text: str) -> list[str]:
-    """The words of `CMD ["a", "b"]`, which no shell stands before."""
+    """The words of `CMD ["a", "b"]`, which runs without a shell."""
     words: list[str] = json.loads(text[text.index("[") :])
     return words

@@ -15,7 +15,7 @@ import yaml
 from kubernetes_validate import validate
 from sqlalchemy import Engine, text
 
-from steerboard.platform import production
+from steerboard.platform.security import production
 from steerboard.platform.settings import Settings
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.worker import parse_devices

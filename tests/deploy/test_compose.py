@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from steerboard.platform import production
+from steerboard.platform.security import production
 from steerboard.platform.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ OTHERS = ("postgres", "valkey", "objects")
 
 def compose_config(environment: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [str(COMPOSE), "--env-file", str(environment), "--profile", "gpu", "config", *options]
-    # What this shell has set would go before the file.
+    # Variables of this shell would override the file.
     clean = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
     return subprocess.run(command, cwd=ROOT, env=clean, capture_output=True, text=True)
 

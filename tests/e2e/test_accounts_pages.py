@@ -7,7 +7,7 @@ import re
 import uuid
 
 import httpx
-from dashboard_world import World
+from dashboard_world import World, follow
 from playwright.sync_api import Browser, Error, Page, Route, expect
 
 BASE = {"run": "base", "source": "random:tiny-llama", "vocabulary": 400, "hidden": 32, "layers": 1, "heads": 2}
@@ -31,7 +31,7 @@ def test_an_invited_member_comes_in_by_the_link_and_sees_what_the_role_allows(
 
     context = browser.new_context(base_url=world.url)
     theirs = context.new_page()
-    theirs.goto(link)
+    follow(theirs, link)
     expect(theirs.get_by_role("navigation", name="Places").get_by_role("link", name="Settings")).to_be_visible()
     theirs.goto("/p/default/settings")
     expect(theirs.get_by_role("tab", name="Account")).to_have_attribute("aria-selected", "true")
@@ -113,6 +113,27 @@ def test_a_token_is_shown_once_works_and_is_refused_when_revoked(page: Page, wor
     table = page.get_by_role("table", name=re.compile("^Audit log"))
     expect(table.locator("tbody tr:not([data-action='token.revoke'])")).to_have_count(0)
     expect(table.locator("tr[data-action='token.revoke']").first).to_contain_text("user:owner")
+
+
+def test_rankings_and_signing_in_have_lists_of_their_own(page: Page, world: World, browser: Browser) -> None:
+    page.goto("/p/default/settings/audit")
+    page.get_by_role("button", name="a list of their own").click()
+    expect(page.get_by_role("combobox", name="What")).to_have_value("ranking")
+    page.get_by_role("button", name="Show all").click()
+    page.get_by_text("Signing in", exact=True).click()
+    table = page.get_by_role("table", name=re.compile("^Audit log"))
+    signed_in = table.locator("tr[data-action='session.create']")
+    expect(signed_in.filter(has_text="user owner").first).to_be_visible()
+
+    # It concerns the people of all projects, so an owner who does not run the server has none of it.
+    context = browser.new_context(base_url=world.url)
+    theirs = context.new_page()
+    follow(theirs, world.invite("orla", "owner"))
+    theirs.goto("/p/default/settings/audit?outside=true")
+    expect(theirs.get_by_text("Every change in default")).to_be_visible()
+    expect(theirs.get_by_text("Signing in", exact=True)).to_have_count(0)
+    assert theirs.request.get("/api/v1/system/audit").status == 403
+    context.close()
 
 
 def test_waiting_runs_are_put_in_another_order_and_a_run_that_has_gone_stays_out(page: Page, world: World) -> None:
@@ -222,7 +243,7 @@ def test_a_used_link_says_how_to_get_another(world: World, browser: Browser) -> 
 def test_an_annotator_reaches_their_account(world: World, browser: Browser) -> None:
     context = browser.new_context(base_url=world.url)
     page = context.new_page()
-    page.goto(world.invite("anna", "annotator"))
+    follow(page, world.invite("anna", "annotator"))
     page.get_by_role("button", name="Signed in as anna").click()
     page.get_by_role("menuitem", name="Account").click()
     expect(page.get_by_role("heading", name="Set a password")).to_be_visible()

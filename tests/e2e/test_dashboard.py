@@ -6,17 +6,17 @@ import json
 import os
 import re
 import signal
-from pathlib import Path
+from typing import Any
 
 import pytest
-from dashboard_world import RECIPE, World, preferences
-from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, expect
+from dashboard_world import RECIPE, World, follow, preferences
+from page_checks import faults_of, told
+from page_fields import choose
+from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import text
 
 from steerboard.platform.database import make_engine
-from steerboard.platform.embedded import EmbeddedServers
-
-AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+from steerboard.platform.processes.embedded import EmbeddedServers
 
 
 @pytest.fixture(scope="session")
@@ -31,19 +31,11 @@ def pipeline(world: World) -> str:
     return name
 
 
-def choose(page: Page, label: str, option: str) -> None:
-    """In a list of datasets or models; one that fits alone is chosen by the page itself."""
-    field = page.get_by_role("main").get_by_label(re.compile(f"^{label}"))
-    field.click()
-    page.get_by_role("option", name=re.compile(option)).click()
-    expect(field).to_have_value(re.compile(option))
-
-
 def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Browser) -> None:
     context = browser.new_context()
     page = context.new_page()
     link = world.sign_in_link()
-    page.goto(link)
+    follow(page, link)
     expect(page.get_by_role("heading", name="default")).to_be_visible()
     page.get_by_role("button", name=re.compile("Signed in as")).click()
     page.get_by_role("menuitem", name="Sign out").click()
@@ -55,98 +47,7 @@ def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Bro
     context.close()
 
 
-def test_bad_rows_are_named_and_the_rest_imports_when_asked(
-    page: Page, context: BrowserContext, tmp_path: Path, world: World
-) -> None:
-    file = tmp_path / "pairs.jsonl"
-    good = '{"riddle": "Is tea %d hot?", "chosen": "Yes, very.", "rejected": "No idea."}\n'
-    file.write_text("".join(good % n for n in range(4)) + '{"riddle": "Broken?", "chosen": "Yes"\n' + good % 9)
-    page.goto("/p/default/datasets")
-    page.get_by_role("link", name="Import", exact=True).click()
-    page.set_input_files("input[type=file]", file)
-    page.get_by_label("Name of the dataset").fill("tea")
-    # The prompt's column has no name that is known: the page offers what there is, and shows what comes of it.
-    choose(page, "prompt", "^riddle")
-    preview = page.get_by_role("group", name="Preview")
-    expect(preview).to_contain_text("Is tea 0 hot?")
-    expect(preview.get_by_role("alert")).to_have_count(1)
-    page.get_by_role("button", name="Check all rows").click()
-    bad = page.get_by_role("table", name="Rows that are not valid")
-    # A process of its own reads the file; beside other tests its start alone can take long.
-    expect(bad.get_by_role("row")).to_have_count(2, timeout=90_000)
-    expect(bad.get_by_role("row").last).to_contain_text("5")
-    expect(page.get_by_role("button", name="Import 5 rows")).to_be_disabled()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="All of them as csv").click()
-    assert "\n5," in download.value.path().read_text()
-    # The tab is closed and another one opened: nothing is lost.
-    address = page.url
-    page.close()
-    page = context.new_page()
-    page.goto("/p/default/datasets")
-    page.get_by_role("link", name="tea").click()
-    expect(page).to_have_url(address)
-    page.get_by_role("button", name="Back to the columns").click()
-    expect(page.get_by_role("main").get_by_label(re.compile("^prompt"))).to_have_value(re.compile("riddle"))
-    page.get_by_role("button", name="Check all rows").click()
-    page.get_by_role("button", name="Skip these 1 rows").click(timeout=90_000)
-    page.get_by_role("button", name="Import 5 rows").click()
-    page.get_by_role("link", name="Look at the dataset").click(timeout=90_000)
-    expect(page.get_by_text("Is tea 0 hot?")).to_be_visible()
-    assert world.get("datasets/tea")["rows"] == 5
-
-
-def test_samples_are_searched_filtered_and_opened(page: Page, world: World) -> None:
-    page.goto("/p/default/datasets/pairs")
-    rows = page.get_by_role("table", name="Rows")
-    expect(rows.get_by_role("row").filter(has_text="red 0")).to_be_visible()
-    page.get_by_label("Search for whole words").fill("lemon")
-    expect(page.get_by_text("8 rows", exact=True)).to_be_visible()
-    expect(page).to_have_url(re.compile("q=lemon"))
-    page.get_by_label("Search for whole words").fill("lemo")
-    expect(page.get_by_text("No row fits")).to_be_visible()
-    page.get_by_role("button", name="Show all").click()
-    rows.get_by_role("link", name="Row 3", exact=True).click()
-    drawer = page.get_by_role("dialog")
-    expect(drawer.locator("mark.own-rejected")).to_have_text("No")
-    page.keyboard.press("j")
-    expect(drawer).to_contain_text("Row 4")
-    expect(page).to_have_url(re.compile("row=4"))
-    page.keyboard.press("Escape")
-    expect(drawer).to_be_hidden()
-    page.get_by_role("tab", name="Statistics").click()
-    expect(page.get_by_role("table", name="Counts")).to_contain_text("Distinct prompts")
-
-
-def test_a_recipe_is_launched_watched_live_and_survives_a_reload(page: Page, world: World) -> None:
-    page.goto("/p/default/launch?recipe=demo")
-    page.get_by_role("tab", name="YAML").click()
-    yaml = page.get_by_label("The recipe as YAML")
-    yaml.fill(RECIPE.replace("lr: 1.0e-3, batch: 8, max_steps: 20}", "learning_rate: 1, max_steps: 20}", 1))
-    choose(page, "instructions", "^things")
-    choose(page, "preferences", "^pairs")
-    alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("learning_rate")
-    expect(alert).to_contain_text("line")
-    yaml.fill(RECIPE.replace("name: small", "name: watched").replace("max_steps: 150", "max_steps: 400"))
-    expect(alert).to_be_hidden()
-    page.get_by_role("switch", name=re.compile("^Reuse")).click()
-    page.get_by_role("button", name="Launch", exact=True).click()
-    expect(page.get_by_role("heading", name="watched-1")).to_be_visible()
-    # The graph follows without a reload, and shows the same after one.
-    graph = page.get_by_role("group", name="Stages of the pipeline and what each one needs")
-    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*training \d+%"))).to_be_visible(timeout=60_000)
-    page.reload()
-    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*(training \d+%|\d)"))).to_be_visible()
-    expect(page.get_by_text("The report comes last")).to_be_visible()
-    table = page.get_by_role("table", name=re.compile("^Methods"))
-    expect(table).to_be_visible(timeout=180_000)
-    for score in ("−5.0", "0.0", "5.0"):
-        expect(
-            table.get_by_role("row").filter(has_text="decision_transformer").filter(has_text=score).first
-        ).to_be_visible()
-
-
+@pytest.mark.long
 def test_a_cancelled_run_says_so(page: Page, world: World, pipeline: str) -> None:
     page.goto("/p/default/launch/sft")
     choose(page, "model", rf"^{pipeline}\.sft")
@@ -191,6 +92,8 @@ def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: 
     settings = page.get_by_role("table", name="Settings and results of the runs")
     expect(settings.get_by_role("row", name=re.compile("^threshold"))).to_contain_text("0")
     expect(settings.get_by_role("row", name=re.compile("^batch"))).to_have_count(0)
+    # As a person reads them.
+    expect(settings.get_by_role("row", name=re.compile("memory measured"))).to_contain_text(re.compile(r"\d [MG]B"))
     page.reload()
     expect(settings).to_be_visible()
 
@@ -204,6 +107,13 @@ def test_a_pipeline_is_launched_again_with_its_inputs_and_a_tab_is_an_address(pa
     expect(page.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
     page.go_back()
     expect(page).to_have_url(re.compile("tab=stages"))
+
+
+def test_a_recipe_offers_the_models_that_fit_and_no_others(page: Page, pipeline: str) -> None:
+    page.goto("/p/default/launch?recipe=offline-rlhf")
+    page.get_by_role("combobox", name="base").click()
+    expect(page.get_by_role("option", name=re.compile(rf"^{pipeline}\.sft"))).to_be_visible()
+    expect(page.get_by_role("option", name=re.compile(rf"^{pipeline}\.reward"))).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +172,7 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
 ) -> None:
     context = browser.new_context(base_url=world.url)
     page = context.new_page()
-    page.goto(world.invite(f"a-{role}", role))
+    follow(page, world.invite(f"a-{role}", role))
     navigation = page.get_by_role("navigation", name="Places")
     csrf = page.request.get("/api/v1/session").json()["csrf_token"]
     refused = page.request.post("/api/v1/projects/default/pipelines/x/cancel", headers={"X-CSRF-Token": csrf})
@@ -303,9 +213,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world: World, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world: World) -> None:
     run = next(r["id"] for r in world.get("runs?limit=50")["items"] if r["name"] == "dt")
     deep = (
         f"/pipelines/{pipeline}",
@@ -316,25 +224,12 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
         f"/models/{pipeline}.dt",
         f"/models/{pipeline}.reward",
     )
-    found = {}
+    found: dict[str, Any] = {}
     for path in (*PAGES, *deep):
         page.goto(f"/p/default{path}")
         page.get_by_role("heading", level=1).wait_for()
-        page.wait_for_function("!document.querySelector('[aria-busy=true]')")
-        page.evaluate(AXE.read_text())
-        violations = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(r => r.violations)")
-        for one in violations:
-            if one["impact"] in ("serious", "critical"):
-                where = [node["target"] for node in one["nodes"][:3]]
-                found[f"{path} {one['id']}"] = (one["help"], where)
-        page.set_viewport_size({"width": 390, "height": 844})
-        try:
-            page.wait_for_function("document.documentElement.scrollWidth <= 390", timeout=2000)
-        except TimeoutError:
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            found[f"{path} width"] = (f"{wide} pixels on a phone of 390", [])
-        page.set_viewport_size({"width": 1440, "height": 900})
-    assert found == {}, "\n".join(f"{k}: {v}" for k, v in found.items())
+        found |= faults_of(page, path)
+    assert found == {}, told(found)
 
 
 def test_adapters_are_learned_from_the_form_that_tells_the_memory_first(

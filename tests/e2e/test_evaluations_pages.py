@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dashboard_world import World
-from playwright.sync_api import Browser, Page, TimeoutError, expect
+from dashboard_world import World, follow
+from page_checks import faults_of, told
+from playwright.sync_api import Browser, Page, expect
 
-AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 PROMPTS = 12
 RECIPE = """
 name: speakers
@@ -151,10 +150,62 @@ def test_files_of_answers_and_judgments_become_a_report_a_gate_and_preferences(p
 
     tab(page, "Preferences")
     page.get_by_role("checkbox", name="judge sure-pairwise").check()
+    expect(page.get_by_text("A version number is appended")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text=f"{PROMPTS} pairs from {PROMPTS} prompts")).to_be_visible()
     page.get_by_role("button", name="Make the dataset").click()
     expect(page.get_by_text(f"{PROMPTS} pairs in from-files-preferences-1")).to_be_visible()
-    page.get_by_role("link", name="Look at it").click()
+    page.get_by_role("link", name="Open the dataset").click()
     expect(page.get_by_role("heading", name="from-files-preferences-1")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def reserved(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An evaluation that a judge has read, on prompts that the project holds out, all of them."""
+    folder = tmp_path_factory.mktemp("reserved")
+    world.import_rows("secrets", "prompts", [{"prompt": f"Tell of secret {at}."} for at in range(500)])
+    held_out = world.get(f"datasets/secrets/samples?split=held_out&limit={PROMPTS}")["items"]
+    texts = [row["sample"]["prompt"][0]["content"] for row in held_out]
+    assert len(texts) == PROMPTS
+    asked = write(folder / "asked.jsonl", [{"question_id": at, "turns": [text]} for at, text in enumerate(texts)])
+    with asked.open("rb") as file:
+        world.client.post("prompt-sets", files={"file": file}, data={"name": "reserved-set"}).raise_for_status()
+    body = {"name": "reserved", "prompts": {"set": "reserved-set"}}
+    world.client.post("evaluations", json=body).raise_for_status()
+    for kind, made in (
+        ("answers", answers(folder, "better", "worse")),
+        ("judgments", judgments(folder, "sure", PROMPTS)),
+    ):
+        with made.open("rb") as file:
+            world.client.post(f"evaluations/reserved/{kind}", files={"file": file}).raise_for_status()
+    return "reserved"
+
+
+def test_pairs_of_held_out_prompts_train_a_reward_model_only_where_that_was_chosen(
+    page: Page, reserved: str, world: World
+) -> None:
+    page.goto(f"/p/default/evaluations/{reserved}?tab=preferences")
+    counted = page.get_by_role("status").filter(has_text=f"{PROMPTS} pairs from {PROMPTS} prompts")
+    expect(counted).to_contain_text(f"0 for training, {PROMPTS} held out")
+    choice = page.get_by_role("radiogroup", name=f"Pairs of the {PROMPTS} held-out prompts")
+    expect(choice.get_by_role("radio", name="Keep them held out")).to_be_checked()
+    expect(choice).to_contain_text("Nothing is left to train a reward model on")
+    page.get_by_label("Name of the dataset").fill("kept-out")
+    page.get_by_role("button", name="Make the dataset").click()
+    made = page.get_by_role("alert").filter(has_text=f"{PROMPTS} pairs in kept-out-1")
+    expect(made).to_contain_text("none can be trained on them")
+    expect(made.get_by_role("link", name="Benchmark a reward model on it")).to_be_visible()
+    expect(made.get_by_role("link", name="Train a reward model on it")).to_have_count(0)
+
+    choice.get_by_role("radio", name="Use them for training").check()
+    page.get_by_label("Name of the dataset").fill("let-in")
+    page.get_by_role("button", name="Make the dataset").click()
+    made = page.get_by_role("alert").filter(has_text=f"{PROMPTS} pairs in let-in-1")
+    expect(made).to_contain_text(f"{PROMPTS} for training, 0 held out")
+    made.get_by_role("link", name="Train a reward model on it").click()
+    expect(page.get_by_role("heading", name="Launch reward_model")).to_be_visible()
+    expect(page.get_by_role("main").get_by_label(re.compile("^data"))).to_have_value(re.compile("^let-in-1"))
+    split = {name: world.get(f"datasets/{name}")["held_out_rows"] for name in ("kept-out-1", "let-in-1")}
+    assert split == {"kept-out-1": PROMPTS, "let-in-1": 0}
 
 
 def test_the_gate_passes_fails_and_says_what_is_wrong_with_a_rule(
@@ -186,7 +237,7 @@ def test_the_gate_passes_fails_and_says_what_is_wrong_with_a_rule(
     rules.fill("")
     adding = page.get_by_role("group", name="Add a rule")
     adding.get_by_role("combobox", name="Metric").click()
-    page.get_by_role("option", name="share of verdicts that tell nothing").click()
+    page.get_by_role("option", name="share of unusable verdicts").click()
     adding.get_by_role("button", name="Add the rule").click()
     expect(rules).to_have_value(re.compile("metric: unparsed_rate"))
     page.get_by_role("button", name="Decide").click()
@@ -246,7 +297,7 @@ def test_people_are_asked_by_link_and_their_progress_shows(
 
     context = browser.new_context(base_url=world.url)
     annotator = context.new_page()
-    annotator.goto(link)
+    follow(annotator, link)
     annotator.wait_for_url("**/rank/**")
     token = annotator.evaluate("fetch('/api/v1/session').then(r => r.json()).then(s => s.csrf_token)")
     campaign = world.get(f"evaluations/{compared}/campaigns/tellings")["id"]
@@ -257,7 +308,7 @@ def test_people_are_asked_by_link_and_their_progress_shows(
     assert context.request.post(f"{base}/tasks/{task['id']}/submit", headers=headers, data=body).ok
     context.close()
 
-    # No reload: the stream tells.
+    # No reload: the stream updates the page.
     expect(card).to_contain_text("1 of 12 prompts have their ranking")
     expect(card.get_by_role("table", name="Annotators of tellings").get_by_role("row").last).to_contain_text("rosa")
     card.get_by_role("button", name="Flags and skips (1)").click()
@@ -274,6 +325,7 @@ def test_people_are_asked_by_link_and_their_progress_shows(
     expect(card.get_by_text("paused")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_judge_out_of_reach_says_so_and_can_be_asked_again(page: Page, compared: str, world: World) -> None:
     endpoint = {"name": "far", "base_url": "https://judge.invalid/v1", "model": "some-judge"}
     world.client.post("endpoints", json=endpoint).raise_for_status()
@@ -288,7 +340,7 @@ def test_a_judge_out_of_reach_says_so_and_can_be_asked_again(page: Page, compare
     expect(dialog.get_by_text(f"{4 * PROMPTS} requests will be made.")).to_be_visible()
     dialog.get_by_role("radio", name="AlpacaEval").check()
     dialog.get_by_role("button", name="Settings").click()
-    dialog.get_by_label("Tries of one request").fill("1")
+    dialog.get_by_label("Attempts per request").fill("1")
     dialog.get_by_label("Name", exact=True).fill("unreachable")
     dialog.get_by_role("combobox", name="Baseline").click()
     page.get_by_role("option", name="worse").click()
@@ -305,39 +357,13 @@ def test_a_judge_out_of_reach_says_so_and_can_be_asked_again(page: Page, compare
     expect(card).to_be_hidden()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_evaluation_pages_pass_axe_and_fit_a_phone(
-    page: Page, compared: str, world: World, tmp_path: Path, scheme: str
-) -> None:
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    with judgments(tmp_path, f"seen-{scheme}", PROMPTS).open("rb") as file:
+def test_evaluation_pages_pass_axe_and_fit_a_phone(page: Page, compared: str, world: World, tmp_path: Path) -> None:
+    with judgments(tmp_path, "seen", PROMPTS).open("rb") as file:
         world.client.post(f"evaluations/{compared}/judgments", files={"file": file}).raise_for_status()
-    found = {}
+    found: dict[str, Any] = {}
     tabs = [f"{compared}?tab={name}" for name in ("report", "answers", "people", "judges", "preferences", "gate")]
-    for path in ("", "/new", *(f"/{one}" for one in tabs), f"/{compared}?tab=judges&judge=seen-{scheme}-pairwise"):
+    for path in ("", "/new", *(f"/{one}" for one in tabs), f"/{compared}?tab=judges&judge=seen-pairwise"):
         page.goto(f"/p/default/evaluations{path}")
         page.get_by_role("heading", level=1).wait_for()
-        page.wait_for_function("!document.querySelector('[aria-busy=true]')")
-        shoot(page, f"{scheme}{path}-1440")
-        page.evaluate(AXE.read_text())
-        violations = page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(r => r.violations)")
-        for one in violations:
-            if one["impact"] in ("serious", "critical"):
-                where = [node["target"] for node in one["nodes"][:3]]
-                found[f"{path} {one['id']}"] = (one["help"], where)
-        page.set_viewport_size({"width": 390, "height": 844})
-        try:
-            page.wait_for_function("document.documentElement.scrollWidth <= 390", timeout=2000)
-        except TimeoutError:
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            found[f"{path} width"] = (f"{wide} pixels on a phone of 390", [])
-        shoot(page, f"{scheme}{path}-390")
-        page.set_viewport_size({"width": 1440, "height": 900})
-    assert found == {}, "\n".join(f"{k}: {v}" for k, v in found.items())
-
-
-def shoot(page: Page, name: str) -> None:
-    """Pictures to look at, where somebody asks for them."""
-    folder = os.environ.get("STEERBOARD_SCREENSHOTS")
-    if folder:
-        page.screenshot(path=Path(folder) / (re.sub(r"[^a-z0-9-]+", "_", name) + ".png"), full_page=True)
+        found |= faults_of(page, path)
+    assert found == {}, told(found)

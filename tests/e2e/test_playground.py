@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from dashboard_world import World
+from dashboard_world import World, follow
 from playwright.sync_api import BrowserContext, Page, expect
 
 THINGS = ("apple", "leaf", "lake", "lemon", "stone", "cloud", "river", "house")
@@ -154,9 +154,9 @@ def test_the_curve_shows_that_what_is_requested_is_achieved(page: Page, steered:
 def test_a_viewer_reads_comparisons_and_asks_for_none(world: World, steered: str, browser: Any) -> None:
     context = browser.new_context(base_url=world.url)
     page = context.new_page()
-    page.goto(world.invite("reader", "viewer"))
+    follow(page, world.invite("reader", "viewer"))
     page.goto("/p/default/playground")
-    expect(page.get_by_text("asking models takes the role engineer")).to_be_visible()
+    expect(page.get_by_text("asking models needs the role engineer")).to_be_visible()
     expect(page.get_by_role("button", name="Send")).to_have_count(0)
     token = page.evaluate("fetch('/api/v1/session').then(r => r.json()).then(s => s.csrf_token)")
     answer = context.request.post(

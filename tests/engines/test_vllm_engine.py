@@ -14,11 +14,11 @@ import pytest
 import torch
 from engine_prompts import PROMPTS
 
-from steerboard.platform import vllm
+from steerboard.platform.processes import vllm
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import vllm_rank
 from steerboard_workers.alignment.render import Renderer
-from steerboard_workers.stages.loading import load_policy
+from steerboard_workers.stages.models.model_io import load_policy
 from vllm_engine import PYTHON, needs_vllm, write_models
 
 PROBE = Path(__file__).with_name("vllm_probe.py")

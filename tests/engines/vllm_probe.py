@@ -14,9 +14,9 @@ from steerboard_contracts.configs import Decoding, GenerateConfig, ScoreConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.stage import ModelInput, StageSpec
 from steerboard_workers.engines.protocol import Delta, Request
-from steerboard_workers.stages.opening import open_policy, open_reward_model
+from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
+from steerboard_workers.stages.models.scoring import Scorable, score_texts
 from steerboard_workers.stages.runtime import EventWriter, Stage
-from steerboard_workers.stages.scoring import Scorable, score_texts
 
 OPTIONS = {"eager": True}
 SAMPLED = Decoding(temperature=0.9, top_p=0.95, top_k=50, n=3, max_new_tokens=12)
@@ -81,7 +81,7 @@ class Forgetful:
 
 
 def lost(engine: Any, requests: list[Request]) -> str:
-    """What an engine says of answers that never come."""
+    """An engine's error when answers never come."""
     engine._host = Forgetful()
     try:
         list(engine.generate(requests, Decoding(n=2), 7))

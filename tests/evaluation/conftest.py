@@ -8,8 +8,8 @@ from evaluation_world import EvaluationWorld, write_models
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 
 
 @pytest.fixture(scope="session")

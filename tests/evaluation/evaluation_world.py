@@ -16,27 +16,32 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 from transformers import LlamaForSequenceClassification
 
-from steerboard.accounts.tables import ApiToken, Membership, Project, User
-from steerboard.datasets.service import import_file
+from ended_run import ended_run
+from other_token import token_headers
+from steerboard.accounts.tables import Membership, Project, User
+from steerboard.datasets.imports.loading import import_file
 from steerboard.evaluation.tables import PromptSet
-from steerboard.platform.artifacts import ArtifactStore
-from steerboard.platform.credentials import secret_hash
-from steerboard.platform.database import new_id, transaction
+from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard.registry.tables import Model
-from steerboard.runs import claims, endings, inputs, outputs
-from steerboard.runs.claims import Claim
-from steerboard.runs.endings import Failure
-from steerboard.runs.sweeper import settle_all
+from steerboard.runs import inputs
+from steerboard.runs.results import outputs
+from steerboard.runs.state import attempt_outcomes, claims
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run, RunInput
+from steerboard_contracts.conditions.format import Attribute, ConditionFormat
 from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale
+from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_contracts.stage import StageEvent
 from steerboard_workers.stages.__main__ import MODULES
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.loading import save_model
+from steerboard_workers.stages.models.model_io import save_model
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
@@ -47,10 +52,17 @@ WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
 WINDOW = 256
 SHORT = {"temperature": 0.0, "max_new_tokens": 6}
 SAMPLED = {"temperature": 1.0, "max_new_tokens": 6}
+# Asked for two attributes; verbosity is left out unless asked for.
+STEERED = ConditionFormat(
+    attributes=(
+        Attribute(name="helpfulness", low=0, high=4, step=1, decimals=0, default=4),
+        Attribute(name="verbosity", low=0, high=4, step=1, decimals=0),
+    )
+)
 
 
 def write_models(folder: Path) -> None:
-    """`sft`, `dt` (a decision-transformer policy) and `reward`: random weights, far from uniform."""
+    """`base`, `sft`, `dt` (a decision-transformer policy) and `reward`: random weights, far from uniform."""
     texts = [f"User: say {word} Assistant: {word} {word}" for word in WORDS]
     tokenizer = train_tokenizer(texts * 20, 400, WINDOW)
     config = BaseModelConfig(source="random:tiny-llama", hidden=32, layers=1, heads=2, max_length=WINDOW)
@@ -70,11 +82,12 @@ def write_models(folder: Path) -> None:
             role="policy",
             method="decision_transformer",
             normaliser=normaliser,
-            score_format=ScoreFormat(),
+            condition=ConditionFormat.of_score(),
             score_scale=ScoreScale(normaliser=normaliser),
-            default_score=5.0,
             **common,
         ),
+        "steered": ModelInfo(role="policy", method="steerlm", condition=STEERED, **common),
+        "base": ModelInfo(role="base", **common),
         "sft": ModelInfo(role="sft", method="sft", **common),
         "reward": ModelInfo(role="reward", method="reward_model", **common),
     }
@@ -83,7 +96,7 @@ def write_models(folder: Path) -> None:
 
 
 class _Events:
-    """What a stage says, kept."""
+    """Keeps a stage's events."""
 
     def __init__(self) -> None:
         self.said: list[StageEvent] = []
@@ -160,22 +173,14 @@ class EvaluationWorld:
         """As if a run with these datasets as its inputs had made the model."""
         with transaction(self.sessions) as session:
             found = session.scalars(select(Model).where(Model.name == model)).one()
-            run = Run(
-                project_id=self.project.id,
+            run = ended_run(
+                self.project.id,
                 name=f"train-{model}",
                 kind=kind,
                 method=method,
                 config={"run": kind, "method": method},
                 state="succeeded",
                 reason="finished",
-                pool="default",
-                priority=0,
-                attempt=1,
-                max_attempts=1,
-                reuse=False,
-                device_seconds=0.0,
-                failed_device_seconds=0.0,
-                created_by="tester",
             )
             session.add(run)
             session.flush()
@@ -187,18 +192,7 @@ class EvaluationWorld:
 
     def token(self, *scopes: str) -> dict[str, str]:
         """Headers of a token with less."""
-        secret = new_id().hex
-        with transaction(self.sessions) as session:
-            session.add(
-                ApiToken(
-                    project_id=self.project.id,
-                    name="other",
-                    token_hash=secret_hash(secret),
-                    hint=secret[-4:],
-                    scopes=list(scopes),
-                )
-            )
-        return {"Authorization": f"Bearer {secret}"}
+        return token_headers(self.sessions, self.project.id, *scopes)
 
     def user(self, name: str, role: str) -> User:
         with transaction(self.sessions) as session:
@@ -257,6 +251,11 @@ class EvaluationWorld:
             return None
         with transaction(self.sessions) as session:
             run = claims.fenced(session, claim)
+        run = self._do(claim, run, before_end)
+        settle_all(self.sessions)
+        return run
+
+    def _do(self, claim: Claim, run: Run, before_end: Callable[[Run], None] | None) -> Run:
         with Workspace(self.settings.home, claim) as workspace:
             workspace.open()
             home, folder = self.settings.home, workspace.directory
@@ -270,8 +269,7 @@ class EvaluationWorld:
             run = claims.fenced(session, claim)
             things = inputs.resolve(session, run)
             outputs.register(session, self.store, run, things, result.outputs, workspace.directory)
-            endings.succeed(session, run, result.summary, 1.0)
-        settle_all(self.sessions)
+            attempt_outcomes.succeed(session, run, result.summary, 1.0)
         return run
 
     def work_off(self) -> list[str]:
@@ -280,6 +278,20 @@ class EvaluationWorld:
         while (run := self.work()) is not None:
             done.append(run.kind)
         return done
+
+    def work_or_fail(self) -> None:
+        """Do the next run here; what its stage refuses fails it, as a worker would have it."""
+        claim = self.claim()
+        if claim is None:
+            return
+        with transaction(self.sessions) as session:
+            run = claims.fenced(session, claim)
+        try:
+            self._do(claim, run, None)
+        except SteerboardError as error:
+            with transaction(self.sessions) as session:
+                attempt_outcomes.fail(session, claims.fenced(session, claim), Failure.of(error), 0.0, 0.0)
+        settle_all(self.sessions)
 
     def supervise(self, **settings: Any) -> Run:
         """Take the next run and execute it as a worker does, with a process of its own, until it has ended or waits
@@ -297,7 +309,7 @@ class EvaluationWorld:
         assert claim is not None
         with transaction(self.sessions) as session:
             run = claims.fenced(session, claim)
-            endings.fail(session, run, Failure(code, "It went wrong."), 0.0, 0.0)
+            attempt_outcomes.fail(session, run, Failure(code, "It went wrong."), 0.0, 0.0)
         settle_all(self.sessions)
         return run
 

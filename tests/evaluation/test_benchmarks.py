@@ -140,5 +140,5 @@ def test_a_benchmark_that_failed_says_what_a_resumed_one_would_keep(bench: Evalu
     bench.fail_next("non_finite_reward")
     run = bench.get("runs/benchmark-1")
     assert run["resumable"]
-    assert run["resume_hint"].startswith("Goes on after the rows it had finished")
+    assert run["resume_hint"].startswith("Continues after the finished rows")
     assert bench.get("models/reward/benchmarks") == []

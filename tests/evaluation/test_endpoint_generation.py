@@ -72,6 +72,7 @@ def test_an_endpoint_named_as_the_model_answers_every_row_n_times(prompts: Evalu
     assert again["state"] == "queued", "what a server answers tomorrow is not known today, so nothing is taken over"
 
 
+@pytest.mark.long
 def test_shards_ask_for_their_own_rows_and_make_one_dataset(prompts: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(prompts, other)
     other.answer = lambda seen: completion(f"you said {asked_of(seen)}")

@@ -1,4 +1,4 @@
-"""Asking an endpoint for many answers: one that is silent, and what becomes of the others when one cannot be had."""
+"""Asking an endpoint for many answers: one that is silent, and the fate of the others when one fails."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from test_evaluation_processes import completion
 
 from other_server import Answer, OtherServer, Seen, other_server
-from steerboard.evaluation import endpoint_work
-from steerboard.evaluation.endpoint_work import EndpointGaveUp, Respondent, Target
-from steerboard.evaluation.judging.process import Voice
+from steerboard.evaluation.endpoint_client.voice import Voice
+from steerboard.evaluation.entrants import endpoint_answers
+from steerboard.evaluation.entrants.endpoint_answers import EndpointGaveUp, Respondent, Target
 from steerboard.platform.settings import Settings
 from steerboard_contracts.configs import Decoding
 
@@ -27,8 +27,8 @@ def other() -> Iterator[OtherServer]:
 
 @pytest.fixture
 def respondent(other: OtherServer, monkeypatch: pytest.MonkeyPatch) -> Respondent:
-    monkeypatch.setattr(endpoint_work, "get_settings", lambda: Settings(allowed_private="127.0.0.1"))
-    monkeypatch.setattr(endpoint_work, "_SECONDS", 0.5)
+    monkeypatch.setattr(endpoint_answers, "get_settings", lambda: Settings(allowed_private="127.0.0.1"))
+    monkeypatch.setattr(endpoint_answers, "_SECONDS", 0.5)
     return Respondent(Target(f"{other.url}/v1", "gpt-test", None, None), Voice(io.StringIO()))
 
 

@@ -22,7 +22,7 @@ LOCAL = {"allowed_private": "127.0.0.1"}
 
 
 def processes_of(run_id: object) -> list[int]:
-    """Of a run's attempts, but for their guardian."""
+    """Of a run's attempts, except for their guardian."""
     mark = f"STEERBOARD_STAGE={run_id}:".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -48,6 +48,7 @@ def kill_when(world: EvaluationWorld, run_id: object, enough: bytes) -> threadin
     return thread
 
 
+@pytest.mark.long
 def test_a_killed_stage_resumes_and_gives_the_same_answers(world: EvaluationWorld) -> None:
     prompts = [(f"say {n} {'red ' * (n % 5)}", ["say blue"]) for n in range(40)]
     world.prompt_set("many", prompts)
@@ -79,6 +80,7 @@ def other() -> Iterator[OtherServer]:
 
 def add_endpoint(world: EvaluationWorld, other: OtherServer, **fields: Any) -> None:
     body = {"name": "remote", "base_url": f"{other.url}/v1", "model": "gpt-test", "api_key": KEY, **fields}
+    world.settings.allowed_private = "127.0.0.1"
     world.post("endpoints", body)
 
 

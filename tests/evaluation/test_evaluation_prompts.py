@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 from evaluation_world import SHORT, EvaluationWorld
+from sqlalchemy import update
 
-from steerboard.evaluation import prompts
+from steerboard.datasets.tables import SampleRow
+from steerboard.evaluation.prompts import service as prompts
+from steerboard.platform.database import transaction
 
 
 def first_words(world: EvaluationWorld, name: str = "eval") -> list[str]:
@@ -26,7 +29,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
 def test_prompts_of_any_dataset_in_the_order_of_their_rows(world: EvaluationWorld) -> None:
     for kind, rows in ROWS.items():
         world.dataset(kind, [*rows, rows[0]], kind)
-        assert world.evaluate(kind, prompts={"dataset": kind}, entrants=[])["prompts"] == 40
+        assert world.evaluate(kind, prompts={"dataset": kind, "split": "all"}, entrants=[])["prompts"] == 40
         assert first_words(world, kind) == [f"say {n}" for n in range(40)]
 
 
@@ -39,10 +42,30 @@ def test_held_out_prompts_and_those_of_training_are_all_of_them(world: Evaluatio
     assert len(held_out) == world.get("datasets/data")["held_out_rows"] > 0
 
 
+def test_held_out_prompts_are_taken_unless_others_are_asked_for_and_the_report_says_which(
+    world: EvaluationWorld,
+) -> None:
+    world.dataset("data", ROWS["prompts"])
+    made = world.evaluate(prompts={"dataset": "data"}, entrants=[])
+    assert made["prompts"] == world.get("datasets/data")["held_out_rows"] > 0
+    assert world.get("evaluations/eval/report")["prompts_from"] == "held-out rows of data"
+    world.evaluate("whole", prompts={"dataset": "data", "split": "all"}, entrants=[])
+    assert world.get("evaluations/whole/report")["prompts_from"] == "all rows of data"
+
+
+def test_a_dataset_with_no_held_out_row_says_how_to_take_all_of_them(world: EvaluationWorld) -> None:
+    world.dataset("data", ROWS["prompts"])
+    with transaction(world.sessions) as session:
+        session.execute(update(SampleRow).values(held_out=False))
+    problem = world.evaluate(prompts={"dataset": "data"}, status=422)
+    assert (problem["code"], problem["detail"]) == ("empty_selection", "no row of data is held out")
+    assert "`all`" in problem["hint"]
+
+
 def test_a_limit_draws_by_seed(world: EvaluationWorld) -> None:
     world.dataset("data", ROWS["prompts"])
     for name, seed in (("one", 0), ("two", 0), ("three", 1)):
-        world.evaluate(name, prompts={"dataset": "data", "limit": 5, "seed": seed}, entrants=[])
+        world.evaluate(name, prompts={"dataset": "data", "split": "all", "limit": 5, "seed": seed}, entrants=[])
     one = first_words(world, "one")
     assert len(one) == 5
     assert one == first_words(world, "two") != first_words(world, "three")
@@ -57,7 +80,7 @@ def test_system_messages_earlier_turns_and_references_stay(world: EvaluationWorl
         {"role": "user", "content": "Say red."},
     ]
     world.dataset("data", [{"prompt": messages, "reference": "Red.", "question_id": 81, "category": "math"}])
-    world.evaluate(prompts={"dataset": "data"})
+    world.evaluate(prompts={"dataset": "data", "split": "all"})
     world.work_off()
     (prompt,) = world.get("evaluations/eval/prompts")["items"]
     assert prompt["messages"] == messages
@@ -68,7 +91,7 @@ def test_system_messages_earlier_turns_and_references_stay(world: EvaluationWorl
 def test_pages_of_prompts_by_position_and_category(world: EvaluationWorld) -> None:
     rows = [{"prompt": f"say {n}", "category": "odd" if n % 2 else "even"} for n in range(10)]
     world.dataset("data", rows)
-    world.evaluate(prompts={"dataset": "data"}, entrants=[])
+    world.evaluate(prompts={"dataset": "data", "split": "all"}, entrants=[])
     seen: list[int] = []
     after = -1
     while after is not None:
@@ -83,9 +106,9 @@ def test_pages_of_prompts_by_position_and_category(world: EvaluationWorld) -> No
 def test_too_many_prompts_are_refused_with_a_way_out(world: EvaluationWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts, "MOST_PROMPTS", 20)
     world.dataset("data", ROWS["prompts"])
-    problem = world.evaluate(prompts={"dataset": "data"}, status=422)
+    problem = world.evaluate(prompts={"dataset": "data", "split": "all"}, status=422)
     assert (problem["code"], "limit" in problem["hint"]) == ("too_many_prompts", True)
-    world.evaluate(prompts={"dataset": "data", "limit": 20}, entrants=[])
+    world.evaluate(prompts={"dataset": "data", "split": "all", "limit": 20}, entrants=[])
 
 
 REFUSED: list[tuple[dict[str, Any], int, str]] = [
@@ -95,6 +118,8 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"entrants": [{"model": "unknown"}]}, 404, "unknown_model"),
     ({"entrants": [{"model": "reward"}]}, 422, "wrong_role"),
     ({"entrants": [{"model": "sft", "score": 5}]}, 422, "no_score_format"),
+    ({"entrants": [{"model": "dt", "score": "verbosity:2"}]}, 422, "unknown_attribute"),
+    ({"entrants": [{"model": "dt", "score": "high"}]}, 422, "invalid_request"),
     ({"entrants": [{"model": "sft", "samples": 2, "decoding": "greedy"}]}, 422, "equal_samples"),
     ({"entrants": [{"model": "sft", "endpoint": "x"}]}, 422, "invalid_request"),
     ({"entrants": [{"model": "sft", "name": "a"}, {"model": "dt", "name": "a"}]}, 409, "name_taken"),

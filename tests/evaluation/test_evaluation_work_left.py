@@ -10,8 +10,8 @@ from sqlalchemy import update
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import Judge
+from steerboard.insights.inbox import waiting
 from steerboard.platform.database import transaction
-from steerboard.runs.waiting import waiting
 
 
 def ranked(world: EvaluationWorld) -> str:

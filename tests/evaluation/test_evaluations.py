@@ -10,10 +10,10 @@ import pytest
 from evaluation_world import SAMPLED, SHORT, EvaluationWorld
 from sqlalchemy import select, update
 
-from steerboard.accounts.tables import Event
 from steerboard.evaluation.tables import Response, RewardValue
 from steerboard.platform.database import transaction
-from steerboard.runs.errors import LeaseLost
+from steerboard.platform.events.tables import Event
+from steerboard.platform.leases import LeaseLost
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
 
@@ -63,6 +63,26 @@ def test_samples_differ_and_a_score_names_the_entrant(world: EvaluationWorld) ->
     first = [found[("dt_-5", 0, sample)] for sample in range(3)]
     assert len({str(turns) for turns in first}) == 3
     assert entrants(world)["dt_-5"]["responses"] == 6
+
+
+def test_a_policy_of_two_attributes_enters_for_either_both_or_none(world: EvaluationWorld) -> None:
+    world.register("steered", "steered")
+    asked = ["verbosity:3", {"helpfulness": 1, "verbosity": 3}, "", None]
+    world.evaluate("eval", *({"model": "steered", "score": one, "decoding": SHORT} for one in asked))
+    assert {name: one["score"] for name, one in entrants(world).items()} == {
+        "steered_verbosity3": "verbosity:3",
+        "steered_helpfulness1_verbosity3": "helpfulness:1,verbosity:3",
+        "steered_nothing": "",
+        "steered_helpfulness4": "helpfulness:4",
+    }
+    world.work_off()
+    assert world.detail()["state"] == "answered"
+    answers = {entrant: turns for (entrant, prompt, _), turns in world.responses().items() if prompt == 0}
+    assert len({str(turns) for turns in answers.values()}) == 4, "every condition changes the answers"
+    rows = {row["name"]: row["score"] for row in world.get("evaluations/eval/report")["entrants"]}
+    assert rows == {name: one["score"] for name, one in entrants(world).items()}
+    (run,) = [one for one in world.get("runs", kind="answer")["items"] if one["name"] == "eval.steered_helpfulness4"]
+    assert world.get(f"runs/{run['id']}")["config"]["score"] == "helpfulness:4"
 
 
 def test_reward_models_wait_for_all_answers_and_then_start_by_themselves(world: EvaluationWorld) -> None:
@@ -174,7 +194,7 @@ def test_equal_answers_are_taken_over_and_others_are_not(world: EvaluationWorld)
     world.work_off()
     again = world.evaluate("two", rewards=["reward"])
     assert again["state"] == "answered"
-    assert entrants(world, "two")["sft"]["run"]["reason"].startswith("taken over")
+    assert entrants(world, "two")["sft"]["run"]["reason"].startswith("reused the outputs")
     assert world.responses("two") == world.responses("one")
     assert world.work_off() == ["reward"]
     # Another seed, another prompt, another decoding: nothing is taken over.

@@ -87,7 +87,7 @@ class FormatsWorld:
             return {(one.position, one.sample): (one.turns, one.tokens) for one in session.scalars(mine)}
 
     def verdicts(self, judge: str) -> list[tuple[Any, ...]]:
-        """Everything that a verdict says, in a fixed order: position, turn, a, b, a_first, value, weight, status, raw,
+        """Everything in a verdict, in a fixed order: position, turn, a, b, a_first, value, weight, status, raw,
         superseded, second of the judgment."""
         with self.sessions() as session:
             names = {one.id: one.name for one in session.scalars(select(Entrant))}

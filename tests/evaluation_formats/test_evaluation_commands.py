@@ -11,7 +11,7 @@ import pytest
 from formats_world import ROOT, FormatsWorld, jsonl
 
 from command_line import Done, Steerboard
-from steerboard.cli import evaluations
+from steerboard.cli.evaluation import evaluations
 from steerboard.evaluation import contamination
 from steerboard.platform.database import transaction
 
@@ -97,6 +97,16 @@ def test_judgments_of_nobody_here_are_told_and_may_bring_their_models(weekly: Sh
     assert "judge gpt-4-single: succeeded, 2 verdicts, 1 unparsed, not valid: 50.0%" in weekly("show", "weekly").stdout
 
 
+def test_a_judge_is_deleted_with_its_verdicts(weekly: Shell) -> None:
+    weekly("import-answers", "weekly", weekly.file("vicuna.jsonl", [answer("vicuna", 81, "a", "b")]))
+    weekly("import-judgments", "weekly", weekly.file("some.jsonl", [rating("vicuna", 81, 7)]))
+    assert "judge gpt-4-single" in weekly("show", "weekly").stdout
+    unknown = weekly("delete-judge", "weekly", "gpt-5", code=1)
+    assert "it has gpt-4-single [unknown_judge]" in unknown.stderr
+    assert weekly("delete-judge", "weekly", "gpt-4-single").stdout == "Deleted judge gpt-4-single of weekly\n"
+    assert "judge" not in weekly("show", "weekly").stdout
+
+
 def test_what_is_exported_is_what_was_imported(weekly: Shell) -> None:
     rows = [answer("vicuna", 81 + n, f"first {n}", f"second {n}") for n in range(3)]
     weekly("import-answers", "weekly", weekly.file("vicuna.jsonl", rows))
@@ -169,7 +179,7 @@ def test_a_known_benchmark_comes_from_a_file_that_has_all_of_it(shell: Shell) ->
     assert "80 prompts of 1 turns, but question.jsonl has 80 of 2" in single.stderr
     short = shell.file("short.jsonl", eighty[:79])
     refused = shell("import-prompts", short, "--known", "mt-bench-80", "--name", "again", code=1)
-    assert ("other_prompts" in refused.stderr, "without `known`" in refused.stderr) == (True, True)
+    assert ("other_prompts" in refused.stderr, "omit `known`" in refused.stderr) == (True, True)
     listed = shell("prompt-sets").stdout
     assert "again" not in listed
     assert "vicuna-80" in listed

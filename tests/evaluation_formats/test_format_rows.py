@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
-from steerboard.datasets.files.records import Problem, Source
+from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.formats import rows as rows_module
 from steerboard.evaluation.formats.detection import ANSWERS, JUDGMENTS, QUESTIONS, detect, read
 from steerboard.evaluation.formats.records import Unreadable, moment, number

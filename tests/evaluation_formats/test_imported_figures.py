@@ -1,4 +1,4 @@
-"""Files as they are on the net, imported: the report says what `steerboard figures` says of the same file."""
+"""Files as they are on the net, imported: the report has the figures of `steerboard figures` on the same file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from formats_world import ROOT, FormatsWorld, jsonl
 from typer.testing import CliRunner
 
-from steerboard.cli.figures import commands
+from steerboard.cli.evaluation.figures import commands
 
 
 def figures(path: Path, content: bytes, *more: str) -> Any:

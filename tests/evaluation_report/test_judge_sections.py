@@ -1,4 +1,4 @@
-"""What the report says of judges, on cases that can be worked out by hand."""
+"""The report's sections on judges, on cases that can be worked out by hand."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from evaluation_rows import Evaluated
 from steerboard.accounts.tables import ApiToken, Project
 from steerboard.evaluation.report import assembly as reports
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
-from steerboard.platform.credentials import secret_hash
 from steerboard.platform.database import transaction
+from steerboard.platform.security.credentials import secret_hash
 
 URL = "/api/v1/projects/default/evaluations"
 

@@ -9,7 +9,7 @@ import pytest
 
 from evaluation_rows import Evaluated
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.evaluation_report import EvaluationReport, HackingRow
+from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
 
 Make = Callable[..., Evaluated]
 Z = {"mean": 1.0, "sd": 2.0, "n": 100, "reward_source": "reward"}
@@ -133,7 +133,7 @@ def test_without_independent_evidence_nothing_can_be_told(evaluated: Make) -> No
     made = evaluated(prompts=24)
     trained_on(made)
     made.rewards({"sft": [0.0] * 24, "dt": [1.0] * 24})
-    # A judge of whose verdicts every sixth tells nothing is no evidence either.
+    # A judge with every sixth verdict unusable is no evidence either.
     told = [{"position": at, "a": name, "value": 5.0} for at in range(20) for name in ("sft", "dt")]
     silent = [{"position": at, "a": name, "status": "unparsed"} for at in range(20, 24) for name in ("sft", "dt")]
     made.judge("single", [*told, *silent])
@@ -179,7 +179,7 @@ def test_an_entrant_that_learned_from_no_reward_cannot_hack_one(evaluated: Make)
 
 
 def test_the_baseline_is_sft_unless_another_is_asked_for(evaluated: Make) -> None:
-    from steerboard.evaluation.report.methods import against
+    from steerboard.evaluation.report.sections.methods import against
 
     made = evaluated(prompts=12)
     made.entrant("rwr")

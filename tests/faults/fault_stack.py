@@ -20,17 +20,20 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.service import export_for_stage, import_file
+from steerboard.datasets.imports.loading import import_file
+from steerboard.datasets.service import export_for_stage
 from steerboard.datasets.tables import Dataset
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard.registry.tables import Model
-from steerboard.runs import lifecycle
-from steerboard.runs.lifecycle import InputRef
-from steerboard.runs.tables import Metric, Run, RunLog, RunOutput, RunTransition
+from steerboard.runs import queries
+from steerboard.runs.state import lifecycle
+from steerboard.runs.state.lifecycle import InputRef
+from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
 from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from surroundings import surroundings
 
 ROWS = 120
 ENDED = ("succeeded", "failed", "cancelled")
@@ -160,6 +163,10 @@ class Stack:
         config = {"run": "mix", "parts": [{}], "size": 10}
         return self._create(name, config, {"parts.0": InputRef(dataset=self.data_id)})
 
+    def create_generate(self, name: str, config: dict[str, Any], **options: Any) -> uuid.UUID:
+        """A run in which the base model answers the prompts of `config`."""
+        return self._create(name, config, {"model": InputRef(model=self.base_id)}, **options)
+
     def _create(self, name: str, config: dict[str, Any], inputs: dict[str, InputRef], **options: Any) -> uuid.UUID:
         with transaction(self.sessions) as session:
             return lifecycle.create_run(
@@ -208,12 +215,9 @@ class Stack:
             return Result(str(weights), {(name, step): value for name, step, value in rows})
 
     def timeline(self, run_id: uuid.UUID) -> list[str]:
+        """The states it came to, as its page shows them."""
         with transaction(self.sessions) as session:
-            return list(
-                session.scalars(
-                    select(RunTransition.to_state).where(RunTransition.run_id == run_id).order_by(RunTransition.id)
-                )
-            )
+            return [moved.to_state for moved in queries.detail(session, session.get_one(Run, run_id)).timeline]
 
     # -- the processes ----------------------------------------------------------------------------------------------
 
@@ -236,7 +240,7 @@ class Stack:
         with log.open("ab") as out:
             process = subprocess.Popen(
                 [sys.executable, "-m", "steerboard_workers.worker", "--name", name, "--devices", devices, *options],
-                env={**os.environ, **self.environment, **environment},
+                env=surroundings() | self.environment | environment,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

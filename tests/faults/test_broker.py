@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from fault_stack import SFT, Stack
 
-from steerboard.platform.embedded import EmbeddedServers
-from steerboard.platform.redis_url import connect
+from steerboard.platform.events.redis_url import connect
+from steerboard.platform.processes.embedded import EmbeddedServers
 from steerboard.platform.settings import get_settings
-from steerboard.runs import wakeups
+from steerboard.runs.state import wakeups
 
 QUICK = {**SFT, "max_steps": 4, "checkpoint_every": 0}
 # Looking and sweeping cannot help within a test then: only a wake-up can.

@@ -13,6 +13,7 @@ def quick(**changes: object) -> dict[str, object]:
     return {**SFT, "max_steps": 4, "checkpoint_every": 0, **changes}
 
 
+@pytest.mark.long
 def test_a_stage_that_runs_out_of_memory_every_time_fails_with_that_reason_and_the_queue_goes_on(stack: Stack) -> None:
     greedy = stack.create("greedy", quick(), max_attempts=2)
     modest = stack.create_mix("modest")
@@ -26,6 +27,7 @@ def test_a_stage_that_runs_out_of_memory_every_time_fails_with_that_reason_and_t
 
 
 # The first limit is too small for the model that the worker fetches, the second for the stage's checkpoint.
+@pytest.mark.long
 @pytest.mark.parametrize("limit", [60_000, 150_000])
 def test_a_full_disk_is_called_that_and_leaves_nothing_half_written(stack: Stack, limit: int) -> None:
     run_id = stack.create("sft", {**SFT, "max_steps": 8}, max_attempts=2)
@@ -55,6 +57,7 @@ def test_a_cancelled_run_ends_with_its_whole_process_group_and_says_who_did_it(s
     assert run.failed_device_seconds > 0
 
 
+@pytest.mark.long
 def test_a_cancelled_run_that_is_resumed_goes_on_from_its_checkpoint(stack: Stack) -> None:
     run_id = stack.create("sft", SFT)
     stack.start_worker("only")

@@ -19,7 +19,7 @@ from sqlalchemy.exc import OperationalError
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import make_engine, make_sessions, transaction
-from steerboard.platform.embedded import EmbeddedServers
+from steerboard.platform.processes.embedded import EmbeddedServers
 
 
 class Up:
@@ -87,6 +87,7 @@ def stack_of(up: Up, shared: Shared) -> Stack:
     return inside
 
 
+@pytest.mark.long
 def test_a_run_survives_the_kill_of_everything_bit_for_bit(shared: Shared, stack: Stack, up: Up) -> None:
     expected = stack.undisturbed(SFT)
     inside = stack_of(up, shared)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -68,6 +69,9 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         "STEERBOARD_SWEEP_SECONDS": "0.5",
         "STEERBOARD_POLL_SECONDS": "0.5",
         "STEERBOARD_STAGE_THREADS": "1",
+        "STEERBOARD_LEASE_SECONDS": "6",
+        "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
+        "STEERBOARD_RETRY_SECONDS": "0.1",
         "STEERBOARD_ALLOWED_PRIVATE": "127.0.0.1",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
@@ -101,6 +105,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     process.wait(timeout=60)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_the_job_of_the_page_runs_from_the_token_to_the_verdict(up: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(RECIPE)
@@ -132,7 +137,7 @@ done
     assert "pipelines/ci-1 is succeeded" in printed
     assert "evaluations/ci-1 is answered" in printed
     assert printed[-4:] == [
-        "the gate says 2",
+        "gate exit code: 2",
         "the command says 0",
         "the command says 1",
         "the command says 2",
@@ -143,6 +148,48 @@ done
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
 
 
+@pytest.mark.timeout(600)
+def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_middle(
+    up: dict[str, str], tmp_path: Path
+) -> None:
+    """A recipe without any method that learns from rewards, from random weights to the verdict."""
+    token = json.loads((Path(up["STEERBOARD_HOME"]) / "client.json").read_text())["token"]
+    api = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=30)
+    mine = f"{up['STEERBOARD_URL']}/api/v1/projects/default"
+    rows = "".join(json.dumps({"prompt": f"Name thing number {n}."}) + "\n" for n in range(200)).encode()
+    api.post(
+        f"{mine}/datasets/import", data={"name": "asked", "kind": "prompts"}, files={"file": ("asked.jsonl", rows)}
+    ).raise_for_status()
+    stage = "  report: {run: evaluate, entrants: [base, sft], rewards: [reward], data: $prompts, decoding: DECODING}\n"
+    decoding = "{temperature: 0.0, max_new_tokens: 40}"
+    recipe = RECIPE.replace("name: ci", "name: whole") + stage.replace("DECODING", decoding)
+    recipe = recipe.replace("\nstages:", "\n  prompts: {type: dataset, kind: prompts}\nstages:")
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    rules = [HOLDS, {"metric": "length_mean", "entrant": "sft", "op": ">=", "value": 0}]
+    (tmp_path / "gate.yaml").write_text(yaml.safe_dump({"rules": rules}))
+    given = [part for one in ("instructions=things", "preferences=pairs", "prompts=asked") for part in ("--set", one)]
+    command = ["steerboard", "run", "recipe.yaml", *given, "--gate", "gate.yaml", "--json", "--report", "report.json"]
+    with (tmp_path / "said").open("w") as said:
+        running = subprocess.Popen(command, cwd=tmp_path, env=up, stdout=subprocess.PIPE, stderr=said, text=True)
+    killed: str | None = None
+    while running.poll() is None:
+        if killed is None and (stages := api.get(f"{mine}/runs/whole-1.report")).status_code == 200:
+            killed = next((part["id"] for part in stages.json()["shards"] if part["state"] == "running"), None)
+            if killed is not None:
+                workers = api.get(f"{up['STEERBOARD_URL']}/api/v1/system/workers").json()
+                pid = next(one["pid"] for one in workers if one["alive"] and one["pool"] == "default")
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    printed = running.stdout.read() if running.stdout else ""
+    assert running.returncode == 0, (tmp_path / "said").read_text()
+    assert killed is not None
+    assert api.get(f"{mine}/runs/{killed}").json()["attempt"] == 2
+    verdict = json.loads(printed)
+    assert (verdict["evaluation"], verdict["verdict"]) == ("whole-1.report", "pass")
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [row["method"] for row in report["methods"]] == ["base", "sft"]
+
+
 def answered(request: Seen) -> Answer:
     """A model that answers, and a judge that is for the first and counts its tokens."""
     said = "[[A]]" if request.json["model"] == "the-judge" else "An answer."
@@ -151,6 +198,7 @@ def answered(request: Seen) -> Answer:
     return Answer.json({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage})
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str], tmp_path: Path) -> None:
     (commands,) = blocks("sh", (PAGES / "evaluation.md").read_text())

@@ -98,7 +98,7 @@ def test_wrong_usage_exits_64_and_an_unreachable_server_69(
 
 @pytest.mark.usefixtures("made")
 def test_only_a_verdict_exits_as_a_verdict_does(steerboard: Steerboard, url: str, token: str, tmp_path: Path) -> None:
-    """1 and 2 say something of the model, so no mishap may end with them, as a traceback would."""
+    """1 and 2 are verdicts on the model, so no other failure may exit with them, as a traceback would."""
     good = written(tmp_path, [PASS])
     rules = tmp_path / "odd.yaml"
     for text, words in (

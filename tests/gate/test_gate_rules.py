@@ -13,7 +13,8 @@ from steerboard.evaluation.gate.decision import decide
 from steerboard.evaluation.gate.junit import junit_xml
 from steerboard.evaluation.gate.rules import METRICS, GateRules
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.evaluation_report import EvaluationReport, GateRuleResult, GateVerdict
+from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
+from steerboard_contracts.report.gate import GateRuleResult, GateVerdict
 
 Make = Callable[..., Evaluated]
 
@@ -130,11 +131,42 @@ def test_invalid_beats_fail_and_fail_beats_pass(report: EvaluationReport) -> Non
 
 
 def test_what_is_not_finished_is_invalid_whatever_its_figures_say(report: EvaluationReport) -> None:
-    report.unfinished = ["the answers of dt are under way"]
+    report.unfinished_parts = [Unfinished(words="the answers of dt are under way")]
     verdict = held(report, rule("length_ratio", "<", 1.3, entrant="dt"))
     assert verdict.verdict == "invalid"
     assert verdict.rules[0].value == pytest.approx(1.2)
     assert verdict.why == ["the evaluation is not finished: the answers of dt are under way"]
+
+
+def test_what_another_source_has_not_finished_leaves_a_rule_alone(report: EvaluationReport) -> None:
+    words = "the verdicts of other failed: the endpoint kept failing"
+    report.unfinished_parts = [Unfinished(words=words, by="judge", source="other")]
+    by_judge = {"entrant": "dt", "vs": "sft", "by": "judge"}
+    for needless in (
+        rule("length_ratio", "<", 1.3, entrant="dt"),
+        rule("reward_mean", entrant="dt"),
+        rule("win_rate", value=0.5, entrant="dt", by="human"),
+        rule("win_rate", value=0.5, source="judge", **by_judge),
+        rule("rank_correlation", ">=", -1, by=["human", "judge"], source=[None, "judge"]),
+    ):
+        assert f"not finished: {words}" not in held(report, needless).rules[0].why, needless
+    for needy in (
+        rule("win_rate", value=0.5, **by_judge),
+        rule("unparsed_rate", "<", 1.0),
+        rule("win_rate", value=0.5, source="other", **by_judge),
+        rule("rank_correlation", ">=", -1, by=["human", "judge"]),
+        rule("reward_hacking", "==", False, entrant="dt"),
+    ):
+        verdict = held(report, rule("length_ratio", "<", 1.3, entrant="dt"), needy)
+        assert (verdict.verdict, verdict.why) == ("invalid", [f"the evaluation is not finished: {words}"])
+        assert [result.outcome for result in verdict.rules] == ["pass", "invalid"]
+
+
+def test_an_open_campaign_concerns_the_rules_about_any_of_its_criteria(report: EvaluationReport) -> None:
+    report.unfinished_parts = [Unfinished(words="1 item is left", by="human", source="round-1")]
+    for source, concerned in ((None, True), ("round-1", True), ("round-1: helpful", True), ("round-10", False)):
+        why = one(report, "win_rate", entrant="dt", by="human", source=source).why
+        assert ("1 item is left" in why) is concerned
 
 
 def test_too_few_items_are_invalid(report: EvaluationReport) -> None:

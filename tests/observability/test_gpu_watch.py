@@ -1,4 +1,4 @@
-"""What a worker tells of its GPUs. NVML itself is stood in for: the machines that run this have no GPU."""
+"""A worker's report on its GPUs. NVML itself is replaced: the machines that run this have no GPU."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from steerboard.observability import logs
+from steerboard.platform.telemetry import logs
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.observability.figures import STAGE_BUCKETS
+from steerboard.app.main import create_app
+from steerboard.insights.installation import STAGE_BUCKETS
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
-from steerboard.platform.web import create_app
 from steerboard.runs.tables import WorkerRow
 
 DASHBOARD = Path(__file__).parents[2] / "deploy" / "grafana" / "steerboard.json"
@@ -139,18 +139,18 @@ def test_requests_are_counted_by_the_template_of_their_route(app: FastAPI, token
 
 
 def test_a_failing_request_is_counted_and_its_answer_and_its_log_carry_one_id(
-    app: FastAPI, token: str, caplog: pytest.LogCaptureFixture
+    own_app: FastAPI, token: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    @app.get("/api/v1/broken-here")
+    @own_app.get("/api/v1/broken-here")
     def broken() -> None:
         raise RuntimeError("inside")
 
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(own_app, raise_server_exceptions=False) as client:
         assert client.get("/api/v1/broken-here").status_code == 500
         answer = client.get("/api/v1/system/live", headers={"X-Request-ID": "given-by-a-proxy.1"})
         forged = client.get("/api/v1/system/live", headers={"X-Request-ID": 'a" b'})
     key = {"method": "GET", "route": "/api/v1/broken-here", "status": "500"}
-    assert figure(samples(app), "steerboard_http_request_seconds_count", **key) == 1
+    assert figure(samples(own_app), "steerboard_http_request_seconds_count", **key) == 1
     assert answer.headers["x-request-id"] == "given-by-a-proxy.1"
     assert re.fullmatch(r"[0-9a-f]{16}", forged.headers["x-request-id"])
 

@@ -16,12 +16,12 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from other_server import other_server
 from steerboard.accounts.tables import Project
-from steerboard.datasets.service import import_file
-from steerboard.observability import traces
+from steerboard.datasets.imports.loading import import_file
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
-from steerboard.runs import lifecycle
-from steerboard.runs.lifecycle import InputRef
+from steerboard.platform.telemetry import traces
+from steerboard.runs.state import lifecycle
+from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import RUN_CONFIG
 
@@ -36,6 +36,7 @@ def start_mix(session: Session, project: Project, folder: Path) -> Run:
     return lifecycle.create_run(session, project, name="mixed", config=config, inputs=inputs, created_by="test")
 
 
+@pytest.mark.long
 def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
     settings: Settings, sessions: sessionmaker[Session], project: Project, tmp_path: Path
 ) -> None:
@@ -45,6 +46,7 @@ def test_a_worker_tells_what_it_does_by_the_id_of_the_run(
     with other_server() as collector:
         environment = {
             "STEERBOARD_LOG_FORMAT": "json",
+            "STEERBOARD_WARM_START": "0",  # for one small run
             "STEERBOARD_ALIVE_FILE": str(alive),
             "STEERBOARD_HEARTBEAT_SECONDS": "0.2",
             "STEERBOARD_POLL_SECONDS": "0.2",

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import threading
+import uuid
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Engine, text
+from filled_tables import fill, rows_by_table
+from sqlalchemy import Engine, func, select, text
+from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.accounts.tables import Project
+from steerboard.app.tables import metadata
 from steerboard.platform import migrations
-from steerboard.platform.database import make_engine
-from steerboard.platform.tables import metadata
+from steerboard.platform.database import make_engine, transaction
+from steerboard.runs.tables import Run, RunAttempt
 
 
 def test_the_migrated_database_has_exactly_the_tables_of_the_code(engine: Engine) -> None:
@@ -47,3 +53,68 @@ def test_a_database_of_a_newer_version_is_left_alone(engine: Engine) -> None:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     with pytest.raises(migrations.UnusableDatabase, match="9999"):
         migrations.migrate(engine)
+
+
+def test_every_revision_goes_up_and_down_and_up_with_rows_in_all_tables_and_loses_none_of_an_older_table(
+    engine: Engine,
+) -> None:
+    """Filled at each revision on the way up, so that a migration meets rows in every table it changes."""
+    revisions = [script.revision for script in migrations.scripts().walk_revisions()][::-1]
+    with engine.begin() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+        at: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for revision in revisions:
+            migrations.upgrade(connection, revision)
+            fill(connection)
+            at[revision] = rows_by_table(connection)
+        for revision in reversed(revisions[:-1]):
+            migrations.downgrade(connection, revision)
+            assert rows_by_table(connection) == at[revision], f"down to {revision}"
+        migrations.upgrade(connection, revisions[-1])
+        after = rows_by_table(connection)
+        for table, rows in at[revisions[0]].items():
+            assert [row.items() >= old.items() for row, old in zip(after[table], rows, strict=True)] == [True]
+        fill(connection)
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_evaluate_runs_that_wait_for_a_worker_or_have_one_start_their_evaluation_after_the_upgrade(
+    engine: Engine, sessions: sessionmaker[Session], project: Project
+) -> None:
+    def run(kind: str, state: str) -> uuid.UUID:
+        with transaction(sessions) as session:
+            made = Run(
+                project_id=project.id,
+                name=f"{kind}-{state}",
+                kind=kind,
+                config={"run": kind},
+                state=state,
+                reason="as it was",
+                pool="default",
+                priority=0,
+                attempt=1,
+                max_attempts=3,
+                lease_owner="w" if state == "running" else None,
+                lease_expires_at=func.clock_timestamp() if state == "running" else None,
+                reuse=True,
+                device_seconds=0.0,
+                failed_device_seconds=0.0,
+                created_by="tester",
+            )
+            session.add(made)
+            session.flush()
+            session.add(RunAttempt(run_id=made.id, attempt=1, worker="w", devices=1, device_seconds=0.0))
+            return made.id
+
+    wanted = {run("evaluate", "queued"): "pending", run("evaluate", "running"): "pending"}
+    wanted |= {run("evaluate", "succeeded"): "succeeded", run("score", "queued"): "queued"}
+    with engine.begin() as connection:
+        migrations.downgrade(connection, "0014")
+        migrations.upgrade(connection, migrations.newest_revision())
+    with transaction(sessions) as session:
+        found = {id_: session.get_one(Run, id_) for id_ in wanted}
+        assert {id_: row.state for id_, row in found.items()} == wanted
+        assert all(row.lease_owner is None for row in found.values())
+        ended = session.scalars(select(RunAttempt.outcome).where(RunAttempt.ended_at.is_not(None))).all()
+    assert list(ended) == ["stopped", "stopped"]

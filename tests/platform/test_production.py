@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from steerboard.platform import production
-from steerboard.platform.production import MissingSetting, UnsafeSetting
+from steerboard.app.main import create_app
+from steerboard.platform.security import production
+from steerboard.platform.security.production import MissingSetting, UnsafeSetting
 from steerboard.platform.settings import BadSetting, Settings, get_settings
-from steerboard.platform.web import create_app
 
 KEY = "k3J9-xQpR7vLz2WmTn8YbUc5HdFg1SaE"
 GOOD = {

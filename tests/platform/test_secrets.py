@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from steerboard.platform.secrets import Secrets, SecretUnreadable
+from steerboard.platform.security.secrets import Secrets, SecretUnreadable
 from steerboard.platform.settings import Settings
 
 
@@ -22,7 +22,7 @@ def test_what_was_sealed_opens_in_another_process_of_the_same_home(home: Path) -
 
 def test_processes_that_start_together_share_one_key(home: Path) -> None:
     code = (
-        "import sys; from steerboard.platform.secrets import Secrets;"
+        "import sys; from steerboard.platform.security.secrets import Secrets;"
         "from steerboard.platform.settings import Settings;"
         f"secrets = Secrets(Settings(home={str(home)!r})); sys.stdin.read(1); print(secrets.seal('x'))"
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steerboard.platform import system_user
-from steerboard.platform.embedded import ServerFailed, socket_folder
+from steerboard.platform.processes import system_user
+from steerboard.platform.processes.embedded import ServerFailed, socket_folder
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
 

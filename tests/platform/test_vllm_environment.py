@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from steerboard.cli import doctor
-from steerboard.platform import vllm
+from steerboard.cli.server import doctor
+from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import EngineMissing
 

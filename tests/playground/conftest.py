@@ -6,12 +6,13 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
-from playground_world import PlaygroundWorld, served, working, write_models
+from playground_world import PlaygroundWorld, working, write_models
 from sqlalchemy.orm import Session, sessionmaker
 
+from served_app import served
 from steerboard.accounts.tables import Project
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard_workers.interactive.worker import InteractiveWorker
 
 

@@ -4,41 +4,48 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import torch
-import uvicorn
-from fastapi import FastAPI
+from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 from transformers import LlamaForSequenceClassification
 
-from steerboard.accounts.tables import ApiToken, Project
-from steerboard.datasets.service import import_file
-from steerboard.platform.artifacts import ArtifactStore
-from steerboard.platform.credentials import secret_hash
-from steerboard.platform.database import new_id, transaction
+from other_token import token_headers
+from steerboard.accounts.tables import Project
+from steerboard.datasets.imports.loading import import_file
+from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
+from steerboard_contracts.conditions.format import Attribute, ConditionFormat
 from steerboard_contracts.configs import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.prompts import Normaliser, ScoreFormat, ScoreScale
+from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.loading import save_model
+from steerboard_workers.stages.models.model_io import save_model
 
 WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
 WINDOW = 2048
 ENDED = ("succeeded", "failed", "cancelled")
 HASH = "the reward model's hash"
+# Asked for two attributes; verbosity is left out unless asked for.
+STEERED = ConditionFormat(
+    attributes=(
+        Attribute(name="helpfulness", low=0, high=4, step=1, decimals=0, default=4),
+        Attribute(name="verbosity", low=0, high=4, step=1, decimals=0),
+    )
+)
 
 
 def write_models(folder: Path) -> None:
@@ -62,11 +69,11 @@ def write_models(folder: Path) -> None:
             role="policy",
             method="decision_transformer",
             normaliser=normaliser,
-            score_format=ScoreFormat(),
+            condition=ConditionFormat.of_score(),
             score_scale=ScoreScale(normaliser=normaliser),
-            default_score=5.0,
             **common,
         ),
+        "steered": ModelInfo(role="policy", method="steerlm", condition=STEERED, **common),
         "sft": ModelInfo(role="sft", method="sft", **common),
         "reward": ModelInfo(role="reward", method="reward_model", **common),
     }
@@ -110,18 +117,19 @@ class PlaygroundWorld:
             store,
             folders,
         )
+        self.asks_in = "default"
         for name in ("reward", "dt", "sft"):
             self.register(name, name)
 
-    def register(self, name: str, kind: str) -> str:
-        """Another model of the same weights. A policy's normaliser is about `reward`."""
+    def register(self, name: str, kind: str | Path, project: str = "default") -> str:
+        """Another model of the same weights, or of any other folder. A policy's normaliser is about `reward`."""
         folder = self.folders / kind
         with transaction(self.sessions) as session:
             info = ModelInfo.model_validate_json((folder / "steerboard.json").read_text())
             model = register_model(
                 session,
                 self.store,
-                self.project,
+                session.scalars(select(Project).where(Project.name == project)).one(),
                 name=name,
                 folder=folder,
                 role=info.role,
@@ -140,7 +148,15 @@ class PlaygroundWorld:
             import_file(session, session.merge(self.project), path=path, name=name, kind="prompts")
 
     def path(self, path: str) -> str:
-        return f"/api/v1/projects/default/playground/{path}"
+        return f"/api/v1/projects/{self.asks_in}/playground/{path}"
+
+    @contextmanager
+    def in_project(self, name: str) -> Iterator[None]:
+        """Ask in another project, which is made if need be."""
+        self.client.post("/api/v1/projects", json={"name": name})
+        self.asks_in = name
+        yield
+        self.asks_in = "default"
 
     def get(self, path: str, status: int = 200, **params: Any) -> Any:
         answer = self.client.get(self.path(path), params=params)
@@ -175,18 +191,7 @@ class PlaygroundWorld:
             time.sleep(0.02)
 
     def limited_token(self, *scopes: str) -> dict[str, str]:
-        secret = new_id().hex
-        with transaction(self.sessions) as session:
-            session.add(
-                ApiToken(
-                    project_id=self.project.id,
-                    name="other",
-                    token_hash=secret_hash(secret),
-                    hint=secret[-4:],
-                    scopes=list(scopes),
-                )
-            )
-        return {"Authorization": f"Bearer {secret}"}
+        return token_headers(self.sessions, self.project.id, *scopes)
 
     def stream(self, made: Any) -> Iterator[tuple[str, Any]]:
         """(event, data) of a comparison's stream until its end."""
@@ -201,17 +206,22 @@ class PlaygroundWorld:
                     yield event, json.loads(line.removeprefix("data: "))
 
 
-@contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    """The app behind a real server: a test client would hold a stream back until its end."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=2))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    app.state.stopping.set()
-    server.should_exit = True
-    thread.join()
+def model_processes(of: int | None = None) -> dict[int, psutil.Process]:
+    """Living processes of models by their id; below this process or another one.
+
+    Those of a whole platform that other tests keep running below this process are not meant."""
+    found = {}
+    below = psutil.Process(of).children()
+    while below:
+        process = below.pop()
+        with suppress(psutil.Error):
+            line = process.cmdline()
+            if "up" in line:
+                continue
+            if "steerboard_workers.model_host" in line and not any("guardian" in word for word in line):
+                found[process.pid] = process
+            below += process.children()
+    return found
 
 
 @contextmanager

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import time
-from itertools import count
 from typing import Any
 
 import httpx
 import pytest
-from playground_world import PlaygroundWorld, served, working
+from playground_world import PlaygroundWorld, model_processes, working
 from sqlalchemy.orm import Session, sessionmaker
 
+from served_app import served
+from steerboard.accounts.http import event_stream
 from steerboard.accounts.service import revoke_token
-from steerboard.platform import stream, wakeups
+from steerboard.app.main import create_app
 from steerboard.platform.database import transaction
+from steerboard.platform.events import wakeups
 from steerboard.platform.settings import Settings
-from steerboard.platform.web import create_app
-from steerboard_workers.engines.transformers_engine import TransformersEngine
 from steerboard_workers.interactive.worker import InteractiveWorker
 
 LONG = {"max_new_tokens": 1500}
@@ -55,8 +55,8 @@ def test_three_scores_are_streamed_side_by_side_and_end_with_rewards(
 
 
 def test_who_may_no_longer_read_loses_an_open_stream(world: PlaygroundWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "CHECK_SECONDS", 0.1)
-    monkeypatch.setattr(stream, "LIFE_SECONDS", 20.0)
+    monkeypatch.setattr(event_stream, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(event_stream, "LIFE_SECONDS", 20.0)
     monkeypatch.setattr(wakeups, "POLL_SECONDS", 0.1)
     url = world.address + world.path(f"comparisons/{world.compare(column(1))['id']}/stream")
     with httpx.stream("GET", url, headers=world.limited_token("read"), timeout=20) as response:
@@ -102,23 +102,19 @@ def test_a_score_is_refused_where_no_model_understands_it(world: PlaygroundWorld
     assert world.compare(*[column(1)] * 9, status=422)["code"] == "invalid_request"
 
 
-def test_a_cancelled_answer_stops_at_once_and_keeps_its_text(
-    world: PlaygroundWorld, worker: InteractiveWorker, monkeypatch: pytest.MonkeyPatch
+def test_a_cancelled_answer_stops_at_once_and_its_model_stays_loaded(
+    world: PlaygroundWorld, worker: InteractiveWorker
 ) -> None:
-    forward, steps = TransformersEngine._forward, count()
-
-    def counted(*arguments: Any) -> Any:
-        next(steps)
-        return forward(*arguments)
-
-    monkeypatch.setattr(TransformersEngine, "_forward", counted)
     made = world.compare(column(1, **LONG), column(2, **LONG))
     world.wait(lambda: world.comparison(made)["columns"][0]["text"] != "")
+    process = max(model_processes().values(), key=lambda process: process.cpu_times().user)
     cancelled = world.post(f"comparisons/{made['id']}/cancel", status=200)
     assert {answer["state"] for answer in cancelled["columns"]} == {"cancelled"}
     assert cancelled["columns"][0]["text"]
-    world.finish(world.compare(column(3)))
-    assert next(steps) < LONG["max_new_tokens"], "the worker went on with what nobody wants any more"
+    began = time.monotonic()
+    after = world.finish(world.compare(column(3)))["columns"][0]
+    assert (after["state"], time.monotonic() - began < 3) == ("succeeded", True)
+    assert process.is_running()
     assert world.comparison(made)["columns"] == cancelled["columns"]
     assert world.post(f"comparisons/{made['id']}/cancel", status=409)["code"] == "already_ended"
 
@@ -179,3 +175,27 @@ def test_a_reward_whose_model_was_deleted_is_missed_and_not_left_out(
         answer = world.finish(made)["columns"][0]
     assert (answer["state"], answer["error"]["code"]) == ("failed", "unknown_model")
     assert answer["text"]
+
+
+def test_a_policy_of_two_attributes_is_asked_for_either_both_or_none(
+    world: PlaygroundWorld, worker: InteractiveWorker
+) -> None:
+    world.register("steered", "steered")
+    asked = ["helpfulness:1", {"verbosity": 2.6}, "verbosity:2,helpfulness:9", "", None]
+    columns = [{**column(model="steered"), "score": one} for one in asked]
+    done = world.finish(world.compare(*columns))
+    assert [(answer["score"], answer["score_text"]) for answer in done["columns"]] == [
+        ("helpfulness:1", "helpfulness:1"),
+        ("verbosity:2.6", "verbosity:3"),
+        ("helpfulness:9,verbosity:2", "helpfulness:4,verbosity:2"),
+        ("", ""),
+        ("helpfulness:4", "helpfulness:4"),
+    ]
+    assert len({answer["text"] for answer in done["columns"]}) == 5, "every condition changes the answer"
+    # What is asked for nothing is asked as a model that knows no attributes.
+    plain = world.finish(world.compare(column(model="sft")))
+    assert plain["columns"][0]["text"] == done["columns"][3]["text"]
+    refused = world.compare({**column(model="steered"), "score": 5}, status=422)
+    assert refused["code"] == "unknown_attribute"
+    assert world.compare({**column(), "score": "helpfulness:1"}, status=422)["code"] == "unknown_attribute"
+    assert world.compare({**column(), "score": "high"}, status=422)["code"] == "invalid_request"

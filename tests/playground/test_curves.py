@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playground_world import PlaygroundWorld
+from safetensors.torch import load_file, save_file
 from sqlalchemy import func, select
 
-from steerboard.accounts.tables import AuditEntry, Event
+from steerboard.accounts.tables import AuditEntry
+from steerboard.platform.events.tables import Event
 from steerboard.registry.tables import Model
 from steerboard_workers.interactive import curves
 from steerboard_workers.interactive.worker import InteractiveWorker
@@ -91,13 +95,28 @@ def test_a_viewer_cannot_start_a_curve(world: PlaygroundWorld) -> None:
 
 
 def test_a_reward_that_is_no_number_fails_the_curve_and_not_the_worker(
-    world: PlaygroundWorld, worker: InteractiveWorker, monkeypatch: pytest.MonkeyPatch
+    world: PlaygroundWorld, worker: InteractiveWorker, tmp_path: Path
 ) -> None:
-    from steerboard_workers.interactive import rewards
-
     world.dataset("few", 3)
-    monkeypatch.setattr(rewards, "score_texts", lambda model, samples, tokens: [float("nan")] * len(samples))
-    failed = world.finish_curve(ask(world))
+    shutil.copytree(world.folders / "reward", tmp_path / "nan")
+    weights = load_file(tmp_path / "nan" / "model.safetensors")
+    weights["score.weight"].fill_(float("nan"))
+    save_file(weights, tmp_path / "nan" / "model.safetensors", metadata={"format": "pt"})
+    world.register("nan", tmp_path / "nan")
+    failed = world.finish_curve(ask(world, reward="nan"))
     assert (failed["state"], failed["error"]["code"]) == ("failed", "non_finite_reward")
-    monkeypatch.undo()
     assert world.finish_curve(ask(world))["state"] == "succeeded"
+
+
+def test_a_curve_of_several_attributes_is_along_the_one_that_differs(
+    world: PlaygroundWorld, worker: InteractiveWorker
+) -> None:
+    world.register("steered", "steered")
+    world.dataset("few", 3)
+    asked = [f"helpfulness:{value},verbosity:1" for value in (4, 0, 2)]
+    done = world.finish_curve(ask(world, model="steered", scores=asked, limit=3))
+    assert [point["score_text"] for point in done["points"]] == sorted(asked)
+    assert done["scores"] == sorted(asked)
+    assert -1 <= done["spearman"] <= 1
+    assert ask(world, 422, model="steered", scores=["helpfulness:1", "verbosity:1"])["code"] == "invalid_request"
+    assert ask(world, 422, model="steered", scores=[1, 2])["code"] == "unknown_attribute"

@@ -15,7 +15,7 @@ DECODING = {"max_new_tokens": 30}
 
 
 class Served(ThreadingHTTPServer):
-    """An OpenAI-compatible server that says `hello there`, once it is allowed to."""
+    """An OpenAI-compatible server that answers `hello there`, once it is allowed to."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -57,6 +57,7 @@ def server() -> Iterator[Served]:
 
 
 def add_endpoint(world: PlaygroundWorld, server: Served) -> None:
+    world.settings.allowed_private = "127.0.0.1"
     body = {
         "name": "elsewhere",
         "base_url": f"http://127.0.0.1:{server.server_port}/v1",
@@ -72,7 +73,7 @@ def test_an_endpoint_and_a_local_model_answer_at_the_same_time(
     world: PlaygroundWorld, server: Served, settings: Settings
 ) -> None:
     add_endpoint(world, server)
-    with working(settings.model_copy(update={"allowed_private": "127.0.0.1"})):
+    with working(settings):
         made = world.compare(
             {"endpoint": "elsewhere", "score": 2.5, "decoding": DECODING},
             {"model": "dt", "score": 2.5, "decoding": DECODING},
@@ -105,7 +106,7 @@ def test_an_endpoint_at_an_address_that_is_not_allowed_fails_its_column(
     world: PlaygroundWorld, server: Served, settings: Settings
 ) -> None:
     add_endpoint(world, server)
-    with working(settings):
+    with working(settings.model_copy(update={"allowed_private": ""})):
         answer = world.finish(world.compare({"endpoint": "elsewhere", "decoding": DECODING}))["columns"][0]
     assert (answer["state"], answer["error"]["code"]) == ("failed", "address_refused")
     assert server.bodies == []
@@ -115,7 +116,7 @@ def test_a_cancelled_endpoint_column_keeps_nothing_waiting(
     world: PlaygroundWorld, server: Served, settings: Settings
 ) -> None:
     add_endpoint(world, server)
-    with working(settings.model_copy(update={"allowed_private": "127.0.0.1"})):
+    with working(settings):
         made = world.compare({"endpoint": "elsewhere", "decoding": DECODING})
         world.wait(lambda: world.comparison(made)["columns"][0]["text"] == "hel")
         world.post(f"comparisons/{made['id']}/cancel", status=200)
@@ -140,7 +141,7 @@ def test_an_answer_is_reused_only_for_the_server_that_gave_it(
 
     made = world.compare(asked)
     serve_model("another")
-    with working(settings.model_copy(update={"allowed_private": "127.0.0.1"})):
+    with working(settings):
         assert world.finish(made)["columns"][0]["state"] == "succeeded"
         assert [body["model"] for body in server.bodies] == ["another"]
         assert world.compare(asked)["columns"][0]["reused"] is True
@@ -157,7 +158,7 @@ def test_a_column_whose_endpoint_was_deleted_says_so_by_its_name(
     add_endpoint(world, server)
     made = world.compare({"endpoint": "elsewhere", "decoding": DECODING})
     assert world.client.delete("/api/v1/projects/default/endpoints/elsewhere").status_code < 300
-    with working(settings):
+    with working(settings.model_copy(update={"allowed_private": ""})):
         answer = world.finish(made)["columns"][0]
     assert (answer["state"], answer["name"]) == ("failed", "elsewhere")
     assert answer["error"]["detail"] == "elsewhere was deleted before it could answer"

@@ -21,10 +21,10 @@ from playground_world import WINDOW, PlaygroundWorld, working
 
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
-from steerboard.runs import claims
-from steerboard.runs.sweeper import settle_all
+from steerboard.runs.state import claims
+from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run
-from steerboard_workers.stages.loading import load_tokenizer
+from steerboard_workers.stages.models.model_io import load_tokenizer
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from vllm_engine import needs_vllm, write_adapted
@@ -35,7 +35,7 @@ Serve = Callable[..., "Served"]
 
 
 class Served:
-    """A `steerboard models serve` that has said its URL."""
+    """A `steerboard models serve` that has printed its URL."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, tree: list[psutil.Process]) -> None:
         self.process, self.url, self.tree = process, url, tree
@@ -156,7 +156,7 @@ def test_a_server_killed_in_the_middle_is_an_error_in_time_and_the_run_goes_on_w
     killer.join()
     assert (run.state, run.reason_code, run.attempt) == ("queued", "endpoint_gave_up", 1)
     assert time.monotonic() - began < 120
-    # The command tells of it, and leaves nothing behind.
+    # The command reports it, and leaves nothing behind.
     assert served.process.wait(60) == 1
     _, alive = psutil.wait_procs(served.tree, timeout=5)
     assert alive == []

@@ -100,7 +100,7 @@ class RankingWorld(ExitStack):
             session.add(Membership(project_id=self.project.id, user_id=user.id, role=role))
             code, _ = service.create_sign_in_link(session, user.id)
         client = self.enter_context(TestClient(self.app))
-        assert client.get(f"/sign-in/{code}", follow_redirects=False).status_code == 303
+        assert client.post(f"/sign-in/{code}", follow_redirects=False).status_code == 303
         client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf_token"]
         return Annotator(client, user.id)
 

@@ -8,10 +8,11 @@ from ranking_world import PROJECT, RankingWorld
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from steerboard.accounts.tables import AuditEntry, Event
+from steerboard.accounts.tables import AuditEntry
 from steerboard.evaluation.ranking.tables import RankingItem
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.database import transaction
+from steerboard.platform.events.tables import Event
 
 
 def entrant(session: Session, name: str) -> Entrant:
@@ -33,6 +34,25 @@ def test_a_campaign_asks_about_the_prompts_that_all_of_its_entrants_have_answere
         "ranking-1",
         "ranking-2",
     ]
+
+
+def test_no_two_campaigns_of_a_project_share_a_name_that_nobody_chose(world: RankingWorld) -> None:
+    world.evaluation("quokka-eval")
+    world.evaluation("numbat-eval")
+
+    def made(evaluation: str, **given: str) -> str:
+        answer = world.owner.post(f"{PROJECT}/evaluations/{evaluation}/campaigns", json=given)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["name"])
+
+    assert [made(one) for one in ("quokka-eval", "numbat-eval", "quokka-eval")] == [
+        "ranking-1",
+        "ranking-2",
+        "ranking-3",
+    ]
+    # A name that somebody chose is free in its own evaluation.
+    assert made("numbat-eval", name="ranking-1") == "ranking-1"
+    assert made("numbat-eval") == "ranking-4"
 
 
 def test_a_limit_draws_prompts_at_random(world: RankingWorld) -> None:
@@ -143,7 +163,7 @@ def test_a_link_signs_an_annotator_in_and_leads_to_the_campaign(world: RankingWo
     second = world.owner.post(world.path(campaign, "/annotators"), json={}).json()
     assert [first["annotator"], second["annotator"]] == ["annotator-1", "annotator-2"]
     with TestClient(world.app) as browser:
-        signed_in = browser.get(first["link"], follow_redirects=False)
+        signed_in = browser.post(first["link"], follow_redirects=False)
         assert signed_in.headers["location"] == f"/p/default/rank/{campaign['id']}"
         (mine,) = browser.get("/api/v1/session").json()["projects"]
         assert (mine["role"], mine["allows"]) == ("annotator", ["rank"])

@@ -7,8 +7,11 @@ import pytest
 from ranking_world import PROJECT, RankingWorld
 from sqlalchemy import select
 
+from steerboard.accounts.tables import Project
+from steerboard.evaluation import contamination
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, Response, Verdict
 from steerboard.platform.database import transaction
+from steerboard.registry.tables import Artifact, Model
 
 PATH = f"{PROJECT}/evaluations/quokka-eval/preferences"
 
@@ -20,7 +23,7 @@ def make(world: RankingWorld, *sources: dict[str, str], status: int = 201, **giv
 
 
 def rows(world: RankingWorld, dataset: Any) -> list[dict[str, Any]]:
-    """Samples with what stands beside them."""
+    """Samples with their extra fields."""
     answer = world.owner.get(f"{PROJECT}/datasets/{dataset['name']}/samples?limit=500")
     assert answer.status_code == 200, answer.text
     return [row["sample"] | row["extra"] for row in sorted(answer.json()["items"], key=lambda row: row["row"])]
@@ -47,7 +50,7 @@ def test_every_strictly_ordered_pair_of_every_annotator_becomes_a_row(world: Ran
     made = make(world, {"campaign": "ranking-1"})
     assert (made["name"], made["kind"], made["rows"]) == ("quokka-eval-preferences-1", "preferences", 5)
     found = rows(world, made)
-    # Ann before bob; her tie is no pair, and that bob says the contrary is kept.
+    # Ann before bob; her tie is no pair, and bob's contrary vote is kept.
     assert pairs(found) == [("z", "w"), ("z", "h"), ("w", "z"), ("h", "z"), ("h", "w")]
     first = found[0]
     position = first["position"]
@@ -87,6 +90,79 @@ def test_the_same_call_makes_the_next_version_with_the_same_rows(world: RankingW
     assert statistics["rows"] == 9
     found = world.owner.get(f"{PROJECT}/datasets/loop-1/samples?q=%22text%201%22").json()["items"]
     assert len(found) == 3
+
+
+@pytest.fixture
+def held_out(world: RankingWorld) -> RankingWorld:
+    """Every prompt that was ranked is held out by the project's split."""
+    with transaction(world.sessions) as session:
+        project = session.scalars(select(Project)).one()
+        project.held_out_fraction = 0.999999
+        artifact = Artifact(hash="f" * 64, size=0, manifest={"files": []})
+        session.add(artifact)
+        session.flush()
+        session.add(Model(project_id=project.id, name="sft", role="sft", artifact_hash=artifact.hash, info={}))
+    world.evaluation(prompts=3)
+    world.annotator("ann").rank_all(world.campaign())
+    return world
+
+
+def train_reward_model(world: RankingWorld, dataset: Any) -> Any:
+    body = {"config": {"run": "train", "method": "reward_model"}, "inputs": {"model": "sft", "data": dataset["name"]}}
+    return world.owner.post(f"{PROJECT}/runs", json=body)
+
+
+def test_pairs_of_held_out_prompts_are_counted_before_and_refused_at_launch(held_out: RankingWorld) -> None:
+    asked = {"from": [{"campaign": "ranking-1"}]}
+    preview = held_out.owner.post(f"{PATH}/preview", json=asked).json()
+    assert preview == {"pairs": 9, "held_out_pairs": 9, "prompts": 3, "held_out_prompts": 3, "left_out": {}}
+    assert held_out.owner.get(f"{PROJECT}/datasets").json()["items"] == []
+    made = make(held_out, {"campaign": "ranking-1"})
+    assert (made["rows"], made["held_out_rows"], made["origin"]["split"]) == (9, 9, "by_prompt")
+    refused = train_reward_model(held_out, made)
+    problem = refused.json()
+    assert (refused.status_code, problem["code"]) == (422, "no_training_rows")
+    assert problem["errors"] == [{"location": "inputs.data", "message": "9 rows, all of them held out"}]
+    assert "held out" in problem["detail"]
+    assert "threshold" not in problem["hint"]
+    recipe = "name: r\nstages:\n  reward: {run: train, method: reward_model, model: $m, data: $d}\n"
+    recipe += "inputs: {m: {type: model}, d: {type: dataset, kind: preferences}}\n"
+    body = {"text": recipe, "set": ["m=sft", f"d={made['name']}"]}
+    started = held_out.owner.post(f"{PROJECT}/pipelines", json=body).json()
+    assert started["errors"][0]["location"] == "stages.reward.data (line 3)"
+    assert "9 rows, all of them held out" in started["errors"][0]["message"]
+    assert held_out.owner.get(f"{PROJECT}/runs").json()["items"] == []
+
+
+def test_pairs_may_knowingly_be_given_to_training(held_out: RankingWorld) -> None:
+    split = make(held_out, {"campaign": "ranking-1"})
+    made = make(held_out, {"campaign": "ranking-1"}, split="train")
+    assert (made["rows"], made["held_out_rows"], made["origin"]["split"]) == (9, 0, "train")
+    # The same rows, but not the same to learn from: neither a finished run nor a cached file may be used.
+    assert made["content_hash"] != split["content_hash"]
+    samples = held_out.owner.get(f"{PROJECT}/datasets/{made['name']}/samples?limit=50").json()["items"]
+    assert {row["split"] for row in samples} == {"train"}
+    assert train_reward_model(held_out, made).status_code == 201
+    # A model that learned from it has seen the prompts, and an evaluation of it finds that.
+    with transaction(held_out.sessions) as session:
+        evaluation = session.scalars(select(Evaluation)).one()
+        project = session.scalars(select(Project)).one()
+        contamination.plan(session, project, evaluation, [made["name"]])
+        assert contamination.counts(session, evaluation) == (3, 0)
+
+
+def test_a_preview_counts_what_is_left_out_and_refuses_what_making_would(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    with transaction(world.sessions) as session:
+        responses = session.scalars(select(Response).order_by(Response.entrant_id)).all()
+        responses[1].turns = responses[0].turns
+    campaign = world.campaign()
+    ann = world.annotator("ann")
+    assert world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "ranking-1"}]}).json()["pairs"] == 0
+    ann.submit(ann.one(campaign), [1, 2, 3])
+    found = world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "ranking-1"}]}).json()
+    assert (found["pairs"], found["left_out"]) == (2, {"identical": 1})
+    assert world.owner.post(f"{PATH}/preview", json={"from": [{"campaign": "none"}]}).status_code == 404
 
 
 def test_best_against_worst_makes_one_pair_of_a_ranking_without_ties(world: RankingWorld) -> None:

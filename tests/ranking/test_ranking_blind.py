@@ -1,4 +1,4 @@
-"""Nothing that an annotator's browser gets tells one entrant from another."""
+"""Nothing that an annotator's browser gets distinguishes the entrants."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _meet_every_refusal(person: Annotator, task: Any) -> None:
 
 
 def _assert_uniform(places: Counter[tuple[str, int]]) -> None:
-    """Each entrant stands at each place equally often: chi-square over entrants x places."""
+    """Each entrant is at each place equally often: chi-square over entrants x places."""
     entrants = sorted({entrant for entrant, _ in places})
     counts = [[places[entrant, place] for place in range(len(entrants))] for entrant in entrants]
     assert stats.chi2_contingency(counts).pvalue > 1e-5

@@ -7,7 +7,7 @@ from ranking_world import RankingWorld
 from sqlalchemy import select
 
 from steerboard.evaluation.ranking import queue
-from steerboard.evaluation.ranking.out import campaign_row
+from steerboard.evaluation.ranking.presenters import campaign_row
 from steerboard.evaluation.ranking.tables import RankingItem
 from steerboard.platform.database import transaction
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from steerboard.recipes.catalogue import KnownDataset, KnownModel
+from steerboard.recipes.lookup import KnownDataset, KnownModel
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.local_folders import LocalFolders
 
 
 class Shelf:
@@ -18,12 +20,18 @@ class Shelf:
         }
         roles = {"tiny": "base", "judge": "reward", "tuned": "sft"}
         self.models = {name: KnownModel(uuid.uuid4(), name, role) for name, role in roles.items()}
+        self.folders = LocalFolders()
 
     def dataset(self, ref: str) -> KnownDataset | None:
         return self.datasets.get(ref)
 
     def model(self, ref: str) -> KnownModel | None:
         return self.models.get(ref)
+
+    def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
+        with self.folders.open(config.source) as folder:
+            folder.check()
+            return config.model_copy(update={"source": folder.path, "fingerprint": folder.fingerprint()})
 
     def dataset_names(self) -> list[str]:
         return list(self.datasets)

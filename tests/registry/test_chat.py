@@ -11,9 +11,15 @@ import httpx
 import pytest
 
 from other_server import Answer, OtherServer, other_server
-from steerboard.platform.outbound import open_client
+from steerboard.platform.security.safe_http import open_client
 from steerboard.platform.settings import Settings
-from steerboard.registry.chat import EndpointNonsense, EndpointRefused, EndpointUnreachable, Finish, stream_chat
+from steerboard.registry.endpoints.client import (
+    EndpointNonsense,
+    EndpointRefused,
+    EndpointUnreachable,
+    Finish,
+    stream_chat,
+)
 from steerboard.registry.tables import Endpoint
 from steerboard_contracts.configs import Decoding
 from steerboard_contracts.errors import SteerboardError
@@ -88,7 +94,7 @@ def test_without_a_score_the_endpoint_is_not_told_of_one(client: httpx.Client, o
     assert ask(client, other)[-1] == Finish("length")
     assert "chat_template_kwargs" not in other.seen[0].json
     ask(client, other, score_text="")
-    assert other.seen[1].json["chat_template_kwargs"] == {"rm_score": ""}
+    assert other.seen[1].json["chat_template_kwargs"] == {"rm_score": "", "condition": ""}
 
 
 def test_a_piece_arrives_before_the_next_is_written(client: httpx.Client, other: OtherServer) -> None:

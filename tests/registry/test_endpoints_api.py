@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from model_folders import write_model
 from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.accounts.tables import Project
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
-from steerboard.platform.secrets import Secrets
+from steerboard.platform.security.secrets import Secrets
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service
 
 BASE = "/api/v1/projects/default/endpoints"
@@ -144,7 +144,9 @@ def test_a_check_asks_the_endpoint_now(client: TestClient, app: FastAPI, other: 
 
 
 def test_a_check_says_what_is_wrong(client: TestClient, app: FastAPI, other: OtherServer) -> None:
+    app.state.settings.allowed_private = "127.0.0.1"
     create(client, base_url=f"{other.url}/v1", api_key=KEY)
+    app.state.settings.allowed_private = ""
     refused = client.post(f"{BASE}/vllm/check").json()
     assert (refused["ok"], refused["problem"]["code"]) == (False, "address_refused")
     assert other.seen == []
@@ -156,6 +158,19 @@ def test_a_check_says_what_is_wrong(client: TestClient, app: FastAPI, other: Oth
     for nonsense in (Answer(200, [b"<html>"]), Answer.json({"data": [{"id": None}]}), Answer.json([])):
         other.answer = lambda _, nonsense=nonsense: nonsense  # type: ignore[misc]
         assert client.post(f"{BASE}/vllm/check").json()["problem"]["code"] == "endpoint_nonsense"
+
+
+def test_a_private_address_is_refused_at_registration_with_the_setting(client: TestClient, app: FastAPI) -> None:
+    private = {"base_url": "http://127.0.0.1:8000/v1"}
+    made = client.post(BASE, json={**GIVEN, **private})
+    assert (made.status_code, made.json()["code"]) == (422, "address_refused")
+    assert "STEERBOARD_ALLOWED_PRIVATE=127.0.0.1:8000 " in made.json()["hint"]
+    assert client.get(BASE).json() == []
+    create(client)
+    assert client.patch(f"{BASE}/vllm", json=private).json()["code"] == "address_refused"
+    assert client.get(BASE).json()[0]["base_url"] == "https://gpu.example/v1"
+    app.state.settings.allowed_private = "127.0.0.1:8000"
+    assert client.patch(f"{BASE}/vllm", json=private).status_code == 200
 
 
 def test_another_project_and_a_reader_change_nothing(client: TestClient) -> None:

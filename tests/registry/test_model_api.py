@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from model_folders import write_model
 from steerboard.accounts.tables import Project
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service
 
 BASE = "/api/v1/projects/default/models"

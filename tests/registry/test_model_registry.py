@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session, sessionmaker
 from model_folders import safetensors, write_model
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
-from steerboard.platform.artifacts import ArtifactStore, CorruptArtifact
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import NotFound
-from steerboard.platform.local_cache import LocalCache
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.storage.artifacts import ArtifactStore, CorruptArtifact
+from steerboard.platform.storage.local_cache import LocalCache
 from steerboard.registry import service
 from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Artifact, Model

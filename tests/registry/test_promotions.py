@@ -1,4 +1,4 @@
-"""One policy and one reward model are in production, whoever promotes at the same moment."""
+"""One policy and one reward model are in production, despite concurrent promotions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
 from model_folders import write_model
-from steerboard.accounts.tables import AuditEntry, Event, Project
-from steerboard.platform.artifacts import ArtifactStore
+from steerboard.accounts.tables import AuditEntry, Project
 from steerboard.platform.database import transaction
+from steerboard.platform.events.tables import Event
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service
 
 BASE = "/api/v1/projects/default/models"

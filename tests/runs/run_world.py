@@ -13,9 +13,9 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
-from steerboard.runs import claims, lifecycle
-from steerboard.runs.claims import Claim
-from steerboard.runs.lifecycle import InputRef
+from steerboard.runs.state import claims, lifecycle
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunOutput, RunTransition
 from steerboard_contracts.configs import RUN_CONFIG
 

@@ -9,12 +9,13 @@ from run_world import World
 from sqlalchemy import select, text
 
 from steerboard.platform.database import transaction
+from steerboard.platform.leases import LeaseLost
 from steerboard.platform.settings import Settings
-from steerboard.runs import claims, endings, journal, lifecycle, sweeper
-from steerboard.runs.claims import Claim
-from steerboard.runs.endings import Failure
-from steerboard.runs.errors import LeaseLost
-from steerboard.runs.journal import Batch
+from steerboard.runs import progress_log
+from steerboard.runs.progress_log import Batch
+from steerboard.runs.state import attempt_outcomes, claims, lifecycle, sweeper
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Metric, Run, RunAttempt, RunLog
 from steerboard_contracts.stage import Fix
 
@@ -62,10 +63,10 @@ def test_a_stale_worker_writes_nothing_after_another_has_taken_over(world: World
     assert fresh.attempt == 2
     batch = Batch(progress={"done": 1}, metrics={("loss", 1): 9.0}, logs=[("info", "late")])
     attempts = [
-        lambda session: journal.write(session, stale, batch),
+        lambda session: progress_log.write(session, stale, batch),
         lambda session: claims.renew(session, stale, 30),
-        lambda session: endings.succeed(session, claims.fenced(session, stale), {}, 1.0),
-        lambda session: endings.cancel(session, claims.fenced(session, stale), 1.0),
+        lambda session: attempt_outcomes.succeed(session, claims.fenced(session, stale), {}, 1.0),
+        lambda session: attempt_outcomes.cancel(session, claims.fenced(session, stale), 1.0),
     ]
     for write in attempts:
         with pytest.raises(LeaseLost), transaction(world.sessions) as session:
@@ -130,14 +131,14 @@ def test_an_attempt_is_made_again_after_a_pause_until_there_are_no_more_and_then
     memory = Failure("out_of_memory", "The stage ran out of memory.", retryable=True)
     claim = world.claim()
     assert claim is not None
-    world.act(claim, lambda session, run: endings.fail(session, run, memory, 2.0, retry_seconds=60))
+    world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, memory, 2.0, retry_seconds=60))
     assert world.state(run_id) == "queued"
     assert world.claim().run_id == bystander, "its pause has not passed, and the queue goes on"  # type: ignore[union-attr]
     with transaction(world.sessions) as session:
         session.execute(text("UPDATE runs SET not_before = clock_timestamp()"))
     claim = world.claim()
     assert claim is not None
-    world.act(claim, lambda session, run: endings.fail(session, run, memory, 3.0, retry_seconds=60))
+    world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, memory, 3.0, retry_seconds=60))
     run = world.get(run_id)
     assert (run.state, run.reason_code, run.attempt) == ("failed", "out_of_memory", 2)
     assert (run.device_seconds, run.failed_device_seconds) == (0.0, 5.0)
@@ -151,7 +152,7 @@ def test_what_would_fail_alike_is_not_tried_again(world: World, failure: Failure
     run_id = world.create()
     claim = world.claim()
     assert claim is not None
-    world.act(claim, lambda session, run: endings.fail(session, run, failure, 1.0, 0.0))
+    world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, failure, 1.0, 0.0))
     assert world.state(run_id) == "failed"
 
 
@@ -160,7 +161,7 @@ def test_a_lost_worker_costs_an_attempt_and_a_stopped_one_does_not(world: World)
     for _ in range(3):
         claim = world.claim()
         assert claim is not None
-        world.act(claim, lambda session, run: endings.stop(session, run, "stopped", 1.0))
+        world.act(claim, lambda session, run: attempt_outcomes.stop(session, run, "stopped", 1.0))
         assert world.state(run_id) == "queued"
     for expected in ("queued", "failed"):
         claim = world.claim()
@@ -179,7 +180,7 @@ def test_a_replayed_step_overwrites_its_metrics(world: World) -> None:
     assert claim is not None
     for value in (3.0, 2.5):
         with transaction(world.sessions) as session:
-            journal.write(session, claim, Batch(metrics={("loss", 7): value, ("loss", 8): value}))
+            progress_log.write(session, claim, Batch(metrics={("loss", 7): value, ("loss", 8): value}))
     with transaction(world.sessions) as session:
         rows = session.execute(select(Metric.step, Metric.value).order_by(Metric.step)).all()
     assert [tuple(row) for row in rows] == [(7, 2.5), (8, 2.5)]
@@ -190,11 +191,11 @@ def test_log_lines_that_postgres_cannot_hold_are_kept_as_far_as_it_can(world: Wo
     claim = world.claim()
     assert claim is not None
     with transaction(world.sessions) as session:
-        journal.write(session, claim, Batch(logs=[("info", "a\x00b\ud800"), ("info", "x" * 100_000)]))
+        progress_log.write(session, claim, Batch(logs=[("info", "a\x00b\ud800"), ("info", "x" * 100_000)]))
     with transaction(world.sessions) as session:
         lines = session.scalars(select(RunLog.message).order_by(RunLog.id)).all()
     assert lines[0].startswith("a")
-    assert len(lines[1]) == journal.LINE_CHARACTERS
+    assert len(lines[1]) == progress_log.LINE_CHARACTERS
 
 
 def test_sweepers_at_work_together_end_each_lost_attempt_once(world: World, settings: Settings) -> None:

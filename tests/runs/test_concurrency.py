@@ -13,13 +13,15 @@ from run_world import World
 from sqlalchemy import select, text
 
 from steerboard.platform.database import transaction
-from steerboard.runs import claims, endings, journal, lifecycle, sweeper
-from steerboard.runs.claims import Claim
-from steerboard.runs.endings import Failure
-from steerboard.runs.errors import LeaseLost, RunNotActive, RunNotResumable
-from steerboard.runs.journal import Batch
+from steerboard.platform.leases import LeaseLost
+from steerboard.runs import progress_log
+from steerboard.runs.errors import RunNotActive, RunNotResumable
+from steerboard.runs.progress_log import Batch
+from steerboard.runs.state import attempt_outcomes, claims, lifecycle, sweeper
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.transitions import ALLOWED, ENDED
 from steerboard.runs.tables import Run, RunAttempt, RunTransition
-from steerboard.runs.transitions import ALLOWED, ENDED
 
 SECONDS = 2.0
 
@@ -67,7 +69,7 @@ class Crowd:
     def _attempt(self, claim: Claim, chance: random.Random) -> None:
         for step in range(chance.randrange(3)):
             with transaction(self.world.sessions) as session:
-                journal.write(session, claim, Batch(progress={"done": step}, metrics={("loss", step): 1.0}))
+                progress_log.write(session, claim, Batch(progress={"done": step}, metrics={("loss", step): 1.0}))
             with transaction(self.world.sessions) as session:
                 claims.renew(session, claim, chance.choice([0.0, 30.0]))
         failure = Failure("stage_crashed", "boom", retryable=chance.random() < 0.7)
@@ -75,13 +77,13 @@ class Crowd:
         with transaction(self.world.sessions) as session:
             run = claims.fenced(session, claim)
             if run.cancel_requested_at is not None:
-                endings.cancel(session, run, 1.0)
+                attempt_outcomes.cancel(session, run, 1.0)
             elif ending == "succeed":
-                endings.succeed(session, run, {}, 1.0)
+                attempt_outcomes.succeed(session, run, {}, 1.0)
             elif ending == "fail":
-                endings.fail(session, run, failure, 1.0, 0.0)
+                attempt_outcomes.fail(session, run, failure, 1.0, 0.0)
             elif ending == "stop":
-                endings.stop(session, run, "stopped", 1.0)
+                attempt_outcomes.stop(session, run, "stopped", 1.0)
         if ending == "succeed":
             self.writers.append((claim.run_id, claim.attempt))
 
@@ -149,4 +151,4 @@ def finish_everything(world: World) -> None:
         claim = world.claim()
         if claim is None:
             return
-        world.act(claim, lambda session, run: endings.succeed(session, run, {}, 1.0))
+        world.act(claim, lambda session, run: attempt_outcomes.succeed(session, run, {}, 1.0))

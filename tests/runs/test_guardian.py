@@ -1,4 +1,4 @@
-"""The guardian leaves nothing behind, whoever dies first."""
+"""The guardian leaves nothing behind, whichever process dies first."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from steerboard_workers import guardian
 class Guarded:
     """A guardian with a command below it. `marker` is an argument by which the command's processes are found."""
 
-    def __init__(self, command: list[str], memory: int = 0) -> None:
+    def __init__(self, command: list[str], memory: int = 0, allocated: int = 0) -> None:
         status_read, status_write = os.pipe()
+        limits = [str(memory), str(allocated)]
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", guardian.__file__, str(status_write), str(memory), *command],
+            [sys.executable, "-I", "-S", guardian.__file__, str(status_write), *limits, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(status_write,),
@@ -38,7 +39,7 @@ class Guarded:
         assert self.process.stdout.readline().strip() == line
 
     def status(self) -> str:
-        """What the guardian said of the command's end; empty when it did not end by itself."""
+        """The guardian's report on the command's end; empty when it did not end by itself."""
         text = self._status.read().strip()
         self.process.wait(timeout=10)
         return text
@@ -143,5 +144,36 @@ def test_the_command_does_not_outlive_a_killed_guardian(marker: str) -> None:
     assert gone(marker)
 
 
-def test_memory_can_be_limited() -> None:
-    assert Guarded([sys.executable, "-c", "bytearray(1 << 30)"], memory=256 << 20).status() == "exit 1"
+def test_a_process_that_asks_for_too_much_memory_is_refused() -> None:
+    assert Guarded([sys.executable, "-c", "bytearray(1 << 30)"], allocated=256 << 20).status() == "exit 1"
+
+
+# Each of three processes stays well below what they may use together.
+GREEDY = """
+import os, sys, time
+for _ in range(2):
+    if os.fork() == 0:
+        break
+held = bytearray(b"x") * (120 << 20)
+time.sleep(1000)
+"""
+
+
+def test_a_family_that_uses_too_much_memory_is_killed_and_the_figure_said(marker: str) -> None:
+    kind, used = Guarded([sys.executable, "-c", GREEDY, marker], memory=256 << 20).status().split()
+    assert kind == "memory"
+    assert 256 << 20 < int(used) < 800 << 20
+    assert gone(marker)
+
+
+def test_address_space_that_is_not_used_costs_nothing() -> None:
+    reserve = "import mmap; mmap.mmap(-1, 1 << 40, flags=mmap.MAP_PRIVATE | 0x4000)"  # MAP_NORESERVE
+    assert Guarded([sys.executable, "-c", reserve], memory=256 << 20).status() == "exit 0"
+
+
+def test_the_command_and_not_its_guardian_is_what_the_kernel_takes_first() -> None:
+    guarded = Guarded(["bash", "-c", "bash -c 'cat /proc/self/oom_score_adj'; sleep 1"])
+    guarded.wait_for_output(b"1000")
+    own = Path("/proc/self/oom_score_adj").read_text()
+    assert Path(f"/proc/{guarded.process.pid}/oom_score_adj").read_text() == own
+    assert guarded.status() == "exit 0"

@@ -6,12 +6,12 @@ import pytest
 from run_world import World
 from sqlalchemy import func, select
 
-from steerboard.accounts.tables import Event
 from steerboard.platform.database import new_id, transaction
-from steerboard.platform.errors import NotFound
-from steerboard.runs import endings, lifecycle, sweeper
-from steerboard.runs.endings import Failure
+from steerboard.platform.events.tables import Event
+from steerboard.platform.http.errors import NotFound
 from steerboard.runs.errors import RunNotActive, RunNotResumable
+from steerboard.runs.state import attempt_outcomes, lifecycle, sweeper
+from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.tables import Run
 
 BAD_INPUT = Failure("bad_input", "Row 3 is empty.", retryable=False)
@@ -20,14 +20,14 @@ BAD_INPUT = Failure("bad_input", "Row 3 is empty.", retryable=False)
 def succeed(world: World) -> None:
     claim = world.claim()
     assert claim is not None
-    world.act(claim, lambda session, run: endings.succeed(session, run, {}, 1.0))
+    world.act(claim, lambda session, run: attempt_outcomes.succeed(session, run, {}, 1.0))
     sweeper.settle_all(world.sessions)
 
 
 def fail(world: World, failure: Failure = BAD_INPUT) -> None:
     claim = world.claim()
     assert claim is not None
-    world.act(claim, lambda session, run: endings.fail(session, run, failure, 1.0, 0.0))
+    world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, failure, 1.0, 0.0))
     sweeper.settle_all(world.sessions)
 
 
@@ -93,7 +93,7 @@ def test_cancelling_a_running_run_waits_for_its_worker_and_asking_twice_is_askin
     cancel(world, run, "ann")
     cancel(world, run, "bob")
     assert world.state(run) == "running"
-    world.act(claim, lambda session, row: endings.cancel(session, row, 1.0))
+    world.act(claim, lambda session, row: attempt_outcomes.cancel(session, row, 1.0))
     assert world.get(run).reason == "cancelled by ann"
     cancel(world, run)
     assert world.timeline(run)[-2:] == ["running", "cancelled"]
@@ -105,7 +105,7 @@ def test_a_run_that_fails_after_its_cancellation_was_asked_for_is_not_tried_agai
     assert claim is not None
     cancel(world, run)
     lost = Failure("worker_lost", "gone", retryable=True)
-    world.act(claim, lambda session, row: endings.fail(session, row, lost, 1.0, 0.0))
+    world.act(claim, lambda session, row: attempt_outcomes.fail(session, row, lost, 1.0, 0.0))
     assert world.state(run) == "cancelled"
 
 
@@ -170,7 +170,7 @@ def test_a_broken_shard_fails_the_sharded_run_and_ends_the_others(world: World) 
         shards = session.scalars(select(Run).where(Run.parent_id == parent).order_by(Run.shard)).all()
     assert [shard.state for shard in shards] == ["running", "failed", "cancelled"]
     assert shards[0].cancel_requested_at is not None
-    world.act(running, lambda session, row: endings.cancel(session, row, 1.0))
+    world.act(running, lambda session, row: attempt_outcomes.cancel(session, row, 1.0))
     resume(world, parent)
     for _ in range(4):
         succeed(world)

@@ -11,19 +11,23 @@ import pytest
 from run_world import World
 from sqlalchemy import func, select
 
+from model_folders import write_model
 from steerboard.accounts.tables import Project
-from steerboard.datasets import service as datasets
+from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.tables import Dataset, Reward
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.registry import service as registry
 from steerboard.registry.tables import Model
-from steerboard.runs import claims, endings, inputs, outputs, sweeper
-from steerboard.runs.claims import Claim
+from steerboard.runs import inputs, queries
 from steerboard.runs.errors import StageCrashed
-from steerboard.runs.lifecycle import InputRef
+from steerboard.runs.results import lineage, outputs
+from steerboard.runs.state import attempt_outcomes, claims, sweeper
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import AnswersOutput, DatasetOutput, RewardsOutput, StageOutput
+from steerboard_contracts.stage import AnswersOutput, DatasetOutput, ModelOutput, RewardsOutput, StageOutput
 
 ROWS = [{"prompt": f"Question {number}?", "response": "a" * (number + 1)} for number in range(4)]
 
@@ -44,14 +48,14 @@ class Bench:
         with transaction(self.world.sessions) as session:
             project = session.get_one(Project, self.world.project.id)
             path = self.folder / self.write("import.jsonl", ROWS)
-            return datasets.import_file(session, project, path=path, name="base", kind="instructions").dataset.id
+            return import_file(session, project, path=path, name="base", kind="instructions").dataset.id
 
     def register(self, claim: Claim | None, outs: list[StageOutput]) -> None:
         assert claim is not None
         with transaction(self.world.sessions) as session:
             run = claims.fenced(session, claim)
             outputs.register(session, self.store, run, inputs.resolve(session, run), outs, self.folder)
-            endings.succeed(session, run, {}, 2.0)
+            attempt_outcomes.succeed(session, run, {}, 2.0)
 
     def output(self, run_id: uuid.UUID) -> RunOutput:
         with transaction(self.world.sessions) as session:
@@ -172,12 +176,69 @@ def test_a_method_costs_its_training_and_the_generation_and_scoring_behind_its_d
             output = RunOutput(run_id=run_id, name="x", type="x", model_id=model)
             output.dataset_id = made.id if model is None else None
             session.add(output)
-            endings.succeed(session, claims.fenced(session, claim), {}, spent)
+            attempt_outcomes.succeed(session, claims.fenced(session, claim), {}, spent)
         sweeper.settle_all(world.sessions)
     with transaction(world.sessions) as session:
         model_row = session.scalars(select(Model).where(Model.run_id == trained)).one()
         assert inputs.training_cost(session, model_row) == (11.0, 10.0)
         assert session.get_one(Run, trained).device_seconds == 11.0
+
+
+def test_a_run_gives_each_of_its_models_by_its_role(bench: Bench) -> None:
+    """A policy and its critic: two names, one lineage, and inputs that name either."""
+    world = bench.world
+    with transaction(world.sessions) as session:
+        named = {"name": "demo-2", "recipe": {}, "recipe_text": "", "settings": {}, "created_by": "t"}
+        pipeline = Pipeline(project_id=world.project.id, **named)
+        session.add(pipeline)
+        session.flush()
+        pipeline_id = pipeline.id
+    start, worth = world.model(), world.model()
+    models = {"model": InputRef(model=start), "critic": InputRef(model=worth)}
+    sft = {"run": "train", "method": "sft"}
+    made = world.create("ppo", config=sft, inputs=models, pipeline_id=pipeline_id)
+    later = {"model": InputRef(run=made), "critic": InputRef(run=made, output="critic")}
+    next_run = world.create("again", config=sft, inputs=later, pipeline_id=pipeline_id)
+    outs = [ModelOutput(name=n, path=n, role=r) for n, r in (("model", "policy"), ("critic", "critic"))]
+    for out in outs:
+        write_model(bench.folder / out.path, out.role, weights=out.path.encode())
+    bench.register(world.claim(), list(outs))
+    sweeper.settle_all(world.sessions)
+    with transaction(world.sessions) as session:
+        project = session.get_one(Project, world.project.id)
+        policy, critic = (registry.get_model(session, project, f"demo-2.ppo{end}") for end in ("", ".critic"))
+        assert (policy.role, policy.parent_id, critic.role, critic.parent_id) == ("policy", start, "critic", worth)
+        run = session.get_one(Run, next_run)
+        expected = {"model": policy.id, "critic": critic.id}
+        assert {name: thing.id for name, thing in inputs.resolve(session, run).items()} == expected
+        assert {name: thing.id for name, thing in inputs.resolve_all(session, [run])[next_run].items()} == expected
+        detail = queries.detail(session, session.get_one(Run, made))
+        assert [(out.name, out.label) for out in detail.outputs] == [
+            ("model", "demo-2.ppo"),
+            ("critic", "demo-2.ppo.critic"),
+        ]
+        shown = queries.detail(session, run)
+        assert [(one.name, one.label) for one in shown.inputs] == [("critic", "ppo.critic"), ("model", "ppo")]
+        assert {thing.id for thing, _ in lineage.upstream(session, run)} == {policy.id, critic.id}
+        # Another pipeline that reuses the run has no models of its own name, and still gives both.
+        other = Pipeline(project_id=world.project.id, **(named | {"name": "demo-3"}))
+        session.add(other)
+        session.flush()
+        other_id = other.id
+    reused = world.create("ppo", config=sft, inputs=models, pipeline_id=other_id, reuse=True)
+    assert world.get(reused).reused_from_id == made
+    with transaction(world.sessions) as session:
+        project = session.get_one(Project, world.project.id)
+        assert registry.get_model(session, project, "demo-3.ppo").id == policy.id
+        assert registry.get_model(session, project, "demo-3.ppo.critic").id == critic.id
+
+
+def test_a_further_model_is_called_by_its_role_and_nothing_else(bench: Bench) -> None:
+    sft = {"run": "train", "method": "sft"}
+    bench.world.create("ppo", config=sft, inputs={"model": InputRef(model=bench.world.model())})
+    write_model(bench.folder / "x", "critic")
+    with pytest.raises(StageCrashed, match="calls a model of role critic 'judge'"):
+        bench.register(bench.world.claim(), [ModelOutput(name="judge", path="x", role="critic")])
 
 
 def test_an_output_outside_of_the_stages_folder_is_refused(bench: Bench) -> None:

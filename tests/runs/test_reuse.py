@@ -9,9 +9,10 @@ from run_world import World
 from sqlalchemy import select
 
 from steerboard.platform.database import transaction
-from steerboard.runs import endings, inputs, sweeper
-from steerboard.runs.claims import Claim
-from steerboard.runs.lifecycle import InputRef
+from steerboard.runs import inputs
+from steerboard.runs.state import attempt_outcomes, sweeper
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunOutput
 
 SFT = {"run": "train", "method": "sft", "lr": 0.001}
@@ -27,7 +28,7 @@ def train(world: World, name: str = "sft", **changes: Any) -> uuid.UUID:
 def finish(world: World, claim: Claim | None, seconds: float = 5.0) -> uuid.UUID:
     assert claim is not None
     model = world.give_output(claim.run_id)
-    world.act(claim, lambda session, run: endings.succeed(session, run, {"loss": 1.5}, seconds))
+    world.act(claim, lambda session, run: attempt_outcomes.succeed(session, run, {"loss": 1.5}, seconds))
     sweeper.settle_all(world.sessions)
     return model
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from steerboard.runs.journal import Batch
+from steerboard.runs.progress_log import Batch
 from steerboard_contracts.stage import Failed, Log, Metrics, Progress, Succeeded
-from steerboard_workers.supervisor.evidence import failure_of
-from steerboard_workers.supervisor.journal import Journal
+from steerboard_workers.supervisor.failure_diagnosis import failure_of
 from steerboard_workers.supervisor.process import StageProcess, environment
+from steerboard_workers.supervisor.progress_log import Journal
 from steerboard_workers.worker import parse_devices
 
 DONE = Succeeded(outputs=[])
@@ -28,6 +28,7 @@ DONE = Succeeded(outputs=[])
         ("lease over", [], False, "worker_lost"),
         ("signal 9", [], True, "out_of_memory"),
         ("exit 1", ["MemoryError"], False, "out_of_memory"),
+        ("memory 2147483648", [], False, "out_of_memory"),
         ("signal 6", ["terminate called after throwing an instance of 'std::bad_alloc'"], False, "out_of_memory"),
     ],
 )
@@ -37,6 +38,26 @@ def test_an_end_without_a_last_word_is_judged_by_the_evidence(
     failure = failure_of(None, status, tail, killed_for_memory)
     assert failure is not None
     assert (failure.code, failure.retryable) == (code, True)
+
+
+OPENING = "opening the model base"
+
+
+@pytest.mark.parametrize(
+    ("status", "tail", "code", "retryable"),
+    [
+        ("signal 11", [], "bad_model", False),
+        ("signal 6", ["thread has overflowed its stack"], "bad_model", False),
+        ("signal 6", ["terminate called after throwing an instance of 'std::bad_alloc'"], "out_of_memory", True),
+        ("signal 9", [], "stage_killed", True),
+        ("exit 1", [], "stage_crashed", True),
+        ("lease over", [], "worker_lost", True),
+    ],
+)
+def test_a_crash_over_a_models_files_is_the_models(status: str, tail: list[str], code: str, retryable: bool) -> None:
+    failure = failure_of(None, status, tail, False, OPENING)
+    assert failure is not None
+    assert (failure.code, failure.retryable) == (code, retryable)
 
 
 def test_a_stages_own_word_stands() -> None:
@@ -55,11 +76,14 @@ def test_success_needs_both_the_last_word_and_a_clean_exit() -> None:
 
 def test_a_stage_knows_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ["STEERBOARD_DATABASE_URL", "STEERBOARD_REDIS_URL", "STEERBOARD_TOKEN", "PGPASSWORD", "DATABASE_URL"]
-    for name in [*secrets, "AWS_SECRET_ACCESS_KEY", "FSSPEC_S3_SECRET", "OTEL_EXPORTER_OTLP_HEADERS"]:
+    others = ["HF_TOKEN", "OPENAI_API_KEY", "WANDB_API_KEY", "REGISTRY_PASSWORD", "GOOGLE_APPLICATION_CREDENTIALS"]
+    for name in [*secrets, *others, "AWS_SECRET_ACCESS_KEY", "FSSPEC_S3_SECRET", "OTEL_EXPORTER_OTLP_HEADERS"]:
         monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
     monkeypatch.setenv("HF_HOME", "/models")
     seen = environment("run:1", 2, ["0", "3"])
     assert "secret" not in seen.values()
+    assert seen["TOKENIZERS_PARALLELISM"] == "true"
     assert (seen["HF_HOME"], seen["OMP_NUM_THREADS"]) == ("/models", "2")
     assert (seen["CUDA_VISIBLE_DEVICES"], seen["CUDA_DEVICE_ORDER"]) == ("0,3", "PCI_BUS_ID")
 

@@ -6,12 +6,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import httpx
 import pytest
@@ -115,7 +117,7 @@ def test_a_server_is_migrated_served_signed_into_and_stopped(
     link = run("sign-in-link").stdout.strip()
     assert link.startswith("https://board.internal/sign-in/")
     with httpx.Client(base_url=api.url) as browser:
-        answer = browser.get(link.removeprefix("https://board.internal"))
+        answer = browser.post(link.removeprefix("https://board.internal"))
         cookie = answer.headers["set-cookie"]
         assert "Secure" in cookie
         assert "HttpOnly" in cookie
@@ -221,3 +223,27 @@ def test_a_worker_that_cannot_start_says_why_and_shows_no_traceback(settings: Se
     assert "[missing_setting]" in done.stderr
     assert "STEERBOARD_DATABASE_URL" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "arguments", [["up", "--port"], ["api", "--port", "0"], ["worker"]], ids=lambda given: given[0]
+)
+def test_every_start_sweeps_what_killed_processes_left_behind(
+    arguments: list[str], settings: Settings, engine: Engine, tmp_path: Path
+) -> None:
+    """Even one that fails: `up` for its port, the others for the schema."""
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    temporary = tmp_path / "temporary"
+    left = temporary / "steerboard-tmp-model-of-the-dead"
+    left.mkdir(parents=True)
+    (left / "weights").write_bytes(b"x")
+    os.utime(left, (time.time() - 3600,) * 2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = [str(taken.getsockname()[1])] if arguments[0] == "up" else []
+        environment = {"TMPDIR": str(temporary), "STEERBOARD_START_SECONDS": "0.2"}
+        done = run(*arguments, *port, **environment)
+    assert ("[port_in_use]" if port else "[schema_not_ready]") in done.stderr
+    assert done.returncode == 1
+    assert not left.exists()

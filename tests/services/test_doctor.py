@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from steerboard.cli import doctor
-from steerboard.cli.doctor import Check
+from steerboard.cli.server import doctor
+from steerboard.cli.server.doctor import Check
 from steerboard.platform.settings import Settings
 
 

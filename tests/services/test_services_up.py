@@ -19,6 +19,7 @@ import pytest
 
 @dataclass
 class Up:
+    home: Path
     process: subprocess.Popen[str]
     url: str
     sign_in: str
@@ -33,15 +34,30 @@ Start = Callable[..., Up]
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """`steerboard up` with embedded servers in a home of its own, as a user starts it."""
+    with starting(tmp_path) as begin:
+        yield begin
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """One without a worker, which tests leave as it is."""
+    folder = tmp_path_factory.mktemp("up")
+    with starting(folder) as begin:
+        yield begin(folder / "home", "--no-worker")
+
+
+@contextlib.contextmanager
+def starting(tmp_path: Path) -> Iterator[Start]:
     running: list[subprocess.Popen[str]] = []
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+    environment["STEERBOARD_WARM_START"] = "0"  # no stage is run
 
-    def begin(home: Path, *options: str) -> Up:
+    def begin(home: Path, *options: str, **variables: str) -> Up:
         ready = tmp_path / f"ready-{len(running)}.json"
         command = [sys.executable, "-m", "steerboard.cli.main", "up", "--home", str(home), "--port", "0"]
         process = subprocess.Popen(
             [*command, "--ready-file", str(ready), *options],
-            env=environment,
+            env=environment | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -54,12 +70,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
                 raise AssertionError("".join(process.communicate()))
             time.sleep(0.05)
         document = json.loads(ready.read_text())
-        return Up(process, document["url"], document["sign_in"])
+        return Up(home, process, document["url"], document["sign_in"])
 
-    yield begin
-    for process in running:
-        process.kill()
-        process.communicate()
+    try:
+        yield begin
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
 
 
 def gone(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
@@ -98,6 +116,7 @@ def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost(start: Start,
     assert {project["name"] for project in names_now} == {"default", "kept"}
 
 
+@pytest.mark.long
 def test_a_guardian_that_is_killed_takes_its_server_along(start: Start, tmp_path: Path) -> None:
     up = start(tmp_path / "home", "--no-worker")
     [guardian] = [p for p in up.tree() if "guardian.py" in " ".join(p.cmdline()) and "valkey" in " ".join(p.cmdline())]
@@ -122,21 +141,17 @@ def test_a_signal_ends_everything_in_order(start: Start, tmp_path: Path) -> None
     assert "database system is shut down" in log
 
 
-def test_a_second_up_on_the_same_home_says_so_and_disturbs_nothing(start: Start, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    up = start(home, "--no-worker")
+def test_a_second_up_on_the_same_home_says_so_and_disturbs_nothing(up: Up, start: Start) -> None:
     with pytest.raises(AssertionError, match="home_in_use") as refused:
-        start(home, "--no-worker")
+        start(up.home, "--no-worker")
     assert up.url in str(refused.value)
     assert httpx.get(f"{up.url}/api/v1/system/health").json()["status"] == "ok"
 
 
-def test_the_cli_finds_a_running_server_and_its_secrets_are_private(start: Start, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    up = start(home, "--no-worker")
-    assert stat.S_IMODE((home / "client.json").stat().st_mode) == 0o600
+def test_the_cli_finds_a_running_server_and_its_secrets_are_private(up: Up) -> None:
+    assert stat.S_IMODE((up.home / "client.json").stat().st_mode) == 0o600
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
-    environment["STEERBOARD_HOME"] = str(home)
+    environment["STEERBOARD_HOME"] = str(up.home)
     cli = [sys.executable, "-m", "steerboard.cli.main"]
 
     def run(*arguments: str) -> str:
@@ -148,12 +163,11 @@ def test_the_cli_finds_a_running_server_and_its_secrets_are_private(start: Start
     link = run("sign-in").strip()
     with httpx.Client() as browser:
         for address in (link, up.sign_in):
-            assert browser.get(address).status_code == 303
+            assert browser.post(address).status_code == 303
     assert httpx.get(up.sign_in).json()["code"] == "link_used"
 
 
-def test_a_port_in_use_is_refused_before_anything_starts(start: Start, tmp_path: Path) -> None:
-    up = start(tmp_path / "home", "--no-worker")
+def test_a_port_in_use_is_refused_before_anything_starts(up: Up, start: Start, tmp_path: Path) -> None:
     port = up.url.rsplit(":", 1)[1]
     with pytest.raises(AssertionError, match="port_in_use"):
         start(tmp_path / "other", "--no-worker", "--port", port)

@@ -128,17 +128,6 @@ class HandPipeline:
             self.dataset(name, "labelled", rows, Normaliser.fit(values, inputs["reward"], inputs["reward"]))
         result.output = self.things.get(name)
 
-    def recipe(self, stages: Mapping[str, Mapping[str, Any]], on_end: Any = None) -> dict[str, Result]:
-        """Run a recipe's stages in their order, wired as the planner would, `independent` included."""
-        results: dict[str, Result] = {}
-        for name, fields in expand(stages).items():
-            config, inputs = wire(fields, list(self.things))
-            results[name] = self.run(name, config, inputs)
-            if on_end:
-                on_end(name, results[name])
-            assert isinstance(results[name].last, Succeeded), results[name].last
-        return results
-
 
 def run_apart(folder: Path) -> list[str]:
     """A stage's events, from a process of its own."""
@@ -160,38 +149,3 @@ def run_here(folder: Path) -> list[str]:
             traceback.print_exc()
             events.write(failure_of(error))
     return path.read_text().splitlines()
-
-
-def expand(stages: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """With the independent reward model that a report asks for, right after the first one."""
-    expanded: dict[str, dict[str, Any]] = {}
-    twin = any("independent" in s.get("rewards", []) for s in stages.values()) and "independent" not in stages
-    for name, fields in stages.items():
-        expanded[name] = dict(fields)
-        if twin and fields.get("method") == "reward_model":
-            expanded[name]["half"] = "a"
-            expanded["independent"] = {**fields, "half": "b"}
-    return expanded
-
-
-def wire(fields: Mapping[str, Any], known: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """A recipe's stage as (config, inputs)."""
-    config = dict(fields)
-    inputs: dict[str, str] = {}
-    run = config["run"]
-    if run == "base":
-        inputs = {f"data.{i}": name for i, name in enumerate(n for n in known if n.startswith("$"))}
-    for key in ("model", "data", "reward"):
-        if key in config:
-            inputs[key] = config.pop(key)
-    if run == "mix":
-        parts = [dict(part) for part in config["parts"]]
-        inputs |= {f"parts.{i}": part.pop("data") for i, part in enumerate(parts)}
-        config["parts"] = parts
-    if run == "evaluate":
-        entrants = [{"model": e} if isinstance(e, str) else dict(e) for e in config["entrants"]]
-        inputs |= {f"entrants.{i}": e.pop("model") for i, e in enumerate(entrants)}
-        inputs |= {f"rewards.{i}": name for i, name in enumerate(config.pop("rewards"))}
-        inputs |= {"data": "$prompts", "labelled": "labelled", "preferences": "$preferences"}
-        config["entrants"] = entrants
-    return config, inputs

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from steerboard_contracts.stage import Failed, ModelInput, Succeeded
-from steerboard_statistics.rewardbench import SECTIONS
-from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
+from steerboard_statistics.benchmarks.rewardbench import SECTIONS
+from steerboard_workers.stages.models.model_io import load_reward_model
+from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 
 CONFIG = {"run": "benchmark"}
 WEIGHTS = Path(__file__).parents[3] / "shared" / "data" / "rewardbench" / "section_weights.json"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 import torch
@@ -57,7 +58,8 @@ def test_shards_together_are_the_whole(pipeline):
 
 
 def test_a_killed_stage_keeps_its_answers_and_ends_with_the_same_file(pipeline):
-    config = {**SAMPLED, "batch_size": 2, "limit": 60, "decoding": {"temperature": 1.0, "max_new_tokens": 60}}
+    decoding = {"temperature": 1.0, "n": 2, "max_new_tokens": 60}
+    config = {**SAMPLED, "batch_size": 2, "limit": 30, "decoding": decoding}
     undisturbed = written(pipeline.run("whole", config, FROM_PROMPTS).directory)
     folder = pipeline.prepare("killed", config, FROM_PROMPTS)
     command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
@@ -73,6 +75,9 @@ def test_a_killed_stage_keeps_its_answers_and_ends_with_the_same_file(pipeline):
     last = json.loads(run_here(folder)[-1])
     assert last["summary"]["resumed_rows"] > 0
     assert written(folder) == undisturbed
+    places = Counter(row["group"] for row in undisturbed)
+    assert max(places.values()) == 2
+    assert {row["candidate"] for row in undisturbed} == {0, 1}
 
 
 def test_answers_to_prompts_of_the_config_at_each_score(pipeline):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import uuid
 
+import numpy as np
 import pytest
 from hand_pipeline import run_here
 
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import ResponsesInput
-from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
+from steerboard_workers.stages.models.model_io import load_reward_model
+from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 
 CONFIG = {"run": "reward", "evaluation": str(uuid.UUID(int=1)), "assessment": str(uuid.UUID(int=2))}
 TURN = [{"role": "user", "content": "How can I grow tomatoes?"}]
@@ -83,3 +84,21 @@ def test_labelled_rows_make_the_z_units_where_there_are_some(score, pipeline):
     rewards = [row["reward"] for row in pipeline.rows("labelled")]
     assert found["normaliser"]["mean"] == pytest.approx(sum(rewards) / len(rewards), abs=1e-5)
     assert found["normalised_by"] == "labelled"
+
+
+def test_where_the_labelled_rewards_lie_is_told_in_the_models_own_rewards(score, pipeline):
+    rows = pipeline.rows("labelled")
+    _, own, _ = score([response("a", 0, "Yes.")], labelled="labelled")
+    _, other, _ = score([response("a", 0, "Yes.")], labelled="labelled", reward="independent")
+    independent = load_reward_model(pipeline.things["independent"].path)
+    texts = [Scorable(row["prompt"], row["response"]) for row in rows]
+    for found, rewards in (
+        (own, [row["reward"] for row in rows]),
+        (other, score_texts(reward_engine(independent), texts, 2048)),
+    ):
+        told = found["labelled"]
+        wanted = np.percentile(rewards, [0.1, 20, 50, 80, 99.9])
+        assert [told[name] for name in ("p0_1", "p20", "p50", "p80", "p99_9")] == pytest.approx(wanted, abs=1e-4)
+        assert told["n"] == len(rows) == 300
+        assert found["normaliser"]["mean"] == pytest.approx(np.mean(rewards), abs=1e-4)
+    assert score([response("a", 0, "Yes.")])[1]["labelled"] is None

@@ -1,4 +1,4 @@
-"""Scoring: one reward a row, the same whatever stands beside it, in shards and after a kill."""
+"""Scoring: one reward a row, the same whatever its batch, in shards and after a kill."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from transformers import AutoModelForSequenceClassification
 
 from steerboard_contracts.stage import Failed, Shard, Succeeded
 from steerboard_workers.engines.rewards import batches_by_tokens
-from steerboard_workers.stages.loading import load_reward_model
-from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
+from steerboard_workers.stages.models.model_io import load_reward_model
+from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 
 SCORE = {"run": "score", "batch_tokens": 700}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hand_pipeline import HandPipeline
 
-from steerboard.platform import vllm
+from steerboard.platform.processes import vllm
 from steerboard_contracts.configs import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
@@ -27,7 +27,7 @@ from steerboard_contracts.stage import (
     Succeeded,
 )
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.loading import load_tokenizer, save_model
+from steerboard_workers.stages.models.model_io import load_tokenizer, save_model
 from steerboard_workers.synthetic.topics import TOPICS
 from vllm_engine import PYTHON, needs_vllm, write_models
 
@@ -35,16 +35,6 @@ pytestmark = [needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
 WORDS = ["red", "green", "blue", "apple", "pear", "house", "tree", "river"]
 ID = "01890000-0000-7000-8000-000000000000"
 STAGES: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
-    "evaluate": (
-        {"run": "evaluate", "entrants": [{}], "prompts": 12, "decoding": {"max_new_tokens": 12}},
-        {
-            "data": "pairs",
-            "preferences": "pairs",
-            "labelled": "labelled",
-            "entrants.0": "policy",
-            "rewards.0": "reward",
-        },
-    ),
     "benchmark": ({"run": "benchmark"}, {"pairs": "pairs", "reward": "reward"}),
     "answer": (
         {"run": "answer", "evaluation": ID, "entrant": ID, "decoding": {"max_new_tokens": 12}, "samples": 2},
@@ -99,7 +89,7 @@ def carried_out(
     inputs: dict[str, str],
     **variables: str,
 ) -> tuple[Path, list[StageEvent]]:
-    """The folder of a stage, done by the Python of its engine, and what it said."""
+    """The folder of a stage, done by the Python of its engine, and its events."""
     assert PYTHON is not None
     folder = things.prepare(name, {"vllm": {"eager": True}, **config}, inputs)
     by_vllm = config["engine"] == "vllm"
@@ -144,7 +134,7 @@ def failure(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, but for a thousandth in figures and for what a clock measured."""
+    """Equal, except for a thousandth in figures and for times."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, abs_tol=1e-3, rel_tol=0)
     if isinstance(one, dict) and isinstance(other, dict):

@@ -144,7 +144,7 @@ def test_correlation_of_nothing_is_none():
 
 
 def test_item_agreement_by_hand():
-    # By item: a > b by both; one ties; opposite; both tie; one says nothing.
+    # By item: a > b by both; one ties; opposite; both tie; one has no opinion.
     one = pair_signs([[2, 1], [1, 1], [2, 1], [3, 3], [gap, 1]])
     other = pair_signs([[9, 5], [9, 5], [5, 9], [4, 4], [1, 2]])
     found = item_agreement(one, other)

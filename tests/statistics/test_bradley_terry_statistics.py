@@ -105,7 +105,7 @@ def test_known_strengths_are_covered():
     truth = truth / np.exp(np.log(truth).mean())
     random = np.random.default_rng(11)
     for _ in range(runs):
-        # Scores with Gumbel noise compare as Bradley-Terry says.
+        # Scores with Gumbel noise compare as in Bradley-Terry.
         scores = np.log(truth) + random.gumbel(size=(80, 3))
         found = compare_scores(scores, ["a", "b", "c"], resamples=500).bradley_terry
         inside += sum(row.strength.low <= true <= row.strength.high for row, true in zip(found, truth, strict=True))

@@ -1,4 +1,4 @@
-"""What one source says of the entrants: by hand, against scipy and statsmodels, and with parts missing."""
+"""One source's comparison of the entrants: by hand, against scipy and statsmodels, and with parts missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from steerboard_statistics.comparison import compare, compare_pairs, compare_scores
 from steerboard_statistics.paired import holm, wilcoxon_p, win_rate
-from steerboard_statistics.ranks import friedman, rank_scores, rank_share_rows, rank_shares
+from steerboard_statistics.ranks import friedman, rank_scores, rank_shares
 
 NAMES = ["a", "b", "c", "d", "e"]
 
@@ -301,8 +301,6 @@ def test_shares_of_ranks_are_split_where_entrants_share_places():
     assert shares[1].tolist() == pytest.approx([0.25, 0.75, 0])
     assert shares[2].tolist() == pytest.approx([1 / 3, 0, 2 / 3])
     assert counted == [3, 2, 3]
-    rows = rank_share_rows([[2.0, 1.0, math.nan]], ["a", "b", "c"], "human", "round-1")
-    assert [(row.entrant, row.shares[0], row.n) for row in rows] == [("a", 1.0, 1), ("b", 0.0, 1)]
 
 
 def test_a_tie_is_half_a_win():

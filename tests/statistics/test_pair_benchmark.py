@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from steerboard_statistics import pair_benchmark
-from steerboard_statistics.pair_benchmark import benchmark
+from steerboard_statistics.benchmarks import pairs as pair_benchmark
+from steerboard_statistics.benchmarks.pairs import benchmark
 
 
 def test_ties_are_lost_and_counted_and_the_interval_is_wilsons() -> None:

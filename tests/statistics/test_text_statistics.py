@@ -40,7 +40,7 @@ def test_what_nfkc_and_case_folding_make_equal_is_equal():
     assert normalise(" ?! ") == "?!"
 
 
-# Letters that fold, compose, expand or split, beside plain ones.
+# Letters that fold, compose, expand or split, and plain ones.
 odd_texts = st.text("aAzZ09 _-'?\n\u0301\u0307éÉßẞİıﬁ①Ⅷµſ\u212b\uff21Σς漢字カﾞกำ한\U0001f600", max_size=30)
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from s3_server import BUCKET, DENIED, INTERNAL, NO_SUCH_UPLOAD, Fault, S3Server
-from steerboard.platform.artifacts import ArtifactStore, CorruptArtifact
 from steerboard.platform.storage import objects
+from steerboard.platform.storage.artifacts import ArtifactStore, CorruptArtifact
 from steerboard.platform.storage.errors import BadStoreUrl, NoSuchBucket, StoreRefused, StoreUnavailable
 from steerboard.platform.storage.objects import PART_BYTES
-from steerboard.platform.storage.protocol import open_storage
+from steerboard.platform.storage.opening import open_storage
 
 _SMALLEST_PART = 5 << 20  # that S3 takes
 LARGE = _SMALLEST_PART * 2 + 12_345
@@ -66,8 +66,9 @@ def test_a_folder_comes_back_and_is_sent_once(s3: S3Server, store: ArtifactStore
         Fault("PUT", 2, query="partNumber=1", reset=True),
         Fault("GET", 2, reset=True),
         Fault("GET", 2),
+        Fault("GET", 1, cut=True),
     ],
-    ids=["slow-down", "internal-error", "reset", "reset-while-read", "slow-while-read"],
+    ids=["slow-down", "internal-error", "reset", "reset-while-read", "slow-while-read", "cut-while-read"],
 )
 def test_what_passes_is_tried_again(
     s3: S3Server, store: ArtifactStore, folder: Path, tmp_path: Path, fault: Fault
@@ -158,7 +159,7 @@ def test_damage_is_found_when_it_is_read_and_mended_when_it_is_stored_again(
 
 def test_an_upload_cut_off_by_a_kill_is_found_and_its_space_given_back(s3: S3Server) -> None:
     code = (
-        "import io, os, sys; from steerboard.platform.storage.protocol import open_storage\n"
+        "import io, os, sys; from steerboard.platform.storage.opening import open_storage\n"
         "class Endless(io.RawIOBase):\n"
         "    sent = 0\n"
         "    def read(self, size=-1):\n"
@@ -188,7 +189,7 @@ def test_a_stored_file_is_seekable_and_listed(s3: S3Server) -> None:
             assert file.read(length) == content[place : place + length]
         storage.put("a/b", io.BytesIO(content[: (9 << 20) + 100]))  # shorter than what was opened
         file.seek(9 << 20)
-        with pytest.raises(StoreUnavailable, match="broke off"):
+        with pytest.raises(StoreUnavailable, match="incomplete answer"):
             file.read(len(content))
     storage.put("a/b", io.BytesIO(content))
     storage.put("c", io.BytesIO(b""))
@@ -218,7 +219,8 @@ def test_memory_stays_bounded_while_a_large_file_goes_through(s3: S3Server, tmp_
     with (tmp_path / "m" / "large").open("wb") as file:
         file.truncate(400 << 20)
     code = (
-        "import resource, sys; from pathlib import Path; from steerboard.platform.artifacts import ArtifactStore\n"
+        "import resource, sys; from pathlib import Path\n"
+        "from steerboard.platform.storage.artifacts import ArtifactStore\n"
         f"store = ArtifactStore('s3://{BUCKET}/p'); folder = Path({str(tmp_path)!r})\n"
         "store.storage.check(); before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "store.fetch(store.put_folder(folder / 'm'), folder / 'back')\n"

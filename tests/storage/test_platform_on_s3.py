@@ -1,4 +1,4 @@
-"""Doctor, health, downloads and imports of a platform whose artifacts lie on S3."""
+"""Doctor, health, downloads and imports of a platform whose artifacts are on S3."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session, sessionmaker
 from model_folders import write_model
 from s3_server import BUCKET, S3Server
 from steerboard.accounts.tables import Project
-from steerboard.cli import doctor
+from steerboard.app.main import create_app
+from steerboard.cli.server import doctor
 from steerboard.datasets.errors import ImportFileGone
-from steerboard.datasets.imports_files import ImportFiles
-from steerboard.platform.artifacts import ArtifactStore
+from steerboard.datasets.imports.files import ImportFiles
 from steerboard.platform.database import new_id, transaction
 from steerboard.platform.settings import Settings
-from steerboard.platform.web import create_app
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 
 URL = f"s3://{BUCKET}/team"

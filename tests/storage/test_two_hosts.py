@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -22,19 +21,20 @@ from transformers import LlamaForSequenceClassification
 
 from s3_server import BUCKET, S3Server
 from steerboard.accounts.tables import Project
-from steerboard.datasets.service import import_file
+from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.tables import Dataset, Reward
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
-from steerboard.runs import lifecycle
-from steerboard.runs.lifecycle import InputRef
+from steerboard.runs.state import lifecycle
+from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunAttempt, RunOutput
 from steerboard_contracts.configs import RUN_CONFIG, BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages.base import random_llama, train_tokenizer
-from steerboard_workers.stages.loading import save_model
+from steerboard_workers.stages.models.model_io import save_model
+from surroundings import surroundings
 
 ROWS, SHARDS = 8000, 4
 STORE = f"s3://{BUCKET}/team"
@@ -62,7 +62,7 @@ class Cluster:
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "steerboard_workers.worker", "--name", name],
-                env={**os.environ, **self.environment, "STEERBOARD_HOME": str(home)},
+                env=surroundings() | self.environment | {"STEERBOARD_HOME": str(home)},
                 cwd=home,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -80,7 +80,9 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(settings: Settings, sessions: sessionmaker[Session], s3: S3Server, tmp_path: Path) -> Iterator[Cluster]:
+def cluster(
+    settings: Settings, sessions: sessionmaker[Session], s3: S3Server, tmp_path: Path, stage_parent: Path
+) -> Iterator[Cluster]:
     environment = {
         "STEERBOARD_ARTIFACT_URL": STORE,
         "STEERBOARD_LEASE_SECONDS": "5",
@@ -89,6 +91,7 @@ def cluster(settings: Settings, sessions: sessionmaker[Session], s3: S3Server, t
         "STEERBOARD_POLL_SECONDS": "0.5",
         "STEERBOARD_RETRY_SECONDS": "0.1",
         "STEERBOARD_STAGE_THREADS": "1",
+        "STEERBOARD_STAGE_PARENT": str(stage_parent),
     }
     made = Cluster(sessions, {}, tmp_path / "hosts", environment)
     made.folder.mkdir()

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import RecordingWriter
+import toy_pairs
+from running import RecordingWriter, changed_weights
 
-from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from steerboard_contracts import methods
+from steerboard_contracts.stage import STAGE_FILE, ModelInput, StageSpec
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training import passes
 
 _TEXT = "bread flour water salt yeast oven cake sugar butter eggs sky blue light short waves scatter bake mix"
 WORDS = tuple(_TEXT.split())
@@ -104,3 +107,57 @@ def random_base(make_stage, **shape: int) -> Path:
     stage = make_stage({**config, **shape})
     base.run(stage)
     return stage.directory / "outputs" / "model"
+
+
+@pytest.fixture(scope="session")
+def other_model(base_model, tmp_path_factory) -> Path:
+    """Another one of the family of `base_model`."""
+    return changed_weights(base_model, tmp_path_factory.mktemp("other") / "model", 0.05)
+
+
+@pytest.fixture
+def make_toy(make_stage, base_model, monkeypatch):
+    """make_toy(frozen={"reference": PATH}, cache=FOLDER, **config) -> a Stage of the method of `toy_pairs`."""
+    known = methods._loaded()
+    found = methods._Loaded({**known.methods, "toy": toy_pairs.SPEC, "toy_critic": toy_pairs.CRITIC}, ())
+    monkeypatch.setattr(methods, "_loaded", lambda: found)
+    monkeypatch.setattr(passes, "PASS_TOKENS", 512)  # so that small data takes several
+    quick = {
+        "batch": 8,
+        "epochs": 3,
+        "max_steps": 3,
+        "lr": 1e-3,
+        "max_length": 96,
+        "checkpoint_every": 0,
+        "evaluate_rows": 8,
+    }
+
+    def make(frozen=None, cache: Path | None = None, model: Path = base_model, method: str = "toy", **config) -> Stage:
+        data = "preferences" if method == "toy" else "labelled"
+        stage = make_stage({"run": "train", "method": "sft"}, model=model, data=data)
+        inputs = dict(stage.spec.inputs)
+        for name, path in (frozen or {}).items():
+            inputs[name] = ModelInput(name=name, path=str(path), content_hash="f")
+        own = found.methods[method].config(method=method, **{**quick, **config})
+        changes = {"config": own, "inputs": inputs, "caches": {"reference": str(cache)} if cache else {}}
+        # This process has read its methods already; one that is started with `toy_package` finds this one, too.
+        spec = StageSpec.model_construct(**{**dict(stage.spec), **changes})
+        written = stage.spec.model_dump(mode="json") | {"config": own.model_dump(mode="json")}
+        written["inputs"] = {name: item.model_dump(mode="json") for name, item in inputs.items()}
+        (stage.directory / STAGE_FILE).write_text(json.dumps(written))
+        return Stage(stage.directory, spec, stage._events)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def toy_package(tmp_path_factory) -> dict[str, str]:
+    """The environment of a process in which the method of `toy_pairs` is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    about = folder / "toy_pairs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-pairs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[steerboard.methods]\ntoy = toy_pairs:SPEC\ntoy_critic = toy_pairs:CRITIC\n"
+    )
+    return {"PYTHONPATH": f"{folder}:{Path(__file__).parent}"}

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import os
+import random
+import select
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
+
+import torch
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file, save_file
 
 from steerboard_contracts.stage import STAGE_EVENT
+from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import EventWriter, Stage
+
+METRICS = b'"type":"metrics"'
 
 
 class RecordingWriter(EventWriter):
@@ -26,9 +38,8 @@ def recorded(stage: Stage, kind: str) -> list:
 
 def metrics_of(events: list) -> dict[int, dict[str, float]]:
     """Metric values by step, the last word on each; timings are left out."""
-    return {
-        e.step: {k: v for k, v in e.values.items() if k != "tokens_per_second"} for e in events if e.type == "metrics"
-    }
+    timed = ("tokens_per_second", "_seconds")
+    return {e.step: {k: v for k, v in e.values.items() if not k.endswith(timed)} for e in events if e.type == "metrics"}
 
 
 def torchrun(processes: int) -> list[str]:
@@ -54,3 +65,62 @@ def run_process(stage: Stage, launcher: list[str] | None = None, **environment: 
         check=False,
     )
     return done.returncode, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def forked(stage: Stage, attempt: int, kill_after: int | None, draw: random.Random, lines: bytes = METRICS) -> list:
+    """Run a stage in a forked process, killed with -9 some time after so many metric (or other) lines. Its events."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reader)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        status = 1
+        try:
+            spec = stage.spec.model_copy(update={"attempt": attempt})
+            events = EventWriter(writer)
+            events.write(train.run(Stage(stage.directory, spec, events)))
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    content = b""
+    killed = False
+    while True:
+        if not killed and kill_after is not None and content.count(lines) >= kill_after:
+            select.select([], [], [], draw.uniform(0, 0.02))  # anywhere inside a step or a checkpoint's writing
+            os.kill(pid, signal.SIGKILL)
+            killed = True
+        chunk = os.read(reader, 4096)
+        if not chunk:
+            break
+        content += chunk
+    os.close(reader)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert status == (-signal.SIGKILL if killed else 0)
+    complete = content[: content.rfind(b"\n") + 1]
+    return [STAGE_EVENT.validate_json(line) for line in complete.splitlines()]
+
+
+def final_weights(stage: Stage) -> dict[str, torch.Tensor]:
+    return load_file(stage.directory / "outputs" / "model" / "model.safetensors")
+
+
+def ran(stage: Stage) -> dict[int, dict[str, float]]:
+    """A training stage in this process; its metrics."""
+    AcceleratorState._reset_state(reset_partial_state=True)  # a process trains once, tests many times
+    train.run(stage)
+    return metrics_of(recorded(stage, "metrics"))
+
+
+def weights_of(stage: Stage, output: str = "model") -> dict[str, torch.Tensor]:
+    return load_file(stage.directory / "outputs" / output / "model.safetensors")
+
+
+def changed_weights(model: Path, folder: Path, spread: float) -> Path:
+    """A copy of a model's folder with noise on its weights."""
+    shutil.copytree(model, folder)
+    tensors = load_file(folder / "model.safetensors")
+    draw = torch.Generator().manual_seed(7)
+    moved = {name: t + spread * torch.randn(t.shape, generator=draw) for name, t in tensors.items()}
+    save_file(moved, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder

@@ -16,7 +16,8 @@ from transformers import (
     Qwen3Config,
 )
 
-from steerboard_contracts.training import RewardModelConfig, SftConfig
+from steerboard_contracts.methods.reward_model import RewardModelConfig
+from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
@@ -82,7 +83,7 @@ def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, 
     batch = examples(2)
     stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
     config = RewardModelConfig(method="reward_model", batching=batching)
-    batcher = batcher_of(stage, config, module, batch, 0, torch.device("cpu"))
+    batcher = batcher_of(stage, config, module, batch, 0, torch.device("cpu"), share=True)
     # These examples are longer than mistral's window; gemma2's eager attention would add a boolean mask.
     apart = name in ("mistral", "gemma2")
     assert batcher.share != apart
@@ -110,6 +111,6 @@ def test_an_architecture_that_cannot_isolate_sequences_is_not_packed(make_stage)
     model.base_model.forward = forward
     stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
     config = RewardModelConfig(method="reward_model", batching="packed")
-    batcher = batcher_of(stage, config, Leaky(model), examples(2), 0, torch.device("cpu"))
+    batcher = batcher_of(stage, config, Leaky(model), examples(2), 0, torch.device("cpu"), share=True)
     assert (batcher.layout, batcher.share) == ("padded", False)
     assert len(recorded(stage, "log")) == 3

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,10 +13,12 @@ from running import recorded
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from steerboard_contracts.errors import BadInput, EmptySelection, UnsafeModelFile
+from steerboard_contracts.errors import BadInput, BadModel, EmptySelection, NoSpaceLeft, UnsafeModelFile
+from steerboard_contracts.local_folders import FolderNotAllowed
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import base
-from steerboard_workers.stages.loading import (
+from steerboard_workers.stages.models.foreign import its_own_fault
+from steerboard_workers.stages.models.model_io import (
     SavedModelDiffers,
     distinct_pad,
     load_policy,
@@ -26,7 +30,8 @@ TINY = {"run": "base", "source": "random:tiny-llama", "vocabulary": 400, "hidden
 
 
 def bring_in(make_stage, source, **spec):
-    stage = make_stage({"run": "base", "source": str(source)}, **spec)
+    folders = {"roots": [str(Path(source).parent)]} if Path(source).is_absolute() else {}
+    stage = make_stage({"run": "base", "source": str(source)}, folders=folders, **spec)
     return stage, base.run(stage)
 
 
@@ -97,8 +102,162 @@ def test_a_base_without_a_chat_template_gets_the_plain_one(make_stage, folder):
 
 def test_pickled_weights_alone_are_refused(make_stage, folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(UnsafeModelFile, match=r"pytorch_model\.bin"):
+    with pytest.raises(BadInput, match=r"no \.safetensors file"):
         bring_in(make_stage, folder)
+
+
+def test_a_stage_reads_no_folder_that_its_worker_does_not_allow(make_stage, folder, tmp_path):
+    stage = make_stage({"run": "base", "source": str(folder)})
+    with pytest.raises(FolderNotAllowed):
+        base.run(stage)
+    # Below a root, but exchanged for a link that leads out of it since the run was planned.
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "mine").symlink_to(folder)
+    with pytest.raises(FolderNotAllowed):
+        bring_in(make_stage, tmp_path / "models" / "mine")
+
+
+def test_an_uploaded_model_comes_in(make_stage, folder):
+    uploaded = {"type": "model", "name": "uploaded", "path": str(folder), "content_hash": "m"}
+    stage = make_stage({"run": "base", "source": f"upload:{'0' * 64}"}, data=None, inputs={"uploaded": uploaded})
+    assert base.run(stage).summary["architecture"] == "LlamaForCausalLM"
+
+
+def test_a_model_for_which_the_disk_has_no_room_is_not_copied(make_stage, folder):
+    with pytest.raises(NoSpaceLeft):
+        bring_in(make_stage, folder, disk_reserve_mb=1 << 40)
+
+
+CHOICES = {
+    "attn_implementation": "somebody/kernel",
+    "_attn_implementation": {"": "somebody/kernel"},
+    "_attn_implementation_internal": "somebody/kernel",
+    "experts_implementation": "somebody/kernel",
+    "auto_map": {"AutoModelForCausalLM": "modeling_evil.Evil"},
+    "transformers_weights": "../../other.safetensors",
+}
+
+
+def test_what_chooses_code_kernels_or_files_is_left_out_and_said(make_stage, folder):
+    config = json.loads((folder / "config.json").read_text())
+    nested = {"some_part": [CHOICES]}
+    (folder / "config.json").write_text(json.dumps({**config, **CHOICES, **nested}))
+    tokenizer = json.loads((folder / "tokenizer_config.json").read_text())
+    odd = {"auto_map": {}, "vocab_file": "/etc/passwd", "fast_tokenizer_files": ["tokenizer./../../x.json"]}
+    (folder / "tokenizer_config.json").write_text(json.dumps({**tokenizer, **odd}))
+    stage, _ = bring_in(make_stage, folder)
+    out = stage.directory / "outputs" / "model"
+    written = (out / "config.json").read_text() + (out / "tokenizer_config.json").read_text()
+    assert not [name for name in (*CHOICES, *odd) if f'"{name}"' in written]
+    said = next(event.message for event in recorded(stage, "log") if event.level == "warning")
+    assert all(name in said for name in ("auto_map", "attn_implementation", "vocab_file"))
+
+
+def truncated(folder):
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+
+
+def garbage(folder):
+    (folder / "model.safetensors").write_bytes(os.urandom(5000))
+
+
+def empty_weights(folder):
+    (folder / "model.safetensors").write_bytes(b"")
+
+
+def header_bomb(folder):
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write((90 << 20).to_bytes(8, "little"))
+        file.truncate(100 << 20)
+
+
+def overlapping(folder):
+    header = json.dumps({name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} for name in "ab"}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(32))
+
+
+def nested_header(folder):
+    header = b"[" * 100_000
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+
+
+def configured(**changes):
+    def change(folder):
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+    change.__name__ = ",".join(f"{name}={str(value)[:20]}" for name, value in changes.items())
+    return change
+
+
+def written(name, content):
+    def change(folder):
+        (folder / name).write_bytes(content)
+
+    change.__name__ = f"{name}={content[:12]!r}"
+    return change
+
+
+def index_elsewhere(folder):
+    (folder / "model.safetensors").rename(folder.parent / "stolen.safetensors")
+    shutil.copyfile(folder.parent / "stolen.safetensors", folder / "part.safetensors")
+    names = load_file(folder / "part.safetensors")
+    index = {"metadata": {}, "weight_map": dict.fromkeys(names, "../stolen.safetensors")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+BROKEN = [
+    *(truncated, garbage, empty_weights, header_bomb, overlapping, nested_header, index_elsewhere),
+    configured(num_hidden_layers=10**9),
+    configured(num_hidden_layers=50),
+    configured(hidden_size=2**30),
+    configured(hidden_size=96),
+    configured(vocab_size=10**12),
+    configured(vocab_size=2**30),
+    configured(max_position_embeddings=10**12),
+    configured(hidden_act="no such function"),
+    configured(num_attention_heads="many"),
+    configured(num_attention_heads=0),
+    configured(torch_dtype="complex1024", dtype="complex1024"),
+    written("config.json", b"\xff\xfe{"),
+    written("config.json", b"[]"),
+    written("config.json", b"{" * 50_000),
+    written("config.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    written("tokenizer.json", b""),
+    written("tokenizer.json", b"[]"),
+    written("tokenizer.json", b'{"version": "1.0", "model": {"type": "BPE", "vocab": {"a": -1}, "merges": [[]]}}'),
+    written("tokenizer_config.json", b"[]"),
+    written("tokenizer_config.json", b'{"tokenizer_class": 7, "added_tokens_decoder": {"x": []}}'),
+    written("generation_config.json", b"not json"),
+    written("model.safetensors.index.json", b'{"weight_map": {"a": 7}}'),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda change: change.__name__)
+def test_a_broken_model_ends_as_what_it_is_and_is_not_tried_again(make_stage, folder, broken):
+    broken(folder)
+    with pytest.raises(BadModel) as raised:
+        bring_in(make_stage, folder, data=None)
+    assert raised.value.code == "bad_model"
+    assert not raised.value.retryable
+
+
+def test_a_broken_steerboard_json_is_named(make_stage, folder):
+    (folder / "steerboard.json").write_text('{"role": "king"}')
+    with pytest.raises(BadInput) as raised:
+        bring_in(make_stage, folder, data=None)
+    assert raised.value.code == "bad_model_info"
+
+
+def test_a_panic_of_the_tokenizers_is_the_models_fault_and_a_full_memory_is_not():
+    class PanicException(BaseException):
+        """As pyo3 has it: no module of Python's names its own."""
+
+    with pytest.raises(BadModel), its_own_fault("it"):
+        raise PanicException("index out of bounds")
+    with pytest.raises(MemoryError), its_own_fault("it"):
+        raise MemoryError
 
 
 def test_an_architecture_that_needs_code_is_refused(make_stage, folder):
@@ -108,7 +267,7 @@ def test_an_architecture_that_needs_code_is_refused(make_stage, folder):
         bring_in(make_stage, folder)
 
 
-@pytest.mark.parametrize("source", ["random:huge", "no such model", "/absent/folder", "a/b/c"])
+@pytest.mark.parametrize("source", ["random:huge", "no such model", "a/b/c", "a/..", "a/b@../../c"])
 def test_an_unknown_model_says_what_can_be_given(make_stage, source):
     with pytest.raises(BadInput) as raised:
         bring_in(make_stage, source)
@@ -137,6 +296,7 @@ def hub(folder, tmp_path, monkeypatch):
         asked.update(name=name, revision=revision, patterns=allow_patterns, local=local_files_only)
         return str(snapshot)
 
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub.HfApi, "model_info", model_info)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     return asked
@@ -197,7 +357,7 @@ def test_padding_gets_a_token_that_is_not_the_end(base_model):
 
 
 def test_a_reward_model_of_a_base_whose_padding_is_its_end_pads_otherwise(make_stage, folder):
-    from steerboard_contracts.training import RewardModelConfig
+    from steerboard_contracts.methods.reward_model import RewardModelConfig
     from steerboard_workers.stages.training.setup import open_model
 
     path = folder / "tokenizer_config.json"

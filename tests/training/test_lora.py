@@ -13,14 +13,15 @@ from running import metrics_of, recorded, run_process, torchrun
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from steerboard.platform.artifacts import ArtifactStore
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.training import SftConfig
+from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.stages import adapters, train
+from steerboard_workers.stages import train
 from steerboard_workers.stages.generate import GenerateConfig
-from steerboard_workers.stages.loading import SavedModelDiffers, load_policy, load_reward_model
+from steerboard_workers.stages.models import adapters
+from steerboard_workers.stages.models.model_io import SavedModelDiffers, load_policy, load_reward_model
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.setup import open_model
 

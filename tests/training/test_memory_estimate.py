@@ -17,7 +17,7 @@ from steerboard_contracts.memory import (
     training_memory,
 )
 from steerboard_contracts.training import LoraConfig
-from steerboard_workers.stages.adapters import add_lora
+from steerboard_workers.stages.models.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller
 
 LLAMA_8B = {
@@ -142,6 +142,16 @@ def test_a_key_value_cache_is_two_tensors_a_layer():
     assert found.weights == 2 * 8_030_261_248
 
 
+def test_sampling_in_training_counts_where_it_needs_more_than_the_step():
+    shape = ModelShape.of(LLAMA_8B)
+    step = TrainingLoad(positions=2048, mixed=True)
+    few, many = (step.model_copy(update={"sampled": sampled, "window": 2048}) for sampled in (1, 64))
+    assert training_memory(shape, few) == training_memory(shape, step)
+    found = training_memory(shape, many)
+    assert found.kv_cache == 64 * 2048 * 32 * 2 * 8 * 128 * 2
+    assert found.total > training_memory(shape, step).total
+
+
 def test_logits_are_a_chunk_its_gradient_and_a_float32_copy():
     shape = ModelShape.of(LLAMA_8B)
     load = TrainingLoad(positions=8192, mixed=True)
@@ -202,5 +212,5 @@ def test_the_scaling_pages_hours_follow_from_its_assumptions(config, column):
     generate = 2 * parameters * written * (1 / 0.1 + 1 / 0.4) / hour
     label = 2 * parameters * tokens / (0.4 * hour)
     steps = {"SFT": train, "reward model": train, "generate 3": generate, "label": label, "Decision": train}
-    for row, hours in [*steps.items(), ("all of it", sum(steps.values()))]:
+    for row, hours in [*steps.items(), ("total", sum(steps.values()))]:
         assert cells(row)[column] == pytest.approx(hours, rel=0.05), row

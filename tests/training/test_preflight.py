@@ -1,4 +1,4 @@
-"""A step of the largest passes is tried before training begins: it changes nothing, and what does not fit says so."""
+"""A step of the largest passes is tried before training begins: it changes nothing, and reports what does not fit."""
 
 from __future__ import annotations
 

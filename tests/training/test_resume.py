@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import select
-import signal
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from running import metrics_of, run_process, torchrun
-from safetensors.torch import load_file
+from running import final_weights, forked, metrics_of, run_process, torchrun
 
-from steerboard_contracts.stage import STAGE_EVENT
-from steerboard_workers.stages import train
-from steerboard_workers.stages.runtime import EventWriter, Stage
+from steerboard_workers.stages.runtime import Stage
 
 CONFIG = {
     "run": "train",
@@ -30,44 +25,6 @@ CONFIG = {
     "evaluate_every": 10,
 }
 METHODS = ["sft", "reward_model", "rwr", "decision_transformer"]
-
-
-def forked(stage: Stage, attempt: int, kill_after: int | None, draw: random.Random) -> list:
-    """Run a stage in a forked process and kill it with -9 some time after that many metric lines. Its events."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        status = 1
-        try:
-            spec = stage.spec.model_copy(update={"attempt": attempt})
-            events = EventWriter(writer)
-            events.write(train.run(Stage(stage.directory, spec, events)))
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writer)
-    content = b""
-    killed = False
-    while True:
-        if not killed and kill_after is not None and content.count(b'"type":"metrics"') >= kill_after:
-            select.select([], [], [], draw.uniform(0, 0.02))  # anywhere inside a step or a checkpoint's writing
-            os.kill(pid, signal.SIGKILL)
-            killed = True
-        chunk = os.read(reader, 4096)
-        if not chunk:
-            break
-        content += chunk
-    os.close(reader)
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert status == (-signal.SIGKILL if killed else 0)
-    complete = content[: content.rfind(b"\n") + 1]
-    return [STAGE_EVENT.validate_json(line) for line in complete.splitlines()]
-
-
-def final_weights(stage: Stage) -> dict[str, torch.Tensor]:
-    return load_file(stage.directory / "outputs" / "model" / "model.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +57,7 @@ def killed_and_resumed(make_stage, base_model, undisturbed, method: str, seed: i
     events, weights = undisturbed(method)
     ours = final_weights(stage)
     assert all(torch.equal(tensor, ours[name]) for name, tensor in weights.items())
-    # The last attempt alone tells the whole story, and what earlier ones said agrees with it.
+    # The last attempt alone has the whole story, and earlier ones agree with it.
     assert metrics_of(last) == metrics_of(events)
     steps = [event.step for event in last if event.type == "metrics"]
     assert steps == list(range(1, 25))
@@ -119,20 +76,36 @@ def test_a_killed_run_resumes_bit_for_bit_fifty_times(make_stage, base_model, un
     killed_and_resumed(make_stage, base_model, undisturbed, METHODS[seed % len(METHODS)], seed)
 
 
-def test_dropout_resumes_too(make_stage, base_model, tmp_path):
-    """Random states are part of a checkpoint."""
-    model = tmp_path / "model"
-    model.mkdir()
-    for path in base_model.iterdir():
-        (model / path.name).write_bytes(path.read_bytes())
+# Of 100 rows in batches of 8: an epoch is 13 steps.
+THREE_EPOCHS = {"max_steps": 38}
+
+
+@pytest.fixture(scope="module")
+def with_dropout(make_stage, base_model, tmp_path_factory):
+    """start() -> a stage that trains with dropout in its attention and its adapters."""
+    model = tmp_path_factory.mktemp("dropout") / "model"
+    shutil.copytree(base_model, model)
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**config, "attention_dropout": 0.3}))
-    plain, disturbed = (started(make_stage, model, "sft") for _ in range(2))
-    draw = random.Random(0)
-    forked(plain, 1, None, draw)
-    forked(disturbed, 1, 12, draw)
-    forked(disturbed, 2, None, draw)
-    ours = final_weights(disturbed)
+
+    def start() -> Stage:
+        return started(make_stage, model, "sft", **THREE_EPOCHS, lora={"rank": 4, "dropout": 0.2})
+
+    return start
+
+
+# In the first epoch, the second and the third, after a checkpoint of each.
+@pytest.mark.parametrize("kill_after", [7, 16, 32])
+def test_dropout_resumes_bit_for_bit_in_every_epoch(with_dropout, kill_after):
+    """Random states are part of a checkpoint."""
+    plain, stage, draw = with_dropout(), with_dropout(), random.Random(kill_after)
+    events = forked(plain, 1, None, draw)
+    forked(stage, 1, kill_after, draw)
+    last = forked(stage, 2, None, draw)
+    resumed = [event.message for event in last if event.type == "log" and "resumed from step" in event.message]
+    assert [int(line.split()[3]) // 13 for line in resumed] == [kill_after // 13]
+    assert metrics_of(last) == metrics_of(events)
+    ours = final_weights(stage)
     assert all(torch.equal(tensor, ours[name]) for name, tensor in final_weights(plain).items())
 
 
@@ -167,7 +140,7 @@ def test_checkpoints_by_time_and_their_events(make_stage, base_model):
 def test_only_a_run_that_gives_the_same_goes_on_from_a_checkpoint(
     make_stage, base_model, undisturbed, changes, resumes
 ):
-    """How the work is cut up changes rounding at most; any other config begins anew."""
+    """How the work is cut up changes rounding at most; any other config starts over."""
     stage = started(make_stage, base_model, "sft")
     draw = random.Random(0)
     forked(stage, 1, 12, draw)

@@ -133,6 +133,7 @@ def test_a_full_disk_fails_with_its_code_and_leaves_no_half_model(make_stage, ba
     assert not list((stage.directory / "outputs").iterdir())
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS as exhausted memory")
 def test_exhausted_memory_fails_with_its_code(make_stage, base_model):
     big = {"run": "base", "source": "random:tiny-llama", "hidden": 4096, "layers": 32, "heads": 32, "vocabulary": 300}

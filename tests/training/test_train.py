@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import train
-from steerboard_workers.stages.loading import load_policy, load_reward_model
+from steerboard_workers.stages.models.model_io import load_policy, load_reward_model
 from steerboard_workers.stages.training.loop import TrainingDiverged
 
 QUICK = {"run": "train", "batch": 8, "epochs": 10, "max_steps": 3, "lr": 1e-3, "checkpoint_every": 0, "max_length": 96}
@@ -84,7 +84,8 @@ def test_the_final_folder_loads_anywhere_and_answers_as_the_renderer(trained):
     info = ModelInfo.model_validate_json((folder / "steerboard.json").read_text())
     assert info.lineage == {"parent": "m", "data": "d"}
     assert info.score_scale.kind == "quantile"
-    assert info.score_format.text(info.score_scale.score(1e9)) == "5.00"
+    assert info.condition.attributes[0].text(info.score_scale.score(1e9)) == "5.00"
+    assert (info.score_format.limit, info.default_score) == (5.0, 5.0)
     assert info.method == "decision_transformer"
     assert not [p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pkl")]
 
@@ -136,8 +137,19 @@ def test_mle_filter_is_sft_on_the_rows_above_the_threshold(trained, data_folder,
 
 
 def test_an_empty_filter_result_is_a_clear_error(trained):
-    with pytest.raises(EmptySelection, match="no training rows"):
+    with pytest.raises(EmptySelection, match="no training rows") as refused:
         trained("mle_filter", threshold=50.0)
+    assert "threshold" in refused.value.hint
+
+
+def test_rows_that_are_all_held_out_are_said_to_be(trained, data_folder, tmp_path):
+    rows = [json.loads(line) for line in (data_folder / "preferences.jsonl").read_text().splitlines()]
+    held_out = tmp_path / "held_out.jsonl"
+    held_out.write_text("".join(json.dumps(row | {"split": "held_out"}) + "\n" for row in rows))
+    with pytest.raises(EmptySelection, match="no training rows") as refused:
+        trained("reward_model", data=str(held_out))
+    assert "held-out" in refused.value.hint
+    assert "threshold" not in refused.value.hint
 
 
 def test_rwr_with_infinite_beta_is_sft(trained):
@@ -155,6 +167,7 @@ def test_rwr_reports_how_far_its_weights_spread(trained):
 
 
 def test_decision_transformer_learns_as_many_labels_as_sft_and_sees_its_score(trained, make_stage, base_model):
+    from steerboard_workers.alignment.methods import training_of
     from steerboard_workers.stages.training.data import load_data
     from steerboard_workers.stages.training.setup import open_model
 
@@ -162,12 +175,12 @@ def test_decision_transformer_learns_as_many_labels_as_sft_and_sees_its_score(tr
     for method in ("sft", "decision_transformer"):
         stage = make_stage({**QUICK, "method": method}, model=base_model)
         start = open_model(base_model, stage.spec.config)
-        data[method] = load_data(stage, stage.spec.config, start.renderer)
+        data[method] = load_data(stage, training_of(stage.spec.config), start.renderer)
     sft, dt = data["sft"].train, data["decision_transformer"].train
     assert [e.labels for e in sft] == [e.labels for e in dt]
     assert [e.responses[0].tolist() for e in sft] == [e.responses[0].tolist() for e in dt]
     scale = data["decision_transformer"].info["score_scale"]
-    form = data["decision_transformer"].info["score_format"]
+    form = data["decision_transformer"].info["condition"].attributes[0]
     rows = {row["row"]: row for row in stage.rows("data")}
     for example in dt[:20]:
         written = start.tokenizer.decode(example.prompt)

@@ -9,8 +9,8 @@ from webhook_world import WebhookWorld
 
 from other_server import OtherServer, other_server
 from steerboard.accounts.tables import Project
+from steerboard.app.main import create_app
 from steerboard.platform.settings import Settings, get_settings
-from steerboard.platform.web import create_app
 
 
 @pytest.fixture

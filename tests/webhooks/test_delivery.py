@@ -10,12 +10,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import text, update
 from webhook_world import BASE, WebhookWorld
 
 from other_server import Answer, OtherServer, Seen
 from steerboard.platform.database import transaction
 from steerboard.webhooks import delivery
+from steerboard.webhooks.tables import Webhook
 
 
 def verified(secret: str, seen: Seen) -> bool:
@@ -159,7 +160,7 @@ def test_what_a_lost_sender_left_is_sent_after_its_lease(world: WebhookWorld) ->
     with transaction(world.sessions) as session:
         again = delivery.claim_next(session)
     assert again is not None
-    # The first was only slow: what it says now is about an attempt that is over.
+    # The first was only slow: its answer now is about an attempt that is over.
     with transaction(world.sessions) as session:
         delivery.note(session, lost, delivery.Outcome(500, "late"))
     assert world.deliveries()[0]["last_error"] is None
@@ -171,7 +172,9 @@ def test_what_a_lost_sender_left_is_sent_after_its_lease(world: WebhookWorld) ->
 
 @pytest.mark.parametrize("url", ["http://127.0.0.2:9/", "http://localhost.invalid/", "http://127.0.0.1:1/"])
 def test_a_receiver_that_cannot_be_reached_says_why(world: WebhookWorld, url: str) -> None:
-    world.hook(url)
+    world.hook("https://ci.example/")
+    with transaction(world.sessions) as session:
+        session.execute(update(Webhook).values(url=url))  # as if its name led elsewhere when it was registered
     sent = world.client.post(f"{BASE}/ci/test").json()
     assert (sent["event"], sent["state"], sent["attempts"], sent["last_status"]) == ("test", "failed", 1, None)
     assert sent["last_error"]

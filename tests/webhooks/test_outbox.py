@@ -9,7 +9,7 @@ from sqlalchemy import text
 from webhook_world import BASE, WebhookWorld
 
 from steerboard.platform.database import transaction
-from steerboard.runs import claims, endings, lifecycle
+from steerboard.runs.state import attempt_outcomes, claims, lifecycle
 from steerboard.runs.tables import Run
 
 URL = "https://ci.example/hook"
@@ -70,7 +70,7 @@ def test_the_last_two_stages_at_the_same_moment_end_their_pipeline_once(world: W
 
     def finish(claim: claims.Claim) -> None:
         with transaction(world.sessions) as session:
-            endings.succeed(session, claims.fenced(session, claim), {}, 1.0)
+            attempt_outcomes.succeed(session, claims.fenced(session, claim), {}, 1.0)
             both_written.wait()  # now neither has committed
 
     threads = [threading.Thread(target=finish, args=(claim,)) for claim in mine]
@@ -116,7 +116,7 @@ def test_a_webhook_that_changes_meanwhile_never_fails_a_run(world: WebhookWorld,
 
     def finish() -> None:
         with transaction(world.sessions) as session:
-            endings.succeed(session, claims.fenced(session, mine), {}, 1.0)
+            attempt_outcomes.succeed(session, claims.fenced(session, mine), {}, 1.0)
 
     thread = threading.Thread(target=finish)
     thread.start()

@@ -53,6 +53,7 @@ def test_the_secret_is_shown_once_and_lies_nowhere_in_clear(world: WebhookWorld)
     ("given", "code"),
     [
         ({"url": "ftp://ci.example/"}, "bad_url"),
+        ({"url": "http://127.0.0.2:9/"}, "address_refused"),
         ({"url": "https://user:pw@ci.example/"}, "bad_url"),
         ({"name": "a b"}, "invalid_name"),
         ({"events": []}, "invalid_request"),

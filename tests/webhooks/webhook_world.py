@@ -1,4 +1,4 @@
-"""A project with webhooks, runs that end as workers end them, and deliveries that are sent when a test says so."""
+"""A project with webhooks, runs that end as workers end them, and deliveries that are sent when a test wants it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
-from steerboard.platform.secrets import Secrets
+from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
-from steerboard.runs import claims, endings, lifecycle
-from steerboard.runs.claims import Claim
-from steerboard.runs.endings import Failure
-from steerboard.runs.lifecycle import InputRef
-from steerboard.runs.sweeper import settle_all
+from steerboard.runs.state import attempt_outcomes, claims, lifecycle
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.lifecycle import InputRef
+from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Pipeline, Run
 from steerboard.webhooks import delivery
 from steerboard_contracts.configs import RUN_CONFIG
@@ -84,9 +84,9 @@ class WebhookWorld:
         with transaction(self.sessions) as session:
             run = claims.fenced(session, claim)
             if fail:
-                endings.fail(session, run, Failure(fail, "it went wrong"), 1.0, 0.0)
+                attempt_outcomes.fail(session, run, Failure(fail, "it went wrong"), 1.0, 0.0)
             else:
-                endings.succeed(session, run, {}, 1.0)
+                attempt_outcomes.succeed(session, run, {}, 1.0)
         settle_all(self.sessions)
 
     def send_due(self) -> int:
@@ -97,7 +97,7 @@ class WebhookWorld:
         return sent
 
     def let_time_pass(self, column: str = "next_attempt_at") -> None:
-        """Until what waits is due again, or leases have expired."""
+        """Until pending deliveries are due again, or leases have expired."""
         with transaction(self.sessions) as session:
             past = f"UPDATE webhook_deliveries SET {column} = clock_timestamp() - interval '1 s'"
             session.execute(text(f"{past} WHERE state = 'pending'"))

@@ -1,4 +1,4 @@
-"""The Celery side of a worker: one queue (its pool), one task that says "there is work".
+"""The Celery side of a worker: one queue (its pool), one task that means "there is work".
 
 A message carries no work. It is acknowledged before anything is done, so losing it, repeating it or delivering it
 late changes nothing: the task looks into Postgres, and so does the ticker every few seconds.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from celery import Celery, signals
 from celery.platforms import SecurityWarning
 
-from steerboard.runs.wakeups import WAKE_TASK, broker_url
+from steerboard.runs.state.wakeups import WAKE_TASK, broker_url
 
 
 def make_app(redis_url: str, pool: str, look: Callable[[], None], stop: Callable[[], None]) -> Celery:
@@ -32,7 +32,14 @@ def make_app(redis_url: str, pool: str, look: Callable[[], None], stop: Callable
         broker_connection_retry=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        broker_transport_options={"socket_connect_timeout": 5.0, "socket_keepalive": True, "retry_on_timeout": True},
+        broker_transport_options={
+            "socket_connect_timeout": 5.0,
+            "socket_timeout": 10.0,
+            "socket_keepalive": True,
+            "retry_on_timeout": True,
+            # Of the connection that waits for wake-ups: one that nobody answers is given up after some ten seconds.
+            "health_check_interval": 5,
+        },
     )
 
     def wake(pool: str) -> None:

@@ -18,38 +18,36 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, delete, event, func, make_url, update
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from steerboard.observability import logs, traces
-from steerboard.platform import startup
-from steerboard.platform.artifacts import ArtifactStore
-from steerboard.platform.database import make_engine, make_sessions, new_id, transaction
-from steerboard.platform.embedded import EmbeddedServers
+from steerboard.app.wiring import wire
+from steerboard.platform.database import make_lease_engine, make_sessions, new_id, transaction
+from steerboard.platform.processes import startup
+from steerboard.platform.processes.embedded import EmbeddedServers
 from steerboard.platform.settings import Settings, get_settings
+from steerboard.platform.storage import scratch
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.platform.storage.home import open_home
+from steerboard.platform.telemetry import logs, traces
 from steerboard.playground.claims import POOL as INTERACTIVE
-from steerboard.runs import claims, sweeper
-from steerboard.runs.claims import Claim
-from steerboard.runs.tables import WorkerRow
-from steerboard_workers import celery_app
-from steerboard_workers.alive import say_alive, stay_alive
-from steerboard_workers.follower import Follower
+from steerboard.runs.state import claims, sweeper
+from steerboard.runs.state.claims import Claim
+from steerboard_workers import celery_app, registration
 from steerboard_workers.gpus import GpuWatch
-from steerboard_workers.supervisor import workspace
+from steerboard_workers.liveness import say_alive, stay_alive
+from steerboard_workers.node_follower import Follower
+from steerboard_workers.supervisor import process, workspace
 from steerboard_workers.supervisor.device_group import DeviceGroup, process_memory
 from steerboard_workers.supervisor.execution import Supervisor
+from steerboard_workers.supervisor.warm_start import stage_parent
 
 log = logging.getLogger("steerboard.worker")
 
-# A database that has vanished from the network must be noticed well within a lease.
-_IMPATIENCE = {
-    "connect_timeout": "10",
-    "keepalives_idle": "10",
-    "keepalives_interval": "5",
-    "keepalives_count": "2",
-    "tcp_user_timeout": "15000",
-}
-
+# Shares of a lease. Of a renewal: there is time for two more on another connection before the stage is ended. Of other
+# statements: until then the lease is kept all the same.
+_RENEWAL_PATIENCE = 0.25
+_PATIENCE = 4.0
 
 NO_SERVERS = (
     "no `steerboard up` runs on this home (STEERBOARD_HOME); to work for one on another machine, "
@@ -68,15 +66,19 @@ class Worker:
         self._group = group
         self._gpus = GpuWatch(group.devices)
         self._sessions = make_sessions(worker_engine(settings))
+        self._renewals = make_sessions(renewal_engine(settings))
         self._busy = threading.Lock()
         self._run: Claim | None = None
         self.stopping = threading.Event()
+        self._parent = stage_parent(settings, process.environment("", settings.stage_threads, group.devices))
         self._supervisor = Supervisor(
             self._sessions,
             ArtifactStore(settings.artifact_url),
             settings,
+            renewals=self._renewals,
             group=group,
             stopping=self.stopping,
+            parent=self._parent,
         )
         self._threads = [
             threading.Thread(target=self._look, name="ticker", daemon=True),
@@ -93,7 +95,9 @@ class Worker:
         for thread in self._threads:
             thread.join()
         with self._busy:
-            survive(self._leave)
+            survive(lambda: registration.leave(self._sessions, self.id))
+        if self._parent is not None:
+            self._parent.close()
 
     def wake(self) -> None:
         """There may be work. Returns when there is no more of it."""
@@ -148,29 +152,9 @@ class Worker:
         devices["memory"] = min((gpu["memory"] for gpu in gpus), default=process_memory(self._settings, self._group))
         if self._group.nodes > 1:
             devices |= {"nodes": self._group.nodes, "rendezvous": self._group.rendezvous}
-        values = {
-            "heartbeat_at": func.clock_timestamp(),
-            "run_id": run.run_id if run else None,
-            "devices": devices,
-        }
-        with transaction(self._sessions) as session:
-            found = session.execute(update(WorkerRow).where(WorkerRow.id == self.id).values(values))
-            if found.rowcount == 0:  # type: ignore[attr-defined]
-                session.add(
-                    WorkerRow(
-                        id=self.id,
-                        name=self.name,
-                        pool=self.pool,
-                        host=socket.gethostname(),
-                        pid=os.getpid(),
-                        devices=devices,
-                        run_id=run.run_id if run else None,
-                    )
-                )
-
-    def _leave(self) -> None:
-        with transaction(self._sessions) as session:
-            session.execute(delete(WorkerRow).where(WorkerRow.id == self.id))
+        with transaction(self._renewals) as session:
+            run_id = run.run_id if run else None
+            registration.beat(session, self.id, self.name, self.pool, devices=devices, run_id=run_id)
 
 
 def survive(action: Callable[[], None]) -> None:
@@ -180,25 +164,18 @@ def survive(action: Callable[[], None]) -> None:
     except SQLAlchemyError as error:
         log.warning("the database does not answer: %s", error)
     except Exception:
-        log.exception("the worker goes on after an unexpected error")
+        log.exception("the worker continues after an unexpected error")
 
 
 def worker_engine(settings: Settings) -> Engine:
-    """Connections whose transactions the server ends when this process falls silent inside one.
+    lease = settings.lease_seconds
+    return make_lease_engine(settings.database_url, lease, pool_size=4, patience=_PATIENCE * lease)
 
-    Otherwise a frozen worker would keep its run's row locked, and nobody could take the run over.
-    """
-    url = make_url(settings.database_url)
-    url = url.update_query_dict({name: value for name, value in _IMPATIENCE.items() if name not in url.query})
-    engine = make_engine(url.render_as_string(hide_password=False), pool_size=4)
-    silence = max(1000, round(2000 * settings.lease_seconds))
 
-    def limit_silence(connection: Any, _record: object) -> None:
-        connection.execute(f"SET idle_in_transaction_session_timeout = {silence}")
-        connection.commit()
-
-    event.listen(engine, "connect", limit_silence)
-    return engine
+def renewal_engine(settings: Settings) -> Engine:
+    """For leases and signs of life alone, which are short and have to be in time."""
+    lease = settings.lease_seconds
+    return make_lease_engine(settings.database_url, lease, pool_size=2, patience=_RENEWAL_PATIENCE * lease)
 
 
 def parse_devices(text: str) -> list[str]:
@@ -221,6 +198,7 @@ def find_servers() -> Settings | None:
     if settings.environment == "production":
         startup.require(settings)
         return settings
+    open_home(settings.home)
     embedded = EmbeddedServers(settings.home)
     running = Path(embedded.redis_url.removeprefix("unix://")).is_socket()
     if not settings.database_url and running:
@@ -238,9 +216,11 @@ def shown_name(name: str | None) -> str:
 
 
 def begin(settings: Settings, name: str | None) -> None:
-    """Logs and traces of a worker process; then wait for what it works with. Raises what `platform.startup` does."""
+    """Logs and traces of a worker process; then wait for what it works with. Raises like
+    `platform.processes.startup`."""
     logs.configure(settings, worker=shown_name(name))
     traces.configure("steerboard-worker")
+    scratch.sweep()
     startup.wait_for_database(settings)
     startup.wait_for_redis(settings)
 
@@ -253,12 +233,14 @@ def follow(settings: Settings, group: DeviceGroup) -> None:
     # From a thread of its own: to fetch a large model takes long.
     threading.Thread(target=stay_alive, args=(settings, stopping), name="alive", daemon=True).start()
     sessions = make_sessions(worker_engine(settings))
-    follower = Follower(sessions, ArtifactStore(settings.artifact_url), settings, group, stopping)
+    renewals = make_sessions(renewal_engine(settings))
+    follower = Follower(sessions, renewals, ArtifactStore(settings.artifact_url), settings, group, stopping)
     survive(lambda: workspace.forget_finished(sessions, follower.home))
     follower.follow()
 
 
 def main() -> None:
+    wire()
     parser = argparse.ArgumentParser(prog="steerboard_workers.worker", description="Take runs of one pool.")
     parser.add_argument("--pool", default="default")
     parser.add_argument(

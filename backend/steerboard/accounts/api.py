@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from sqlalchemy import select
 
-from steerboard.accounts import audit_api, members_api, service, session_api
+from steerboard.accounts import audit_api, members, members_api, service, session_api
+from steerboard.accounts.access import Access, AccessTo, Caller, Db, SignedIn, SystemAccessTo, audit
+from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import (
     ProjectChange,
     ProjectCreate,
@@ -20,16 +22,15 @@ from steerboard.accounts.schemas import (
 )
 from steerboard.accounts.session_api import root_router
 from steerboard.accounts.tables import ApiToken, Membership, Project
-from steerboard.platform.access import SignedIn
-from steerboard.platform.errors import Forbidden
-from steerboard.platform.web import Access, AccessTo, Caller, Db, Page, SystemAccessTo, audit, paginate, problems
+from steerboard.platform.http.errors import Forbidden, problems
+from steerboard.platform.http.paging import Page, paginate
 
 __all__ = ["root_router", "router", "system_router"]
 
-router = APIRouter()
+router = Router()
 router.include_router(members_api.router)
 router.include_router(audit_api.router)
-system_router = APIRouter()
+system_router = Router()
 system_router.include_router(session_api.system_router)
 system_router.include_router(audit_api.system_router)
 
@@ -44,11 +45,17 @@ def list_tokens(session: Db, access: Admin, cursor: str | None = None, limit: Li
 
 
 @router.post("/tokens", tags=["tokens"], status_code=201, responses=problems(404, 409))
-def create_token(body: TokenCreate, session: Db, access: Admin) -> TokenCreated:
-    """A token for this project. It is shown in this answer and never again."""
+def create_token(body: TokenCreate, session: Db, access: Admin, caller: SignedIn) -> TokenCreated:
+    """A token for this project. It is shown in this answer and never again. It is revoked when its maker is removed
+    from the project, or may no longer do what it can."""
     life = dt.timedelta(days=body.expires_in_days) if body.expires_in_days else None
     token, secret = service.create_token(
-        session, name=body.name, scopes=list(body.scopes), project_id=access.project.id, life=life
+        session,
+        name=body.name,
+        scopes=list(body.scopes),
+        project_id=access.project.id,
+        user_id=members.token_owner(session, caller, access.project, body.scopes),
+        life=life,
     )
     audit(session, access, "token.create", f"token {token.name} {token.id}", {"scopes": token.scopes})
     return TokenCreated(**TokenOut.model_validate(token).model_dump(), token=secret)
@@ -69,7 +76,7 @@ def get_project(access: Annotated[Access, Depends(AccessTo())]) -> ProjectOut:
 
 @router.patch("", tags=["projects"], responses=problems(404, 409))
 def rename_project(body: ProjectChange, session: Db, access: Admin) -> ProjectOut:
-    """Its id stays, and so do all links by id; whoever names it by its old name finds nothing."""
+    """Its id stays, and so do all links by id; its old name no longer resolves."""
     before = access.project.name
     project = service.rename_project(session, access.project, body.name)
     audit(session, access, "project.rename", f"project {project.name} {project.id}", {"from": before})

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from sqlalchemy import Select, or_, select
 
+from steerboard.accounts.access import Access, AccessTo, Caller, Db, operator_only
+from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import AuditOut
-from steerboard.accounts.tables import AuditEntry
-from steerboard.platform.web import Access, AccessTo, Caller, Db, Page, SystemAccessTo, paginate, problems
+from steerboard.accounts.tables import NO_RANKING, AuditEntry
+from steerboard.platform.http.errors import problems
+from steerboard.platform.http.paging import Page, paginate
 
-router = APIRouter(prefix="/audit", tags=["audit"])
-system_router = APIRouter(prefix="/system/audit", tags=["audit"])
+router = Router(prefix="/audit", tags=["audit"])
+system_router = Router(prefix="/system/audit", tags=["audit"])
 
 Text = Query(min_length=1, max_length=200, pattern=r"^[^\x00]+$")
 Limit = Annotated[int, Query(ge=1, le=500)]
@@ -27,21 +30,25 @@ def list_audit(
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Page[AuditOut]:
-    """Newest first. `actor` as the list shows it; `action` whole (`member.add`) or the thing alone (`member`)."""
+    """Newest first. `actor` as the list shows it; `action` whole (`member.add`) or the thing alone (`member`).
+    Rankings, of which there are thousands, are listed for `action=ranking` alone."""
     found = _filtered(select(AuditEntry).where(AuditEntry.project_id == access.project.id), actor, action)
+    if action is None:
+        found = found.where(NO_RANKING)
     return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
 
 
 @system_router.get("")
 def list_system_audit(
     session: Db,
-    caller: Annotated[Caller, Depends(SystemAccessTo("admin"))],
+    caller: Annotated[Caller, Depends(operator_only)],
     actor: Annotated[str | None, Text] = None,
     action: Annotated[str | None, Text] = None,
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Page[AuditOut]:
-    """What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links."""
+    """What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links. For the
+    operator, since it is about the people of all projects."""
     found = _filtered(select(AuditEntry).where(AuditEntry.project_id.is_(None)), actor, action)
     return paginate(session, found, AuditEntry.id, _out, cursor=cursor, limit=limit)
 

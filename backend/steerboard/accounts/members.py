@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ARRAY, TEXT, Select, cast, func, not_, select, update
 from sqlalchemy.orm import Session
 
 from steerboard.accounts import service, signing_in
-from steerboard.accounts.tables import Membership, Project, User
-from steerboard.platform.access import Caller
-from steerboard.platform.errors import Conflict, Forbidden, NotFound
-from steerboard.platform.roles import Role
+from steerboard.accounts.access import Caller
+from steerboard.accounts.roles import OPERATOR, Role, Scope, TokenScope, allowed
+from steerboard.accounts.tables import ApiToken, Membership, Project, User
+from steerboard.platform.http.errors import Conflict, Forbidden, NotFound
 
 INVITATION_LIFE = dt.timedelta(days=3)
 
@@ -59,42 +60,81 @@ def find(session: Session, project: Project, name: str) -> tuple[Membership, Use
     return row[0], row[1]
 
 
-def change_role(session: Session, project: Project, name: str, role: Role) -> tuple[Membership, str]:
-    """The member and the role before. Raises `NotFound`, `Conflict` (`last_owner`)."""
+def change_role(session: Session, project: Project, name: str, role: Role) -> tuple[Membership, str, list[str]]:
+    """The member, the role before, and the names of their tokens that are revoked because they exceed the new role.
+
+    Raises `NotFound`, `Conflict` (`last_owner`)."""
     member, _ = find(session, project, name)
     before = member.role
     if before == "owner" and role != "owner":
         _refuse_last(session, project, name)
     member.role = role
     session.flush()
-    return member, before
+    return member, before, _end_tokens(session, member, allowed(role))
 
 
-def remove(session: Session, project: Project, name: str) -> str:
-    """It holds from this transaction's end. Returns the role. Raises `NotFound`, `Conflict` (`last_owner`)."""
+def remove(session: Session, project: Project, name: str) -> tuple[str, list[str]]:
+    """It holds from this transaction's end. The role, and the names of their tokens, which end with it.
+
+    Raises `NotFound`, `Conflict` (`last_owner`)."""
     member, _ = find(session, project, name)
     if member.role == "owner":
         _refuse_last(session, project, name)
     session.delete(member)
     session.flush()
-    return member.role
+    return member.role, _end_tokens(session, member, frozenset())
+
+
+def _end_tokens(session: Session, member: Membership, may: frozenset[Scope]) -> list[str]:
+    """Those of the member's tokens of the project that can do more than that. Making one locks the member's row
+    (`token_owner`), so none is made meanwhile."""
+    ended = (
+        update(ApiToken)
+        .where(
+            ApiToken.project_id == member.project_id,
+            ApiToken.user_id == member.user_id,
+            ApiToken.revoked_at.is_(None),
+            not_(ApiToken.scopes.contained_by(cast(sorted(may), ARRAY(TEXT)))),
+        )
+        .values(revoked_at=func.clock_timestamp())
+        .returning(ApiToken.name)
+        .execution_options(synchronize_session=False)
+    )
+    return sorted(session.scalars(ended))
+
+
+def token_owner(session: Session, caller: Caller, project: Project, scopes: list[TokenScope]) -> uuid.UUID | None:
+    """Whose a token of these scopes will be, who keeps their role until this transaction ends; None: the operator's.
+
+    Raises `Forbidden` (`missing_scope`) for somebody who was removed or demoted at this moment.
+    """
+    mine = select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == caller.user_id)
+    role = session.scalar(mine.with_for_update(read=True))
+    if set(scopes) <= allowed(role):
+        return caller.user_id
+    if caller.user_id is None or caller.is_operator:
+        return None
+    raise Forbidden("your role in this project has just changed", code="missing_scope", hint="Look at Settings again.")
 
 
 def new_link(session: Session, caller: Caller, project: Project, name: str) -> tuple[str, dt.datetime]:
     """For somebody who lost the way in: the password and all sessions end with it.
 
-    Whoever may make it can do everything in each project of that person anyway, so it wins them nothing. Raises
+    Anyone allowed to make it already has full access to that person's projects, so gains nothing. Raises
     `NotFound`, `Forbidden` (`not_their_owner`).
     """
     _, user = find(session, project, name)
     theirs = session.scalars(
         select(Project).join(Membership, Membership.project_id == Project.id).where(Membership.user_id == user.id)
     )
+    more = "runs this server" if user.name == OPERATOR and not caller.is_operator else ""
     if not all("admin" in caller.scopes_in(session, other) for other in theirs):
+        more = "also belongs to a project that is not yours"
+    if more:
         raise Forbidden(
-            f"`{name}` also belongs to a project that is not yours",
+            f"`{name}` {more}",
             code="not_their_owner",
-            hint="Whoever runs this Steerboard can make the link, with the token of `steerboard up`.",
+            hint="The operator of this server can make the link with `steerboard sign-in-link --user NAME`.",
         )
     signing_in.forget_password(session, user)
     return service.create_sign_in_link(session, user.id, INVITATION_LIFE)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 
 from steerboard.accounts import members, service
+from steerboard.accounts.access import Access, AccessTo, Db, SignedIn, audit
+from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import MemberAdd, MemberAdded, MemberChange, MemberOut, SignInLinkOut
 from steerboard.accounts.tables import Membership
-from steerboard.platform.access import SignedIn
-from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
+from steerboard.platform.http.errors import problems
+from steerboard.platform.http.paging import Page, paginate
 
-router = APIRouter(prefix="/members", tags=["members"])
+router = Router(prefix="/members", tags=["members"])
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Owner = Annotated[Access, Depends(AccessTo("admin"))]
@@ -55,17 +57,17 @@ def add_member(body: MemberAdd, session: Db, access: Owner) -> MemberAdded:
 
 @router.patch("/{user}", responses=problems(404, 409))
 def change_member(user: str, body: MemberChange, session: Db, access: Owner) -> MemberOut:
-    """Another role, from the next request on. The last owner stays one."""
-    member, before = members.change_role(session, access.project, user, body.role)
-    audit(session, access, "member.change", f"user {user}", {"from": before, "to": member.role})
+    """Another role, from the next request on. Their tokens that could do more end. The last owner stays one."""
+    member, before, ended = members.change_role(session, access.project, user, body.role)
+    audit(session, access, "member.change", f"user {user}", {"from": before, "to": member.role} | _tokens(ended))
     return _member(user, member)
 
 
 @router.delete("/{user}", status_code=204, responses=problems(404, 409))
 def remove_member(user: str, session: Db, access: Owner) -> None:
-    """They see nothing of the project from the next request on. Its tokens stay."""
-    role = members.remove(session, access.project, user)
-    audit(session, access, "member.remove", f"user {user}", {"role": role})
+    """They see nothing of the project from the next request on, and the tokens that they made end."""
+    role, ended = members.remove(session, access.project, user)
+    audit(session, access, "member.remove", f"user {user}", {"role": role} | _tokens(ended))
 
 
 @router.post("/{user}/sign-in-link", status_code=201, responses=problems(404))
@@ -74,6 +76,10 @@ def create_member_link(user: str, session: Db, access: Owner, caller: SignedIn) 
     code, expires_at = members.new_link(session, caller, access.project, user)
     audit(session, access, "sign_in_link.create", f"user {user}")
     return SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)
+
+
+def _tokens(ended: list[str]) -> dict[str, Any]:
+    return {"tokens_ended": ended} if ended else {}
 
 
 def _member(name: str, member: Membership) -> MemberOut:

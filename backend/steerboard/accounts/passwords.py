@@ -8,7 +8,7 @@ from functools import cache
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from steerboard.platform.credentials import new_secret
+from steerboard.platform.security.credentials import new_secret
 
 MINIMUM_LENGTH = 10
 MAXIMUM_LENGTH = 1024
@@ -23,7 +23,7 @@ def hashed(password: str) -> str:
 
 
 def matches(stored: str | None, password: str) -> bool:
-    """Takes the same time with and without a stored hash, so the time does not tell which names exist."""
+    """Takes the same time with and without a stored hash, so the time does not reveal which names exist."""
     nobodys = _nobodys()
     with _at_once:
         try:

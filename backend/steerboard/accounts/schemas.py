@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from steerboard.accounts import passwords
-from steerboard.platform.roles import Role, Scope, TokenScope
+from steerboard.accounts.roles import Role, Scope, TokenScope
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 
@@ -75,7 +75,7 @@ class SignIn(BaseModel):
 
 
 class PasswordChange(BaseModel):
-    """`current` is needed by whoever has a password already."""
+    """`current` is required if the person already has a password."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -93,12 +93,16 @@ class SessionProject(BaseModel):
 
 
 class SessionOut(BaseModel):
-    """Who is signed in. `csrf_token` goes into the X-CSRF-Token header of every POST, PUT, PATCH and DELETE."""
+    """Who is signed in. `csrf_token` goes into the X-CSRF-Token header of every POST, PUT, PATCH and DELETE.
+
+    `is_operator`: they run this server, and may see who signs in.
+    """
 
     user: str
     csrf_token: str
     has_password: bool
     may_create_projects: bool
+    is_operator: bool
     projects: list[SessionProject]
 
 

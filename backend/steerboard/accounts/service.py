@@ -11,22 +11,23 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from steerboard.accounts import attempts
+from steerboard.accounts.access import Caller
+from steerboard.accounts.roles import OPERATOR
 from steerboard.accounts.tables import (
     ApiToken,
     BrowserSession,
-    EventStream,
     IdempotencyKey,
     Membership,
     Project,
     SignInLink,
     User,
 )
-from steerboard.platform.access import Caller
-from steerboard.platform.credentials import TOKEN_PREFIX, new_secret, secret_hash
-from steerboard.platform.errors import Conflict, NotFound, Unauthenticated
+from steerboard.platform.events.tables import EventStream
+from steerboard.platform.http.errors import Conflict, NotFound, Unauthenticated
+from steerboard.platform.names import find
+from steerboard.platform.security.credentials import TOKEN_PREFIX, new_secret, secret_hash
 
 DEFAULT_PROJECT = "default"
-LOCAL_USER = "owner"
 LINK_LIFE = dt.timedelta(minutes=30)
 SESSION_LIFE = dt.timedelta(days=14)
 
@@ -59,9 +60,9 @@ def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project,
     project = session.scalar(select(Project).where(Project.name == DEFAULT_PROJECT))
     project = project or session.scalar(select(Project).order_by(Project.id).limit(1))
     project = project or create_project(session, DEFAULT_PROJECT, held_out_fraction)
-    user = session.scalar(select(User).where(User.name == LOCAL_USER))
+    user = session.scalar(select(User).where(User.name == OPERATOR))
     if user is None:
-        user = User(name=LOCAL_USER)
+        user = User(name=OPERATOR)
         session.add(user)
         session.flush()
     session.execute(
@@ -113,12 +114,9 @@ def create_token(
 
 def revoke_token(session: Session, project: Project, ref: str) -> ApiToken:
     """By id or name. A second time changes nothing. Raises `NotFound`."""
-    try:
-        same = ApiToken.id == uuid.UUID(ref)
-    except ValueError:
-        same = ApiToken.name == ref
-    found = select(ApiToken).where(ApiToken.project_id == project.id, same)
-    token = session.scalar(found.order_by(ApiToken.revoked_at.is_(None).desc(), ApiToken.id.desc()).limit(1))
+    mine = select(ApiToken).where(ApiToken.project_id == project.id)
+    live_first = mine.order_by(ApiToken.revoked_at.is_(None).desc(), ApiToken.id.desc())
+    token = find(session, live_first, ApiToken.id, ApiToken.name, ref)
     if token is None:
         raise NotFound(f"there is no token `{ref}`", hint="List them with `steerboard tokens list`.")
     revoke(session, token)
@@ -166,12 +164,16 @@ def use_sign_in_link(session: Session, code: str) -> tuple[str, BrowserSession]:
         .returning(SignInLink.user_id)
     )
     if used is None:
-        raise Unauthenticated(
-            "This sign-in link was used already, or is too old.",
-            code="link_used",
-            hint="Make another with `steerboard sign-in`, or ask an owner of your project.",
-        )
+        raise used_link()
     return start_session(session, used)
+
+
+def used_link() -> Unauthenticated:
+    return Unauthenticated(
+        "This sign-in link was used already, or is too old.",
+        code="link_used",
+        hint="Make another with `steerboard sign-in`, or ask an owner of your project.",
+    )
 
 
 def is_open(session: Session, code: str) -> bool:

@@ -5,57 +5,71 @@ from __future__ import annotations
 import html
 import re
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.accounts import attempts, service, signing_in
+from steerboard.accounts import attempts, roles, service, signing_in
+from steerboard.accounts.access import SESSION_COOKIE, Caller, Db, SignedIn, audit
+from steerboard.accounts.http.routes import Router
 from steerboard.accounts.schemas import PasswordChange, SessionOut, SessionProject, SignIn
 from steerboard.accounts.tables import BrowserSession, Membership, Project, User
-from steerboard.platform import roles
-from steerboard.platform.access import SESSION_COOKIE, SignedIn
-from steerboard.platform.credentials import secret_hash
-from steerboard.platform.errors import Forbidden, Unauthenticated
-from steerboard.platform.origins import is_surely_own, refuse_other_sites
-from steerboard.platform.web import Caller, Db, audit, problems
+from steerboard.platform.http.errors import Forbidden, Unauthenticated, problems
+from steerboard.platform.http.origins import refuse_other_sites
+from steerboard.platform.security.credentials import secret_hash
 
-system_router = APIRouter(tags=["session"])
-root_router = APIRouter(tags=["session"])
+system_router = Router(tags=["session"])
+root_router = Router(tags=["session"])
 
-_ASK = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Sign in to Steerboard</title></head>
-<body><h1>Steerboard</h1>
-<form method="post" action="{path}"><button>Sign in with this link</button></form></body></html>
+_PAGE_OF_A_LINK = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex"><meta name="color-scheme" content="light dark"><title>Sign in · Steerboard</title>
+<style>
+body {{ font-family: system-ui, sans-serif; max-width: 24rem; margin: 18vh auto 0; padding: 0 1.5rem }}
+button {{ font: inherit; font-weight: 600; padding: .6rem 1.4rem; border: 0; border-radius: .3rem; cursor: pointer;
+  color: #fff; background: #0b7285 }}
+</style></head>
+<body><h1>Steerboard</h1><p>This link signs you in once.</p>
+<form method="post" action="{path}"><button autofocus>Sign in</button></form></body></html>
 """
-
-
 _USED = "/sign-in?problem=used_link"
 # Pages of our own. Nothing that a browser could take for another host may follow a sign-in.
 _PAGE = re.compile(r"/p/[\w.~%/-]+")
 
 
-@root_router.get("/sign-in/{code}", status_code=303, response_class=RedirectResponse)
-def sign_in(code: str, request: Request, session: Db) -> Response:
-    """Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the
-    dashboard's own page of signing in. `?back=/p/...` names the page to go to.
-
-    A browser that comes from elsewhere, such as a chat or a hostile page, is asked first."""
-    if _is_page(request) and not service.is_open(session, code):
-        return RedirectResponse(_USED, status_code=303)
-    if _is_page(request) and not is_surely_own(request):
-        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        page = _ASK.format(path=html.escape(here, quote=True))
-        # The platform's `no-referrer` would make browsers hide the origin of the form.
-        return HTMLResponse(page, headers={"Referrer-Policy": "same-origin", "Cache-Control": "no-store"})
-    return _use_link(code, request, session)
+@root_router.get("/sign-in/{code}", response_class=HTMLResponse, responses=problems(401))
+def show_sign_in(code: str, request: Request, session: Db) -> Response:
+    """The page of a sign-in link, with the button that uses it. Opening it uses nothing, since chats and mail scanners
+    open links too. `?back=/p/...` names the page to go to afterwards."""
+    if not service.is_open(session, code):
+        return _link_used(request, service.used_link())
+    here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    page = _PAGE_OF_A_LINK.format(path=html.escape(here, quote=True))
+    # The platform's `no-referrer` would make browsers hide the origin of the form.
+    return HTMLResponse(page, headers={"Referrer-Policy": "same-origin", "Cache-Control": "no-store"})
 
 
-@root_router.post("/sign-in/{code}", status_code=303, response_class=RedirectResponse)
-def confirm_sign_in(code: str, request: Request, session: Db) -> Response:
-    """The button of the page that asks."""
+@root_router.post("/sign-in/{code}", status_code=303, response_class=RedirectResponse, responses=problems(401))
+def use_sign_in(code: str, request: Request, session: Db) -> Response:
+    """Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the dashboard's
+    own page of signing in."""
     refuse_other_sites(request)
-    return _use_link(code, request, session)
+    try:
+        cookie, browser = service.use_sign_in_link(session, code)
+    except Unauthenticated as error:
+        return _link_used(request, error)
+    back = request.query_params.get("back", "")
+    response = RedirectResponse(back if _PAGE.fullmatch(back) else "/", status_code=303)
+    _signed_in(request, response, session, cookie, browser)
+    return response
+
+
+def _link_used(request: Request, error: Unauthenticated) -> Response:
+    """A person gets a page, a program the problem."""
+    if "text/html" not in request.headers.get("Accept", ""):
+        raise error
+    return RedirectResponse(_USED, status_code=303)
 
 
 @system_router.post("/session", responses=problems(429))
@@ -83,7 +97,7 @@ def get_session(request: Request, session: Db, caller: SignedIn) -> SessionOut:
 
 @system_router.put("/session/password", responses=problems(429))
 def set_password(body: PasswordChange, request: Request, session: Db, caller: SignedIn) -> SessionOut:
-    """One's own. All other sessions of the person end, and so do unused sign-in links."""
+    """The caller's own. All other sessions of the person end, and so do unused sign-in links."""
     user, browser = _own_session(request, session, caller)
     signing_in.set_password(
         session,
@@ -91,7 +105,6 @@ def set_password(body: PasswordChange, request: Request, session: Db, caller: Si
         user.id,
         current=body.current.get_secret_value() if body.current else None,
         new=body.new.get_secret_value(),
-        address=_address(request),
         keep=browser,
     )
     audit(session, caller, "password.set", f"user {user.name}")
@@ -103,24 +116,6 @@ def sign_out(request: Request, response: Response, session: Db, caller: SignedIn
     service.end_session(session, request.cookies.get(SESSION_COOKIE, ""))
     audit(session, caller, "session.end", caller.actor)
     response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="lax")
-
-
-def _is_page(request: Request) -> bool:
-    """A browser asks for something to show, and not for JSON."""
-    return "text/html" in request.headers.get("Accept", "")
-
-
-def _use_link(code: str, request: Request, session: Session) -> Response:
-    try:
-        cookie, browser = service.use_sign_in_link(session, code)
-    except Unauthenticated:
-        if not _is_page(request):
-            raise
-        return RedirectResponse(_USED, status_code=303)
-    back = request.query_params.get("back", "")
-    response = RedirectResponse(back if _PAGE.fullmatch(back) else "/", status_code=303)
-    _signed_in(request, response, session, cookie, browser)
-    return response
 
 
 def _signed_in(request: Request, response: Response, session: Session, cookie: str, browser: BrowserSession) -> None:
@@ -136,6 +131,7 @@ def _signed_in(request: Request, response: Response, session: Session, cookie: s
         secure=request.url.scheme == "https" or request.app.state.settings.environment == "production",
     )
     user = session.get_one(User, browser.user_id)
+    attempts.remember(session, user.id, _address(request))
     audit(
         session,
         Caller(f"user:{user.name}", f"user:{user.id}", user.id, None, None),
@@ -160,6 +156,7 @@ def _session_out(session: Session, user: User, browser: BrowserSession) -> Sessi
         user=user.name,
         csrf_token=browser.csrf_token,
         has_password=user.password_hash is not None,
+        is_operator=user.name == roles.OPERATOR,
         may_create_projects="admin" in roles.allowed_outside([role for _, role in rows]),
         projects=[
             SessionProject(name=project.name, id=project.id, role=role, allows=sorted(roles.allowed(role)))

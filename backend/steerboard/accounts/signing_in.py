@@ -1,4 +1,4 @@
-"""Signing in with a password, and setting one's own."""
+"""Signing in with a password, and setting your own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts import attempts, passwords
 from steerboard.accounts.tables import AuditEntry, BrowserSession, SignInLink, User
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import Forbidden, Unauthenticated
+from steerboard.platform.http.errors import Forbidden, Unauthenticated
 
 NOBODY = "nobody"
 """The actor where it is not known who acts."""
@@ -55,13 +55,14 @@ def set_password(
     *,
     current: str | None,
     new: str,
-    address: str,
     keep: BrowserSession,
 ) -> User:
     """Every session of the person but `keep` ends, and so do unused links. Raises `Forbidden`, `TooManyAttempts`."""
     user = session.get_one(User, user_id)
+    # Of this session alone, so that guesses from elsewhere do not stop its person.
+    place = f"session {keep.session_hash[:16]}"
     if user.password_hash is not None:
-        attempts.begin(sessions, user.name, address)
+        attempts.begin(sessions, user.name, place, signed_in=True)
     # Locked only after the attempt is counted, so that one request never waits for itself.
     session.refresh(user, with_for_update={"key_share": True})
     if user.password_hash is not None:
@@ -69,9 +70,9 @@ def set_password(
             raise Forbidden(
                 "`current` is not your present password.",
                 code="wrong_password",
-                hint="Who forgot it asks an owner of their project for a new sign-in link.",
+                hint="If you forgot it, ask an owner of your project for a new sign-in link.",
             )
-        attempts.forgive(session, user.name, address)
+        attempts.forgive(session, user.name, place)
     user.password_hash = passwords.hashed(new)
     end_access(session, user.id, keep=keep)
     return user

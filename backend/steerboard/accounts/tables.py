@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
+
+# Of audit entries. Rankings come by the thousand, and each is its own record.
+NO_RANKING = text("left(action, 8) <> 'ranking.'")
 
 
 class Project(Base):
@@ -44,7 +47,10 @@ class Membership(Base):
 
 
 class ApiToken(Base):
-    """A bearer token, stored as a SHA-256 of its 32 random bytes. `scopes`: read, write, run, admin."""
+    """A bearer token, stored as a SHA-256 of its 32 random bytes. `scopes`: read, write, run, admin.
+
+    `user_id`: whose it is. A project's token ends when that person is removed, or may no longer do what it can.
+    """
 
     __tablename__ = "api_tokens"
 
@@ -99,11 +105,24 @@ class SignInAttempt(Base):
     created_at: Mapped[CreatedAt]
 
 
+class KnownAddress(Base):
+    """From where a person signed in. Guesses of their password from elsewhere never lock them out there."""
+
+    __tablename__ = "known_addresses"
+
+    user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    address: Mapped[str] = mapped_column(primary_key=True)
+    seen_at: Mapped[Timestamp] = mapped_column(index=True)
+
+
 class AuditEntry(Base):
     """One change by a person or token, written in the transaction of the change."""
 
     __tablename__ = "audit_log"
-    __table_args__ = (Index("ix_audit_log_project_id_id", "project_id", "id"),)
+    __table_args__ = (
+        Index("ix_audit_log_project_id_id", "project_id", "id"),
+        Index("ix_audit_log_without_rankings", "project_id", "id", postgresql_where=NO_RANKING),
+    )
 
     id: Mapped[Id]
     project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"))
@@ -127,26 +146,4 @@ class IdempotencyKey(Base):
     request_hash: Mapped[str]
     status: Mapped[int | None]
     body: Mapped[Json | None]
-    created_at: Mapped[CreatedAt]
-
-
-class EventStream(Base):
-    """The counter of a project's events. Its row is locked while an event is added, so ids commit in order."""
-
-    __tablename__ = "event_streams"
-
-    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
-    last_id: Mapped[int]
-
-
-class Event(Base):
-    """One thing that happened in a project, as the live stream replays it."""
-
-    __tablename__ = "events"
-    __table_args__ = (Index("ix_events_created_at", "created_at"),)
-
-    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"), primary_key=True)
-    id: Mapped[int] = mapped_column(primary_key=True)
-    type: Mapped[str]
-    payload: Mapped[Json]
     created_at: Mapped[CreatedAt]

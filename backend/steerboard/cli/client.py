@@ -13,8 +13,8 @@ from urllib.parse import quote
 import httpx
 import orjson
 
-from steerboard.cli.output import written
-from steerboard.platform.outbound import BadUrl, check_url
+from steerboard.cli.files import written
+from steerboard.platform.security.safe_http import BadUrl, check_url
 from steerboard.platform.settings import get_settings
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 
@@ -59,6 +59,28 @@ def write_client_file(home: Path, url: str, token: str) -> None:
     temporary.replace(path)
 
 
+def known_server(home: Path) -> dict[str, str]:
+    """The `url` and `token` that `steerboard up` wrote; nothing where it never ran. Raises `ServerUnreachable`
+    (`bad_client_file`)."""
+    path = client_file(home)
+    try:
+        known = orjson.loads(path.read_bytes())
+        if isinstance(known, dict) and all(isinstance(known.get(name), str) for name in ("url", "token")):
+            return known
+        why = "it is damaged"
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except orjson.JSONDecodeError:
+        why = "it is damaged"
+    except OSError as error:
+        why = str(error.strerror)
+    raise ServerUnreachable(
+        f"{path}, where `steerboard up` notes its address, cannot be used: {why}",
+        code="bad_client_file",
+        hint="Start `steerboard up` again, which rewrites it, or set STEERBOARD_URL and STEERBOARD_TOKEN.",
+    )
+
+
 def path_of(*parts: str) -> str:
     """`evaluations/NAME/report`: what a user typed stays one part, whatever is in it."""
     return "/".join(quote(part, safe="") for part in parts)
@@ -67,13 +89,12 @@ def path_of(*parts: str) -> str:
 def _address(home: Path) -> tuple[str, str]:
     """URL and token: from STEERBOARD_URL and STEERBOARD_TOKEN, else from the file that `steerboard up` wrote.
 
-    Raises `ServerUnreachable` (`no_server`) and `BadInput` (`bad_url`, `invalid_token`).
+    Raises `ServerUnreachable` (`no_server`, `bad_client_file`) and `BadInput` (`bad_url`, `invalid_token`).
     """
-    known: dict[str, str] = {}
-    if client_file(home).exists():
-        known = orjson.loads(client_file(home).read_bytes())
-    url = os.environ.get("STEERBOARD_URL") or known.get("url")
-    token = os.environ.get("STEERBOARD_TOKEN") or known.get("token")
+    url, token = os.environ.get("STEERBOARD_URL"), os.environ.get("STEERBOARD_TOKEN")
+    if not url or not token:
+        known = known_server(home)
+        url, token = url or known.get("url"), token or known.get("token")
     if not url or not token:
         raise ServerUnreachable(
             f"no running server is known in {home}",
@@ -197,7 +218,7 @@ class Client:
     def _unreachable(self, error: Exception) -> ServerUnreachable:
         return ServerUnreachable(
             f"the server at {self.url} does not answer: {error or type(error).__name__}",
-            hint="Is `steerboard up` running? `steerboard doctor` tells what is wrong.",
+            hint="Is `steerboard up` running? `steerboard doctor` shows what is wrong.",
         )
 
 

@@ -10,25 +10,36 @@ import httpx
 import orjson
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
-from steerboard.cli.client import Client
+from steerboard.cli.client import ApiError, Client, path_of
+from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.listing import Column, moment, plain, print_table
+from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, help="Import, look at and export datasets.")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
 Out = dict[str, Any]
 
+_COLUMNS = (
+    Column("dataset"),
+    Column("kind"),
+    Column("rows", lambda count: f"{count:,}", right=True, drop=5),
+    Column("held out", lambda count: f"{count:,}", right=True, drop=6),
+    Column("created", moment, drop=3),
+    Column("id", drop=2, id=True),
+    Column("from", drop=4, words=True),
+)
 _SHOWN_BAD = 10
 # An import of a large file takes as long as it takes; only silence on the line itself is an error.
 _PATIENT = httpx.Timeout(None, connect=5.0)
 
 
 class _Watched:
-    """A file that tells how much of it has been read, for the upload's progress bar."""
+    """A file that reports how much of it has been read, for the upload's progress bar."""
 
     def __init__(self, file: BinaryIO, progress: Progress, task: Any) -> None:
         self._file = file
@@ -70,10 +81,14 @@ def import_dataset(
     clean: Annotated[
         bool, typer.Option(help="Drop duplicates, identical sides, empty and diverging dialogues.")
     ] = True,
-    as_json: Json = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask about columns that would not be used.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """Import a dataset. Every row is checked as training will check it; all of it or nothing is stored."""
-    console = Console(stderr=True)
+    """Import a dataset. Every row is checked as training will check it; all of it or nothing is stored.
+
+    On a terminal it asks before it imports a file with columns that would not be used; elsewhere it names them after.
+    """
+    progress = console(stderr=True)
     fields: dict[str, str] = {
         "name": name or _default_name(file),
         "bad_rows": bad_rows,
@@ -86,15 +101,21 @@ def import_dataset(
         fields["min_margin"] = str(min_margin)
     if file.startswith("hub:"):
         fields["hub"] = file.removeprefix("hub:")
-        with console.status(f"Fetching and importing {file}"):
-            # A form like the others, so the field that is sent decides between file and hub.
-            report = _post(fields, [(key, (None, value)) for key, value in fields.items()])
+    asking = sys.stdin.isatty() and not yes
+    try:
+        report = _send(file, {**fields, "unused": "refuse"} if asking else fields, progress)
+    except ApiError as error:
+        if error.code != "unused_columns":
+            raise
+        progress.print(Text.assemble(("Not imported yet: ", "yellow"), plain(error.detail)))
+        for column in error.errors:
+            progress.print(plain(f"  {column.location}: {column.message}"))
+        typer.confirm("Import it so?", abort=True, err=True)
+        report = _send(file, fields, progress)
+    if json:
+        print_json(report)
     else:
-        report = _upload(Path(file), fields, console)
-    if as_json:
-        print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
-    else:
-        print_report(report, Console())
+        print_report(report, console())
 
 
 def _default_name(file: str) -> str:
@@ -104,13 +125,21 @@ def _default_name(file: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in stem)
 
 
-def _upload(path: Path, fields: dict[str, str], console: Console) -> Out:
+def _send(file: str, fields: dict[str, str], progress: Console) -> Out:
+    if "hub" not in fields:
+        return _upload(Path(file), fields, progress)
+    with progress.status(f"Fetching and importing {file}"):
+        # A form like the others, so the field that is sent decides between file and hub.
+        return _post(fields, [(key, (None, value)) for key, value in fields.items()])
+
+
+def _upload(path: Path, fields: dict[str, str], out: Console) -> Out:
     if not path.is_file():
         raise BadInput(
             f"there is no file {path}", code="no_such_file", hint="Check the path; a hub name is hub:ORG/NAME."
         )
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress, path.open("rb") as file:
+    with Progress(*columns, console=out) as progress, path.open("rb") as file:
         task = progress.add_task(f"Uploading {path.name}", total=path.stat().st_size)
         return _post(fields, {"file": (path.name, _Watched(file, progress, task), "application/octet-stream")})
 
@@ -121,7 +150,7 @@ def _post(fields: dict[str, str], files: Any) -> Out:
     return report
 
 
-def print_report(report: Out, console: Console) -> None:
+def print_report(report: Out, out: Console) -> None:
     """What happened to every row that was read."""
     dataset = report["dataset"]
     origin = dataset["origin"]
@@ -129,36 +158,37 @@ def print_report(report: Out, console: Console) -> None:
         "transcripts": ", Human/Assistant transcripts split into turns",
         "dialogues": ", dialogues split into turns",
     }
-    console.print(
-        f"[green]Imported[/] [bold]{dataset['name']}[/]: {report['rows']:,} {dataset['kind']} "
-        f"({dataset['held_out_rows']:,} held out) from {escape(origin['file'])}"
-    )
-    console.print(
-        f"  read as {report['format']}{forms.get(report['form'], '')}; "
-        + ", ".join(escape(f"{field} from {column!r}") for field, column in report["columns"].items())
-    )
-    console.print(f"  {report['read']:,} rows read")
+    words = plain(f"({dataset['held_out_rows']:,} held out) from {origin['file']}")
+    what = f": {report['rows']:,} {dataset['kind']} {words}"
+    out.print(Text.assemble(("Imported ", "green"), (dataset["name"], "bold"), what))
+    columns = ", ".join(f"{field} from {column!r}" for field, column in report["columns"].items())
+    out.print(plain(f"  read as {report['format']}{forms.get(report['form'], '')}; {columns}"))
+    if report["unused"]:
+        out.print("  not used:", style="yellow")
+        for column in report["unused"]:
+            out.print(plain(f"    {column['name']}: {UnusedColumn.model_validate(column).words}"))
+    out.print(f"  {report['read']:,} rows read")
     for rule, count in report["cleaned"].items():
-        console.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')}")
+        out.print(f"  {count:,} cleaned away: {rule.replace('_', ' ')}")
     if report["bad_rows"]:
-        console.print(f"  [yellow]{report['bad_rows']:,} bad rows skipped[/]")
+        out.print(f"  {report['bad_rows']:,} bad rows skipped", style="yellow")
         for reason, count in list(report["bad_counts"].items())[:_SHOWN_BAD]:
-            console.print(f"    {count:,} x {reason}", markup=False)
+            out.print(plain(f"    {count:,} x {reason}"))
         lines = ", ".join(str(bad["line"]) for bad in report["bad"][:_SHOWN_BAD])
         more = ", ..." if report["bad_rows"] > _SHOWN_BAD else ""
-        console.print(f"    lines {lines}{more}")
-    _print_figures(dataset, console)
+        out.print(f"    lines {lines}{more}")
+    _print_figures(dataset, out)
 
 
-def _print_figures(dataset: Out, console: Console) -> None:
+def _print_figures(dataset: Out, out: Console) -> None:
     for label, key in (("prompts", "prompt_characters"), ("responses", "response_characters")):
         if spread := dataset[key]:
-            console.print(
+            out.print(
                 f"  {label}: {spread['mean']:,.0f} characters on average, {spread['p50']:,.0f} median, "
                 f"{spread['p95']:,.0f} at 95%, {spread['max']:,.0f} at most"
             )
     if rewards := dataset["rewards"]:
-        console.print(
+        out.print(
             f"  rewards of {dataset['reward_source']}: mean {rewards['mean']:.4g}, sd {rewards['sd']:.4g}; "
             f"p20 {rewards['p20']:.4g}, median {rewards['p50']:.4g}, p80 {rewards['p80']:.4g}"
         )
@@ -169,60 +199,58 @@ def list_datasets(
     kind: Annotated[str | None, typer.Option(help="Only this kind.")] = None,
     name: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50,
-    as_json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """List datasets, newest first."""
     found = list(Client().pages("datasets", limit=limit, kind=kind, name=name))
-    if as_json:
-        print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+    if json:
+        print_json(found)
         return
     if not found:
-        print("No datasets yet. Import one: steerboard datasets import FILE")
+        note("No datasets are like that. Import one: steerboard datasets import FILE")
         return
-    table = Table("Name", "Kind", "Rows", "Held out", "From", "Created", box=None, header_style="bold")
-    for dataset in found:
-        origin = dataset["origin"]
-        source = origin.get("hub") or origin.get("file") or origin.get("of") or origin.get("run") or ""
-        rows, held_out = f"{dataset['rows']:,}", f"{dataset['held_out_rows']:,}"
-        created = dataset["created_at"][:16].replace("T", " ")
-        table.add_row(dataset["name"], dataset["kind"], rows, held_out, str(source), created)
-    Console().print(table)
+    keys = ("name", "kind", "rows", "held_out_rows", "created_at", "id")
+    rows = [(*(dataset[key] for key in keys), _source(dataset["origin"])) for dataset in found]
+    print_table(console(), _COLUMNS, rows)
+
+
+def _source(origin: Out) -> str:
+    return str(origin.get("hub") or origin.get("file") or origin.get("of") or origin.get("run") or "")
 
 
 @app.command()
 def show(
-    dataset: Annotated[str, typer.Argument(help="Name or id.")],
+    dataset: Name,
     samples: Annotated[int, typer.Option(min=0, max=1000, help="Also print this many samples, as JSON.")] = 0,
-    as_json: Json = False,
+    json: JsonOption = False,
 ) -> None:
     """Show a dataset's figures, where it came from, and its reward sources."""
     client = Client()
-    found: Out = client.get(f"datasets/{dataset}")
-    found["reward_sources"] = client.get(f"datasets/{dataset}/rewards")
+    found: Out = client.get(path_of("datasets", dataset))
+    found["reward_sources"] = client.get(path_of("datasets", dataset, "rewards"))
     if samples:
-        found["samples"] = list(client.pages(f"datasets/{dataset}/samples", limit=samples))
-    if as_json:
-        print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+        found["samples"] = list(client.pages(path_of("datasets", dataset, "samples"), limit=samples, whole=True))
+    if json:
+        print_json(found)
         return
-    console = Console()
-    console.print(f"[bold]{found['name']}[/]: {found['rows']:,} {found['kind']}, {found['held_out_rows']:,} held out")
-    console.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {found['created_at'][:16]}")
+    out = console()
+    what = f": {found['rows']:,} {found['kind']}, {found['held_out_rows']:,} held out"
+    out.print(Text.assemble((found["name"], "bold"), what))
+    out.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {moment(found['created_at'])}")
     origin = {key: value for key, value in found["origin"].items() if value not in (None, {}, [], 0)}
-    console.print(f"  from {orjson.dumps(origin).decode()}", markup=False, highlight=False)
-    _print_figures(found, console)
+    out.print(f"  from {orjson.dumps(origin).decode()}")
+    _print_figures(found, out)
     for source in found["reward_sources"]:
         figures = source["figures"]
-        console.print(
-            f"  graded by {source['name']} ({source['kind']}): {figures['n']:,} rewards, mean {figures['mean']:.4g}, "
-            f"sd {figures['sd']:.4g}"
-        )
+        words = f"  graded by {source['name']} ({source['kind']}): {figures['n']:,} rewards, "
+        out.print(plain(f"{words}mean {figures['mean']:.4g}, sd {figures['sd']:.4g}"))
     for sample in found.get("samples", []):
         print(orjson.dumps(sample).decode())
 
 
 @app.command()
 def export(
-    dataset: Annotated[str, typer.Argument(help="Name or id.")],
+    dataset: Name,
     file: Annotated[Path, typer.Argument(help="Where to write; .jsonl, .jsonl.gz or .parquet.")],
 ) -> None:
     """Write a dataset to a file that import reads back."""
@@ -231,18 +259,18 @@ def export(
         raise BadInput(
             f"{file.name} has no known ending", code="wrong_file_type", hint="Use .jsonl, .jsonl.gz or .parquet."
         )
-    with Console(stderr=True).status(f"Exporting {dataset}"):
-        size = Client().download(f"datasets/{dataset}/export", file, format=form)
+    with console(stderr=True).status(f"Exporting {dataset}"):
+        size = Client().download(path_of("datasets", dataset, "export"), file, format=form)
     print(f"Wrote {file} ({size:,} bytes)")
 
 
 @app.command()
 def delete(
-    dataset: Annotated[str, typer.Argument(help="Name or id.")],
+    dataset: Name,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Delete a dataset that no run and no other dataset refers to."""
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Delete dataset {dataset} with all its rows?", abort=True)
-    Client().delete(f"datasets/{dataset}")
+    Client().delete(path_of("datasets", dataset))
     print(f"Deleted {dataset}")

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import webbrowser
 from collections.abc import Iterator
@@ -19,12 +18,13 @@ import typer
 from rich.console import Console
 
 from steerboard.cli.client import ApiError, Client
-from steerboard.cli.finishing import finish
+from steerboard.cli.output.pipeline_result import finish
 from steerboard.platform.settings import get_settings
+from steerboard.platform.storage import scratch
 from steerboard_contracts.errors import SteerboardError
 
 if TYPE_CHECKING:
-    from steerboard.cli.launch import Platform
+    from steerboard.cli.server.launch import Platform
 
 commands = typer.Typer()
 
@@ -57,15 +57,18 @@ def demo(
         pipeline = client.post("pipelines", body)
         console.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages on synthetic data.")
         finish(client, console, pipeline, json=False, report_path=report, examples=True)
+        if exit_:
+            return
         link = f"{up.sign_in_url}?back=/p/default/pipelines/{pipeline['name']}"
-        opened = not exit_ and open_browser(link)
-        if opened:
+        if open_browser(link):
             console.print("\nThe dashboard is open in your browser; for another one: steerboard sign-in")
         else:
             console.print(f"\nOpen the dashboard, signed in once:  {link}", soft_wrap=True, markup=False)
-        if exit_:
-            return
-        console.print(f"API: {up.url}/docs    Try: .venv/bin/steerboard generate {pipeline['name']}.dt", markup=False)
+        console.print(f"API: {up.url}/docs", markup=False)
+        words = (
+            f'Try: .venv/bin/steerboard generate {pipeline["name"]}.dt --prompt "How do I manage my time?" --score 5'
+        )
+        console.print(words, markup=False, soft_wrap=True)
         console.print("Steerboard stays up; stop it with Ctrl-C.", markup=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: asked.set())
@@ -83,7 +86,7 @@ def open_browser(url: str) -> bool:
 def _launched(home: Path, host: str, port: int, *, chosen: bool) -> Iterator[Platform]:
     """The platform on `port`, or on any free one when nobody chose it and it is taken."""
     # Imported here, so that no other command waits for the whole backend.
-    from steerboard.cli.launch import LaunchOptions, Platform
+    from steerboard.cli.server.launch import LaunchOptions, Platform
 
     with ExitStack() as stack:
         try:
@@ -100,12 +103,12 @@ def _import_datasets(client: Client, console: Console) -> dict[str, str]:
     names = {kind: f"demo-{kind}" for kind in KINDS}
     missing = [kind for kind in KINDS if not _exists(client, names[kind])]
     if missing:
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch.folder("demo") as folder:
             # A process of its own: the backend never imports the workers' package.
-            command = [sys.executable, "-m", "steerboard_workers.synthetic", folder]
+            command = [sys.executable, "-m", "steerboard_workers.synthetic", str(folder)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             for kind in missing:
-                with (Path(folder) / f"{kind}.jsonl").open("rb") as file:
+                with (folder / f"{kind}.jsonl").open("rb") as file:
                     found = client.post(
                         "datasets/import",
                         files={"file": (f"synthetic-{kind}.jsonl", file)},

@@ -10,9 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from steerboard.cli.client import ApiError, Client
-from steerboard.cli.output import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, JsonOption, print_json
-from steerboard.cli.progress import display_for
-from steerboard.cli.watch import follow
+from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, condition_label, console, print_json
+from steerboard.cli.output.watch import wait_for
 
 commands = typer.Typer()
 
@@ -20,18 +19,22 @@ commands = typer.Typer()
 @commands.command()
 def generate(
     model: Annotated[str, typer.Argument(help="Name or id, for example demo-1.dt.")],
-    prompt: Annotated[list[str], typer.Option(help="What the user says; may be repeated. `-` reads standard input.")],
+    prompt: Annotated[list[str], typer.Option(help="The user's message; may be repeated. `-` reads standard input.")],
     score: Annotated[
-        list[float] | None, typer.Option(help="Requested score, for Decision Transformer policies; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Requested score, of policies that are asked with one, or several attributes such as "
+            "helpfulness:4,verbosity:2; may be repeated."
+        ),
     ] = None,
     temperature: Annotated[float, typer.Option(min=0.0, help="0 is greedy.")] = 0.0,
-    top_p: Annotated[float, typer.Option(min=0.0, max=1.0)] = 1.0,
+    top_p: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the likeliest tokens to draw from.")] = 1.0,
     n: Annotated[int, typer.Option("--n", "-n", min=1, max=256, help="Answers for each prompt and score.")] = 1,
     max_new_tokens: Annotated[
         int | None, typer.Option(min=1, help="[default: 256, or half of a smaller model's window]")
     ] = None,
     stop: Annotated[list[str] | None, typer.Option(help="Text that ends an answer; may be repeated.")] = None,
-    seed: int = 0,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same answers.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Let a model answer, once for each prompt, score and n."""
@@ -57,7 +60,7 @@ def generate(
             print(f"error: {error} [{error.code}]", file=sys.stderr)
             raise typer.Exit(EXIT_INVALID) from None
         raise
-    _wait(client, run)
+    wait_for(client, run)
     finished = client.get(f"runs/{run['id']}")
     if finished["state"] != "succeeded":
         hint = (finished["error"] or {}).get("hint")
@@ -69,29 +72,19 @@ def generate(
     if json:
         print_json(answers)
     else:
-        _print(Console(), answers, several=len(prompt) > 1, n=n)
+        _print(console(), answers, several=len(prompt) > 1, n=n)
 
 
-def _wait(client: Client, run: dict[str, Any]) -> None:
-    """Progress goes to standard error, so that answers can be piped."""
-    console = Console(stderr=True)
-    try:
-        follow(client, lambda: [client.get(f"runs/{run['id']}")], display_for(console))
-    except KeyboardInterrupt:
-        print(f"\nIt goes on. To end it: steerboard runs cancel {run['id']}", file=sys.stderr)
-        raise typer.Exit(EXIT_INTERRUPTED) from None
-
-
-def _print(console: Console, answers: list[dict[str, Any]], *, several: bool, n: int) -> None:
+def _print(out: Console, answers: list[dict[str, Any]], *, several: bool, n: int) -> None:
     prompt = None
     for answer in answers:
         if several and answer["prompt"] != prompt:
             prompt = answer["prompt"]
-            console.print(Text(f"\n{prompt}", style="italic"))
-        labels = [f"<rm_score> {answer['score']:.2f}"] if answer["score"] is not None else []
+            out.print(Text(f"\n{prompt}", style="italic"))
+        labels = [condition_label(answer["score"])] if answer["score"] not in (None, "") else []
         labels += [f"#{answer['n'] + 1}"] if n > 1 else []
         labels += [] if answer["finished"] else ["cut at the token limit"]
         if labels:
-            console.print(Text(", ".join(labels), style="bold"))
-        console.print(Text(answer["text"].strip() or "(nothing)"))
-        console.print()
+            out.print(Text(", ".join(labels), style="bold"))
+        out.print(Text(answer["text"].strip() or "(nothing)"))
+        out.print()

@@ -6,51 +6,44 @@ interrupted.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import logging
 import os
 import sys
 
 import typer
 
+from steerboard.cli import datasets, demo, generate, maintenance, methods, pipelines, recipes, runs, secrets, tokens
 from steerboard.cli.client import ServerUnreachable, print_error
+from steerboard.cli.evaluation import evaluations, figures, gate
+from steerboard.cli.models import models
+from steerboard.cli.server import servers, services
 from steerboard_contracts.errors import SteerboardError
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False, help=__doc__)
 
-# A module's `app` becomes the group of its name, the commands of its `commands` stand at the top.
-_MODULES = (
-    "services",
-    "servers",
-    "demo",
-    "recipes",
-    "generate",
-    "pipelines",
-    "runs",
-    "datasets",
-    "models",
-    "evaluations",
-    "figures",
-    "gate",
-    "tokens",
-    "keeping",
-    "secrets",
-)
-
-
-def _include() -> None:
-    for name in _MODULES:
-        if importlib.util.find_spec(f"steerboard.cli.{name}") is None:
-            continue
-        module = importlib.import_module(f"steerboard.cli.{name}")
-        if isinstance(commands := getattr(module, "commands", None), typer.Typer):
-            app.add_typer(commands)
-        if isinstance(group := getattr(module, "app", None), typer.Typer):
-            app.add_typer(group, name=name)
-
-
-_include()
+for _commands in (
+    services.commands,
+    servers.commands,
+    demo.commands,
+    recipes.commands,
+    methods.commands,
+    generate.commands,
+    figures.commands,
+    gate.commands,
+    maintenance.commands,
+):
+    app.add_typer(_commands)
+for _name, _group in {
+    "recipes": recipes.app,
+    "pipelines": pipelines.app,
+    "runs": runs.app,
+    "datasets": datasets.app,
+    "models": models.app,
+    "evaluations": evaluations.app,
+    "tokens": tokens.app,
+    "secrets": secrets.app,
+}.items():
+    app.add_typer(_group, name=_name)
 
 
 def main() -> None:
@@ -62,6 +55,12 @@ def main() -> None:
     except SteerboardError as error:
         print_error(error)
         sys.exit(69 if isinstance(error, ServerUnreachable) else 1)
+    except OSError as error:
+        # Imported here: no command that goes well waits for it.
+        from steerboard.platform.processes.startup import refused
+
+        print_error(refused(error))
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 

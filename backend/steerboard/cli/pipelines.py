@@ -1,4 +1,4 @@
-"""`steerboard pipelines`: look at pipelines, wait for them, cancel them, print their reports."""
+"""`steerboard pipelines`: look at pipelines, wait for them, cancel and resume them, print their reports."""
 
 from __future__ import annotations
 
@@ -7,68 +7,62 @@ from typing import Annotated, Any
 
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from steerboard.cli.client import Client
-from steerboard.cli.finishing import finish
-from steerboard.cli.output import JsonOption, print_json, write_whole
-from steerboard.cli.progress import STYLES, doing
-from steerboard.cli.table import print_report, print_stages
-from steerboard_contracts.report import Report
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.files import write_whole
+from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.listing import Column, moment, print_table
+from steerboard.cli.output.pipeline_result import finish
+from steerboard.cli.output.progress import STYLES
+from steerboard.cli.output.report_table import print_report, print_stages
+from steerboard.cli.output.run_rows import print_runs, run_name
+from steerboard_contracts.report.pipeline import Report
 
-app = typer.Typer(help="Look at pipelines, cancel them, print their reports.", no_args_is_help=True)
+app = typer.Typer(help="Look at pipelines, cancel and resume them, print their reports.", no_args_is_help=True)
 
-Reference = Annotated[str, typer.Argument(help="Name or id, for example demo-1.")]
+Reference = Annotated[str, typer.Argument(help="Name, for example demo-1, or an id or its end.")]
+
+
+_COLUMNS = (
+    Column("pipeline"),
+    Column("state", styles=STYLES),
+    Column("stages", right=True, drop=3),
+    Column("device-s", lambda seconds: f"{seconds:.0f}", right=True, drop=4),
+    Column("started", moment, drop=2),
+    Column("id", drop=1, id=True),
+)
 
 
 @app.command("list")
-def list_pipelines(limit: Annotated[int, typer.Option(min=1, max=500)] = 20, json: JsonOption = False) -> None:
+def list_pipelines(
+    limit: Annotated[int, typer.Option(min=1, max=500, help="At most this many.")] = 20, json: JsonOption = False
+) -> None:
     """The newest pipelines."""
     found = list(Client().pages("pipelines", limit))
     if json:
         print_json(found)
         return
-    table = _table("pipeline", "state", "stages", "device-s", "started")
+    if not found:
+        note("No pipelines yet. A recipe starts one: steerboard run RECIPE")
+        return
+    rows = []
     for one in found:
-        done, total = one["stages"].get("succeeded", 0), sum(one["stages"].values())
-        table.add_row(
-            one["name"],
-            Text(one["state"], STYLES.get(one["state"], "")),
-            f"{done}/{total}",
-            f"{one['device_seconds']:.0f}",
-            one["created_at"][:16].replace("T", " "),
-        )
-    Console().print(table)
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
+        done = f"{one['stages'].get('succeeded', 0)}/{sum(one['stages'].values())}"
+        rows.append((one["name"], one["state"], done, one["device_seconds"], one["created_at"], one["id"]))
+    print_table(console(), _COLUMNS, rows)
 
 
 @app.command()
 def show(pipeline: Reference, json: JsonOption = False) -> None:
     """A pipeline and its stages."""
-    found = Client().get(f"pipelines/{pipeline}")
+    found = Client().get(path_of("pipelines", pipeline))
     if json:
         print_json(found)
         return
-    console = Console()
-    console.print(_headline(found), markup=False)
-    table = _table("stage", "kind", "state", "device-s", "")
-    for run in found["runs"]:
-        table.add_row(
-            run["name"],
-            run["method"] or run["kind"],
-            Text(run["state"], STYLES.get(run["state"], "")),
-            f"{run['device_seconds']:.1f}",
-            Text(doing(run) if run["state"] == "running" else run["reason"]),
-        )
-    console.print(table)
+    out = console()
+    if out.is_terminal:
+        out.print(_headline(found))
+    print_runs(out, found["runs"])
 
 
 def _headline(found: dict[str, Any]) -> str:
@@ -85,18 +79,29 @@ def wait(
 ) -> None:
     """Follow a pipeline to its end and print its report."""
     client = Client()
-    found = client.get(f"pipelines/{pipeline}")
-    finish(client, Console(stderr=json), found, json=json, report_path=report, examples=None)
+    found = client.get(path_of("pipelines", pipeline))
+    finish(client, console(stderr=json), found, json=json, report_path=report, examples=None)
 
 
 @app.command()
 def cancel(pipeline: Reference) -> None:
     """End every stage that has not ended."""
-    found = Client().post(f"pipelines/{pipeline}/cancel")
-    left = [run["name"] for run in found["runs"] if run["state"] == "running"]
+    found = Client().post(path_of("pipelines", pipeline, "cancel"))
+    left = [run_name(run) for run in found["runs"] if run["state"] == "running"]
     print(f"{found['name']}: {found['state']}")
     if left:
-        print(f"{', '.join(left)} ends at its worker's next heartbeat.")
+        print(f"{', '.join(left)} {'end' if len(left) > 1 else 'ends'} at the next heartbeat of the worker.")
+
+
+@app.command()
+def resume(pipeline: Reference) -> None:
+    """Resume every stage that failed or was cancelled, from its newest checkpoint. What succeeded is kept."""
+    client = Client()
+    path = path_of("pipelines", pipeline)
+    before = client.get(path)["stages"]
+    found = client.post(f"{path}/resume")
+    count = before.get("failed", 0) + before.get("cancelled", 0)
+    print(f"{found['name']}: {found['state']}, with {count} stage{'' if count == 1 else 's'} resumed")
 
 
 @app.command()
@@ -111,13 +116,13 @@ def report(
 ) -> None:
     """The report: which method won, by how much, at what cost."""
     client = Client()
-    document = client.get(f"pipelines/{pipeline}/report", stage=stage)
+    document = client.get(path_of("pipelines", pipeline, "report"), stage=stage)
     if output is not None:
         write_whole(output, orjson.dumps(document, option=orjson.OPT_INDENT_2))
     if json:
         print_json(document)
         return
     found = Report.model_validate(document)
-    console = Console()
-    print_stages(console, found)
-    print_report(console, found, pipeline, examples)
+    out = console()
+    print_stages(out, found)
+    print_report(out, found, pipeline, examples)

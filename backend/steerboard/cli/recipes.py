@@ -5,18 +5,36 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.table import Table
+from pydantic import ValidationError
 
-from steerboard.cli.client import ApiError, Client
-from steerboard.cli.finishing import finish
-from steerboard.cli.output import EXIT_INVALID, JsonOption, print_json
+from steerboard.cli.client import ApiError, Client, path_of
+from steerboard.cli.evaluation.gate import EXITS, JunitOption, hold, read_rules
+from steerboard.cli.models.uploads import upload_model
+from steerboard.cli.output.console import EXIT_FAILED, EXIT_INVALID, JsonOption, console, note, print_json
+from steerboard.cli.output.listing import Column, plain, print_table
+from steerboard.cli.output.pipeline_result import finish
+from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
+from steerboard.evaluation.gate.rules import GateRules, parse_rules
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
+from steerboard_contracts.local_folders import FolderNotAllowed
 
 app = typer.Typer(help="Check recipes and see what ships.", no_args_is_help=True)
 commands = typer.Typer()
+
+_EXAMPLE = "docs/ci.md has an example."
+
+_COLUMNS = (Column("recipe"), Column("what it does", words=True, wrap=True, drop=1))
+_STAGE_COLUMNS = (
+    Column("stage"),
+    Column("does", drop=4),
+    Column("from", drop=2, words=True),
+    Column("", drop=3),
+    Column("settings", drop=1, words=True, wrap=True),
+)
 
 RecipeArgument = Annotated[str, typer.Argument(help="A YAML file, or the name of a recipe that ships.")]
 SetOption = Annotated[
@@ -31,14 +49,13 @@ def list_recipes(json: JsonOption = False) -> None:
     if json:
         print_json([{"name": r["name"], "description": r["description"]} for r in recipes])
         return
-    for recipe in recipes:
-        print(f"{recipe['name']:<20} {recipe['description']}")
+    print_table(console(), _COLUMNS, [(recipe["name"], recipe["description"]) for recipe in recipes])
 
 
 @app.command()
-def show(name: str) -> None:
+def show(name: Annotated[str, typer.Argument(help="Name of a recipe that ships.")]) -> None:
     """Print a shipped recipe."""
-    print(Client().get(f"recipes/{name}")["text"], end="")
+    print(Client().get(path_of("recipes", name))["text"], end="")
 
 
 @app.command()
@@ -48,20 +65,20 @@ def check(recipe: RecipeArgument, set_: SetOption = [], json: JsonOption = False
     if json:
         print_json(plan)
         return
-    console = Console()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("stage", "does", "from", "settings"):
-        table.add_column(heading, overflow="fold")
-    for stage in plan["stages"]:
-        name = f"{stage['name']} *" if stage["implied"] else stage["name"]
-        table.add_row(
-            name, stage["method"] or stage["kind"], _inputs_text(stage["inputs"]), _settings_text(stage["config"])
+    out = console()
+    rows = [
+        (
+            stage["name"],
+            stage["method"] or stage["kind"],
+            _inputs_text(stage["inputs"]),
+            "implied" if stage["implied"] else "",
+            _settings_text(stage["config"]),
         )
-    console.print(table, markup=False)
-    if any(stage["implied"] for stage in plan["stages"]):
-        console.print("* implied by the recipe")
-    for note in plan["notes"]:
-        console.print(f"note: {note}", markup=False)
+        for stage in plan["stages"]
+    ]
+    print_table(out, _STAGE_COLUMNS, rows)
+    for words in plan["notes"]:
+        note(plain(f"note: {words}"))
 
 
 def _inputs_text(inputs: dict[str, Any]) -> str:
@@ -79,7 +96,7 @@ def _settings_text(config: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in found)
 
 
-@commands.command()
+@commands.command(cls=GatedCommand)
 def run(
     recipe: RecipeArgument,
     set_: SetOption = [],  # noqa: B006
@@ -90,8 +107,16 @@ def run(
     examples: Annotated[
         bool | None, typer.Option(help="Show example answers; by default only those of synthetic data.")
     ] = None,
+    gate: Annotated[
+        Path | None,
+        typer.Option(help="Hold its evaluation against these rules at the end, see docs/ci.md; exits as `gate` does."),
+    ] = None,
+    junit: JunitOption = None,
 ) -> None:
-    """Start a recipe. With --wait: exit 0 only if every stage succeeded, 1 if one failed, 2 for an invalid recipe."""
+    """Start a recipe. With --wait: exit 0 only if every stage succeeded, 1 if one failed, 2 for an invalid recipe. With
+    --gate: 0 pass, 1 fail, 2 invalid or a stage failed, 64 wrong usage or an invalid recipe, 69 no server answers."""
+    if gate is not None:
+        _run_gated(recipe, set_, gate, junit, json=json, report=report, reuse=reuse, examples=examples)
     client = Client()
     pipeline = post_recipe(client, "pipelines", recipe, set_, {"reuse": reuse})
     if not (wait or report):
@@ -102,20 +127,94 @@ def run(
             print(f"Follow it: steerboard pipelines show {pipeline['name']}")
         return
     # Standard output stays clean for the JSON document.
-    console = Console(stderr=json)
-    console.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.", markup=False)
-    finish(client, console, pipeline, json=json, report_path=report, examples=examples)
+    out = console(stderr=json)
+    out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
+    finish(client, out, pipeline, json=json, report_path=report, examples=examples)
 
 
-def post_recipe(client: Client, path: str, recipe: str, overrides: list[str], more: dict[str, Any]) -> Any:
-    """Send a recipe by name or text. Ends with status 2 and every fault when it is invalid."""
-    body = {**recipe_body(recipe), "set": [absolute(one) for one in overrides], **more}
+def _run_gated(
+    recipe: str,
+    overrides: list[str],
+    gate: Path,
+    junit: Path | None,
+    *,
+    json: bool,
+    report: Path | None,
+    reuse: bool,
+    examples: bool | None,
+) -> NoReturn:
+    """Pipeline, evaluation and gate. With `json` the verdict is what standard output gets."""
+    out = console(stderr=json)
     try:
-        return client.post(path, body)
+        rules = read_rules(gate, junit)
+        given = _valid(rules)
+        client = Client()
+        check = post_recipe(client, "recipes/check", recipe, overrides, {}, invalid=EXIT_USAGE)
+        # Hours of training are too late to hear of a misspelled entrant.
+        parse_rules(given, _entrants(check))
+        pipeline = post_recipe(client, "pipelines", recipe, overrides, {"reuse": reuse}, invalid=EXIT_USAGE)
+        out.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages.")
+        try:
+            found = finish(client, out, pipeline, json=False, report_path=report, examples=examples)
+        except typer.Exit as ended:
+            if ended.exit_code != EXIT_FAILED:
+                raise
+            print(f"{pipeline['name']}: invalid, for the gate decides nothing of it", file=sys.stderr)
+            raise typer.Exit(EXITS["invalid"]) from None
+        if found.evaluation is None:
+            raise BadInput(f"the report of {pipeline['name']} is of no evaluation", code="no_evaluation")
+        hold(client, str(found.evaluation.id), rules, junit, json=json)
+    except SteerboardError as error:
+        raise typer.Exit(exit_code_of(error)) from None
+
+
+def _valid(rules: Any) -> GateRules:
+    """Raises `BadInput` with the places of what is no gate."""
+    try:
+        return GateRules.model_validate(rules)
+    except ValidationError as error:
+        faults = [ErrorLocation(location=".".join(map(str, one["loc"])), message=one["msg"]) for one in error.errors()]
+        raise BadInput(
+            "the rules of the gate cannot be used", errors=faults, hint="docs/ci.md has an example."
+        ) from None
+
+
+def _entrants(plan: dict[str, Any]) -> list[str]:
+    """Of the evaluation whose report is a pipeline's. Raises `BadInput` (`no_evaluation`)."""
+    # Imported here, so that no other command waits for the database's library.
+    from steerboard.evaluation.recipe_stage.names import entrant_names
+
+    stage = next((one for one in reversed(plan["stages"]) if one["kind"] == "evaluate"), None)
+    if stage is None:
+        hint = "Give it a stage `run: evaluate`."
+        raise BadInput(f"the recipe {plan['name']} has no evaluation for a gate", code="no_evaluation", hint=hint)
+    given = stage["config"]["entrants"]
+    names = [stage["inputs"][f"entrants.{place}"]["name"] for place in range(len(given))]
+    pairs = [(name, list(map(Condition.model_validate, one["scores"]))) for name, one in zip(names, given, strict=True)]
+    return [name for rows in entrant_names(pairs) for name, _ in rows]
+
+
+def post_recipe(
+    client: Client, path: str, recipe: str, overrides: list[str], more: dict[str, Any], invalid: int = EXIT_INVALID
+) -> Any:
+    """Send a recipe by name or text. Folders that the server may not read go there first.
+
+    Ends with status `invalid` and every fault when it is."""
+    body = {**recipe_body(recipe, invalid), "set": [absolute(one) for one in overrides], **more}
+    try:
+        try:
+            return client.post(path, body)
+        except ApiError as error:
+            if error.code != FolderNotAllowed.code:
+                raise
+            taken = [uploaded(client, one) for one in body["set"]]
+            if taken == body["set"]:
+                raise
+            return client.post(path, {**body, "set": taken})
     except ApiError as error:
         if error.status in (404, 422):
             print_recipe_error(recipe, error)
-            raise typer.Exit(EXIT_INVALID) from None
+            raise typer.Exit(invalid) from None
         raise
 
 
@@ -128,7 +227,7 @@ def print_recipe_error(recipe: str, error: ApiError) -> None:
         print(error.hint, file=sys.stderr)
 
 
-def recipe_body(recipe: str) -> dict[str, str]:
+def recipe_body(recipe: str, invalid: int = EXIT_INVALID) -> dict[str, str]:
     """A file's text, or the name of a shipped recipe."""
     path = Path(recipe)
     if path.is_file():
@@ -136,17 +235,29 @@ def recipe_body(recipe: str) -> dict[str, str]:
             return {"text": path.read_text()}
         except (OSError, UnicodeDecodeError) as error:
             print(f"error: {recipe} cannot be read: {error}", file=sys.stderr)
-            raise typer.Exit(EXIT_INVALID) from None
+            raise typer.Exit(invalid) from None
     if path.suffix in (".yaml", ".yml") or len(path.parts) != 1:
         print(f"error: there is no file {recipe}", file=sys.stderr)
-        raise typer.Exit(EXIT_INVALID)
+        raise typer.Exit(invalid)
     return {"recipe": recipe}
 
 
 def absolute(override: str) -> str:
     """`--set base=./model` means a folder here, wherever the server runs."""
+    folder = _folder_here(override)
+    return override if folder is None else f"{override.partition('=')[0]}={folder}"
+
+
+def uploaded(client: Client, override: str) -> str:
+    """The same with the server's own name for the folder, which is brought there."""
+    folder = _folder_here(override)
+    return override if folder is None else f"{override.partition('=')[0]}={upload_model(client, folder)}"
+
+
+def _folder_here(override: str) -> Path | None:
     name, equals, value = override.partition("=")
-    looks_like_a_path = os.sep in value or value.startswith("~")
-    if equals and "." not in name and looks_like_a_path and Path(value).expanduser().is_dir():
-        return f"{name}={Path(value).expanduser().absolute()}"
-    return override
+    looks_like_a_path = os.sep in value or value in ("~", ".", "..")
+    if not equals or "." in name or not looks_like_a_path:
+        return None
+    folder = Path(value).expanduser()
+    return folder.absolute() if folder.is_dir() else None

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import time
+from json import loads
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from steerboard.cli.client import Client
-from steerboard.cli.output import JsonOption, print_json
-from steerboard.cli.progress import ENDED, STYLES, doing
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.listing import Column, plain, print_table
+from steerboard.cli.output.progress import ENDED, STYLES, doing
+from steerboard.cli.output.run_rows import print_runs, run_name
+from steerboard.cli.output.watch import wait_for
 from steerboard_contracts.errors import BadInput
 
-app = typer.Typer(help="Look at runs, read their logs, cancel and resume them.", no_args_is_help=True)
+app = typer.Typer(help="Start runs, look at them, read their logs, cancel and resume them.", no_args_is_help=True)
 
-Reference = Annotated[str, typer.Argument(help="Id, or PIPELINE.STAGE, for example demo-1.sft.")]
+Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, or an id or its end.")]
 FOLLOW_SECONDS = 1.0
 SPARKS = "▁▂▃▄▅▆▇█"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}"
+
+
+_METRIC_COLUMNS = (
+    Column("metric"),
+    Column("steps", drop=4, right=True),
+    Column("first", _figure, drop=3, right=True),
+    Column("last", _figure, right=True),
+    Column("low", _figure, drop=2, right=True),
+    Column("high", _figure, drop=2, right=True),
+    Column("curve", drop=1),
+)
 
 
 @app.command("list")
@@ -27,7 +44,7 @@ def list_runs(
     state: Annotated[list[str] | None, typer.Option(help="Only runs in this state; may be repeated.")] = None,
     kind: Annotated[list[str] | None, typer.Option(help="Only runs of this kind; may be repeated.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Only runs of this pipeline.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000)] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
     json: JsonOption = False,
 ) -> None:
     """The newest runs."""
@@ -35,44 +52,84 @@ def list_runs(
     if json:
         print_json(found)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("run", "kind", "state", "device-s", "id", ""):
-        table.add_column(heading, overflow="fold")
-    for run in found:
-        words = doing(run) if run["state"] == "running" else run["reason"]
-        table.add_row(
-            run["name"],
-            run["method"] or run["kind"],
-            Text(run["state"], STYLES.get(run["state"], "")),
-            f"{run['device_seconds']:.1f}",
-            run["id"],
-            Text(words, no_wrap=True, overflow="ellipsis"),
-        )
-    Console().print(table)
+    if not found:
+        note("No runs are like that. A recipe makes them: steerboard run RECIPE")
+        return
+    print_runs(console(), found)
+
+
+@app.command()
+def start(
+    kind: Annotated[str, typer.Argument(help="A training method, or another run kind: generate, mix, score, ...")],
+    given: Annotated[
+        list[str], typer.Option("--input", metavar="NAME=REFERENCE", help="A model or dataset; may be repeated.")
+    ] = [],  # noqa: B006
+    changes: Annotated[
+        list[str], typer.Option("--set", metavar="FIELD=VALUE", help="A setting; may be repeated.")
+    ] = [],  # noqa: B006
+    name: Annotated[str | None, typer.Option(help="[default: made up]")] = None,
+    pool: Annotated[str, typer.Option(help="Which workers take it.")] = "default",
+    wait: Annotated[bool, typer.Option(help="Follow it to its end.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """One run of its own, outside any pipeline."""
+    client = Client()
+    key = next((one for one in client.get("schemas") if one["key"] == kind), None)
+    config = {"run": key["kind"], "method": key["method"]} if key else {"run": kind}
+    config = {field: value for field, value in config.items() if value is not None}
+    config |= {field: _value(text) for field, text in map(_pair, changes)}
+    body = {"name": name, "config": config, "inputs": dict(map(_pair, given)), "pool": pool}
+    run = client.post("runs", body)
+    if wait:
+        wait_for(client, run)
+        run = client.get(f"runs/{run['id']}")
+    if json:
+        print_json(run)
+    else:
+        console().print(plain(f"{run_name(run)}  {run['id']}  {run['state']}"))
+    if wait and run["state"] != "succeeded":
+        note(f"{run['reason']} [{run['reason_code']}]")
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise typer.BadParameter(f"write NAME=VALUE instead of {text!r}")
+    return name, value
+
+
+def _value(text: str) -> Any:
+    """As JSON where it is that: numbers, true, null, lists; otherwise the text itself."""
+    try:
+        return loads(text)
+    except ValueError:
+        return text
 
 
 @app.command()
 def show(run: Reference, json: JsonOption = False) -> None:
     """A run: what it did, from what, with which settings, how it went."""
-    found = Client().get(f"runs/{run}")
+    found = Client().get(path_of("runs", run))
     if json:
         print_json(found)
         return
-    console = Console()
-    console.print(Text.assemble((f"{found['name']} ", "bold"), (found["state"], STYLES.get(found["state"], ""))))
+    out = console()
+    out.print(Text.assemble((f"{run_name(found)} ", "bold"), (found["state"], STYLES.get(found["state"], ""))))
     for label, value in _facts(found):
         if value:
-            console.print(Text(f"{label:<10} {value}"))
+            out.print(plain(f"{label:<10} {value}"))
     for attempt in found["attempts"]:
         words = (
             f"{attempt['outcome'] or 'at work'} on {attempt['worker']}, {attempt['device_seconds']:.1f} device-seconds"
         )
         reason = f": {attempt['reason']}" if attempt["reason"] else ""
-        console.print(Text(f"attempt {attempt['attempt']}  {words}{reason}"))
+        out.print(plain(f"attempt {attempt['attempt']}  {words}{reason}"))
     for step in found["timeline"]:
-        console.print(
-            Text(f"{step['created_at'][:19].replace('T', ' ')}  {step['to_state']:<10} {step['reason']}", "dim")
-        )
+        when = step["created_at"][:19].replace("T", " ")
+        out.print(plain(f"{when}  {step['to_state']:<10} {step['reason']}"), style="dim")
+    if found["shards"]:
+        print_runs(out, found["shards"])
 
 
 def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
@@ -97,7 +154,7 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
 @app.command()
 def logs(
     run: Reference,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until the run ends.")] = False,
     level: Annotated[list[str] | None, typer.Option(help="info, warning or error; may be repeated.")] = None,
 ) -> None:
     """The log of a run's stage."""
@@ -105,9 +162,9 @@ def logs(
     cursor: str | None = None
     seen = 0
     while True:
-        ended = client.get(f"runs/{run}")["state"] in ENDED
+        ended = client.get(path_of("runs", run))["state"] in ENDED
         while True:
-            page = client.get(f"runs/{run}/logs", cursor=cursor, level=level, limit=1000)
+            page = client.get(path_of("runs", run, "logs"), cursor=cursor, level=level, limit=1000)
             for line in page["items"][seen:]:
                 print(f"{line['created_at'][11:19]} {line['level']:<7} {line['message']}")
             # The last page grows; what was printed of it is remembered.
@@ -128,21 +185,19 @@ def metrics(
     json: JsonOption = False,
 ) -> None:
     """The metrics of a run: first, last, lowest and highest value, and the curve."""
-    found = Client().get(f"runs/{run}/metrics", name=name, points=points)
+    found = Client().get(path_of("runs", run, "metrics"), name=name, points=points)
     if json:
         print_json(found)
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("metric", "steps", "first", "last", "low", "high", "curve"):
-        table.add_column(
-            heading, no_wrap=heading != "metric", justify="left" if heading in ("metric", "curve") else "right"
-        )
+    if not found:
+        note(f"{run} has no metrics{' of this name' if name else ' yet'}.")
+        return
+    rows = []
     for series in found:
         values = [point["value"] for point in series["points"]]
         low, high = min(p["low"] for p in series["points"]), max(p["high"] for p in series["points"])
-        figures = (f"{value:.4g}" for value in (values[0], values[-1], low, high))
-        table.add_row(series["name"], str(series["steps"]), *figures, sparkline(values))
-    Console().print(table)
+        rows.append((series["name"], series["steps"], values[0], values[-1], low, high, sparkline(values)))
+    print_table(console(), _METRIC_COLUMNS, rows)
 
 
 def sparkline(values: list[float], width: int = 24) -> str:
@@ -157,28 +212,28 @@ def sparkline(values: list[float], width: int = 24) -> str:
 @app.command()
 def cancel(run: Reference) -> None:
     """End a run: at once if it waits, at its worker's next heartbeat if it runs."""
-    found = Client().post(f"runs/{run}/cancel")
+    found = Client().post(path_of("runs", run, "cancel"))
     waits = ": it ends at its worker's next heartbeat" if found["state"] == "running" else ""
-    print(f"{found['name']}: {found['state']}{waits}")
+    print(f"{run_name(found)}: {found['state']}{waits}")
 
 
 @app.command()
 def resume(
     run: Reference,
-    fix: Annotated[bool, typer.Option("--fix", help="With the settings that its error says would fit.")] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Use the settings suggested by its error.")] = False,
 ) -> None:
     """Give a failed or cancelled run new attempts, from its newest checkpoint; what waited for it waits again."""
     client = Client()
     changes: dict[str, Any] = {}
     if fix:
-        known = (client.get(f"runs/{run}")["error"] or {}).get("fix")
+        known = (client.get(path_of("runs", run))["error"] or {}).get("fix")
         if known is None:
             raise BadInput(
-                f"run {run} has no error that says what would fit",
+                f"run {run} has no error with suggested settings",
                 code="no_fix",
                 hint="Resume it as it is, or clone it with changes in the dashboard.",
             )
         changes = known["changes"]
         print(f"with {known['says']}")
-    found = client.post(f"runs/{run}/resume", json={"config": changes})
-    print(f"{found['name']}: {found['state']}")
+    found = client.post(path_of("runs", run, "resume"), {"config": changes})
+    print(f"{run_name(found)}: {found['state']}")

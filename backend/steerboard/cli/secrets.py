@@ -16,13 +16,13 @@ Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .
 def rotate(home: Home = None) -> None:
     """Make a new key and seal everything with it; where STEERBOARD_SECRET_KEY is set, with that one. Older keys go on
     opening until `forget`."""
-    from steerboard.keeping import rotation
-    from steerboard.keeping.home import database, settings_of
-    from steerboard.platform.secrets import Secrets
+    from steerboard.maintenance import key_rotation
+    from steerboard.maintenance.databases import database, settings_of
+    from steerboard.platform.security.secrets import Secrets
 
     settings = settings_of(home)
     with database(settings) as engine:
-        done = rotation.rotate(engine, Secrets(settings), settings.home)
+        done = key_rotation.rotate(engine, Secrets(settings), settings.home)
     typer.echo(f"{done.values} secrets are sealed with the new key")
     if done.unreadable:
         typer.echo(f"{done.unreadable} open with no key that is known; they stay as they are", err=True)
@@ -32,14 +32,14 @@ def rotate(home: Home = None) -> None:
 @app.command()
 def forget(home: Home = None) -> None:
     """Drop the older keys, once nothing is sealed with them."""
-    from steerboard.keeping import rotation
-    from steerboard.keeping.home import database, settings_of
-    from steerboard.platform.secrets import Secrets
+    from steerboard.maintenance import key_rotation
+    from steerboard.maintenance.databases import database, settings_of
+    from steerboard.platform.security.secrets import Secrets
 
     settings = settings_of(home)
     keys = Secrets(settings)
     with database(settings) as engine:
-        done = rotation.forget(engine, keys, settings.home)
+        done = key_rotation.forget(engine, keys, settings.home)
     typer.echo(f"{done.values} secrets are sealed with the key in use, and the older ones are needed no more")
     if not keys.from_file:
         typer.echo("Take STEERBOARD_SECRET_KEY_PREVIOUS out of every process.")

@@ -2,51 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import datetime as dt
+from typing import Annotated, Any
 
-import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from steerboard.cli.client import Client
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.listing import Column, moment, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Bearer tokens for scripts and CI.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_COLUMNS = (
+    Column("token"),
+    Column("state", styles={"revoked": "yellow", "expired": "yellow", "live": "green"}),
+    Column("scopes", drop=3),
+    Column("last used", moment, drop=4),
+    Column("ends", moment, drop=2),
+    Column("starts with", drop=5),
+    Column("id", drop=1, id=True),
+)
 
 
 @app.command("create")
 def create(
-    name: str,
+    name: Annotated[str, typer.Argument(help="Name of the token; of live ones each is unique.")],
     scope: Annotated[
         list[str] | None, typer.Option(help="read (the default), write, run, admin; again for more.")
     ] = None,
     days: Annotated[float | None, typer.Option(help="Ends after so many days.")] = None,
-    json: AsJson = False,
+    json: JsonOption = False,
 ) -> None:
     """Make a token and print it, this once."""
     made = Client().post("tokens", {"name": name, "scopes": scope or ["read"], "expires_in_days": days})
-    typer.echo(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() if json else made["token"])
+    if json:
+        print_json(made)
+    else:
+        typer.echo(made["token"])
 
 
 @app.command("list")
-def list_tokens(json: AsJson = False) -> None:
+def list_tokens(json: JsonOption = False) -> None:
     """All tokens of the project; never the secrets."""
     tokens = list(Client().pages("tokens"))
     if json:
-        typer.echo(orjson.dumps(tokens, option=orjson.OPT_INDENT_2).decode())
+        print_json(tokens)
         return
-    table = Table("name", "starts with", "scopes", "last used", "ends", "state")
-    for token in tokens:
-        state = "revoked" if token["revoked_at"] else "live"
-        scopes = ", ".join(token["scopes"])
-        table.add_row(token["name"], token["hint"], scopes, token["last_used_at"], token["expires_at"], state)
-    Console().print(table)
+    if not tokens:
+        note("No tokens yet. Make one: steerboard tokens create NAME")
+        return
+    keys = ("scopes", "last_used_at", "expires_at", "hint", "id")
+    rows = [(token["name"], _state(token), *(token[key] for key in keys)) for token in tokens]
+    print_table(console(), _COLUMNS, rows)
+
+
+def _state(token: dict[str, Any]) -> str:
+    if token["revoked_at"]:
+        return "revoked"
+    ends = token["expires_at"]
+    return "expired" if ends and dt.datetime.fromisoformat(ends) <= dt.datetime.now(dt.UTC) else "live"
 
 
 @app.command("revoke")
-def revoke(token: Annotated[str, typer.Argument(help="Name or id.")]) -> None:
+def revoke(token: Annotated[str, typer.Argument(help="Name, or an id or its end.")]) -> None:
     """End a token at once."""
-    revoked = Client().delete(f"tokens/{token}")
+    revoked = Client().delete(path_of("tokens", token))
     typer.echo(f"token {revoked['name']} is revoked")

@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from steerboard.cli.client import ApiError, ServerUnreachable, print_error
-from steerboard.cli.output import EXIT_UNREACHABLE
+from steerboard.cli.output.console import EXIT_UNREACHABLE
 from steerboard_contracts.errors import SteerboardError
 
 EXIT_USAGE = 64
@@ -30,6 +30,16 @@ class ExactCommand(TyperCommand):
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         with _as_usage():
             return super().make_context(*arguments, **options)
+
+
+class GatedCommand(TyperCommand):
+    """Exact where the command line names a gate, since 2 means something else there only."""
+
+    def make_context(self, info_name: Any, args: list[str], *arguments: Any, **options: Any) -> Any:
+        if not any(one.partition("=")[0] == "--gate" for one in args):
+            return super().make_context(info_name, args, *arguments, **options)
+        with _as_usage():
+            return super().make_context(info_name, args, *arguments, **options)
 
 
 class ExactGroup(TyperGroup):

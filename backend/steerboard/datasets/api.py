@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, cast
+import os
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import FileResponse
+from fastapi import Depends, Query, Request
 from sqlalchemy import select
-from starlette.background import BackgroundTask
 
-from steerboard.datasets import collections_api, imports_api, samples_api, service
-from steerboard.datasets.files.hub import hub_sources
-from steerboard.datasets.histograms import histogram, source_of
+from steerboard.accounts import idempotency
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.datasets import service
+from steerboard.datasets.collections import api as collections_api
+from steerboard.datasets.imports import api as imports_api
+from steerboard.datasets.imports.execution.jobs import Job
+from steerboard.datasets.imports.execution.processes import ImportProcesses
+from steerboard.datasets.imports.uploads import (
+    Form,
+    ImportForm,
+    RewardsForm,
+    Write,
+    checked,
+    form_body,
+    label_of,
+    uploaded,
+    uploaded_file,
+)
+from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.queries import dataset_out, datasets_out, reward_sources
-from steerboard.datasets.rewards import owner_of
+from steerboard.datasets.rewards.histograms import histogram, source_of
+from steerboard.datasets.samples import api as samples_api
 from steerboard.datasets.schemas import (
     DatasetOut,
     ExportFormat,
@@ -27,15 +42,15 @@ from steerboard.datasets.schemas import (
     WeightedSourceIn,
 )
 from steerboard.datasets.tables import Dataset, Reward
-from steerboard.datasets.uploads import Form, ImportForm, RewardsForm, Write, checked, form_body, uploaded
-from steerboard.platform.access import Access, AccessTo, Db, audit
-from steerboard.platform.errors import InvalidRequest, problems
-from steerboard.platform.paging import Page, paginate
+from steerboard.platform.http import downloads
+from steerboard.platform.http.downloads import Download
+from steerboard.platform.http.errors import InvalidRequest, problems
+from steerboard.platform.http.paging import Page, paginate
 from steerboard_contracts.samples import SampleKind
 
-router = APIRouter(prefix="/datasets", tags=["datasets"])
+router = Router(prefix="/datasets", tags=["datasets"])
 router.include_router(samples_api.router)
-project_router = APIRouter()
+project_router = Router()
 project_router.include_router(collections_api.router)
 project_router.include_router(imports_api.router)
 
@@ -51,28 +66,23 @@ _MEDIA = {"jsonl": "application/x-ndjson", "jsonl.gz": "application/gzip", "parq
     responses=problems(409, 413),
     openapi_extra=form_body(ImportForm, file_needed=False),
 )
-def import_dataset(request: Request, session: Db, access: Write, form: Form) -> ImportReport:
+def import_dataset(request: Request, access: Write, form: Form) -> ImportReport:
     """Import one file (jsonl, jsonl.gz, csv, parquet) or a hub dataset. All of it or nothing is stored."""
     given = checked(ImportForm, form)
-    source = uploaded(form)
-    if (source is None) == (given.hub is None):
+    file = uploaded_file(form)
+    if (file is None) == (given.hub is None):
         raise InvalidRequest("give either a file or a hub name", hint="Send `file`, or `hub` = org/name.")
-    sources = [source] if source else []
-    origin: dict[str, Any] = {}
-    if given.hub:
-        sources = hub_sources(given.hub, request.app.state.settings.max_upload_mb << 20)
-        origin = {"type": "hub", "hub": given.hub, "files": [part.label for part in sources]}
-    report = service.import_sources(
-        session,
-        access.project,
-        sources=sources,
-        name=given.name,
-        options=given.options,
+    job = Job(
+        project=access.project.id,
         actor=access.actor,
-        origin=origin,
+        form=given,
+        label=label_of(file) if file else None,
+        size=(file.size or 0) if file else 0,
+        key=idempotency.hand_over(request),
+        environment=dict(os.environ),
     )
-    audit(session, access, "dataset.import", given.name, {"rows": report.rows, "kind": report.dataset.kind})
-    return report
+    processes: ImportProcesses = request.app.state.import_processes
+    return processes.run(request.app.state.settings, job, file.file if file else None)
 
 
 @router.get("")
@@ -186,19 +196,10 @@ def pin_labelled(session: Db, access: Write, dataset: str, body: LabelledIn) -> 
     return dataset_out(session, labelled)
 
 
-@router.get("/{dataset}/export", response_class=FileResponse, responses=problems(404))
-def export_dataset(session: Db, access: Read, dataset: str, format: ExportFormat = "jsonl") -> FileResponse:
+@router.get("/{dataset}/export", response_class=Download, responses=problems(404))
+def export_dataset(session: Db, access: Read, dataset: str, format: ExportFormat = "jsonl") -> Download:
     """The whole dataset as one file that import reads back to the same content hash."""
     found = service.get_dataset(session, access.project, dataset)
-    # Written whole before the answer starts: a failure is still an error document, and no database
-    # connection waits for a slow reader.
-    with tempfile.NamedTemporaryFile(prefix="steerboard-export-", delete=False) as file:
-        path = Path(file.name)
-        try:
-            service.write_export(session, found, format, cast(BinaryIO, file))
-        except BaseException:
-            path.unlink()
-            raise
-    return FileResponse(
-        path, media_type=_MEDIA[format], filename=f"{found.name}.{format}", background=BackgroundTask(path.unlink)
+    return downloads.made(
+        lambda file: service.write_export(session, found, format, file), f"{found.name}.{format}", _MEDIA[format]
     )

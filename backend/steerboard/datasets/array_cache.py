@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from steerboard.platform.sized_cache import SizedCache
+from steerboard.platform.storage.sized_cache import SizedCache
 
 ARRAYS = SizedCache(256 * 2**20)

@@ -8,9 +8,12 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.datasets.indexing import index_next
-from steerboard.datasets.statistics import make_next
+from steerboard.datasets.search.indexing import index_next
+from steerboard.datasets.statistics.service import make_next
 from steerboard.platform.database import transaction
+from steerboard.platform.storage.disk import database_disk
+
+_ROOM_BYTES = 256 << 20  # more than a segment of the search index takes
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +39,10 @@ def start(sessions: sessionmaker[Session], every_seconds: float, stopping: threa
     def work() -> None:
         while not stopping.wait(every_seconds):
             try:
-                prepare_all(sessions, stopping)
+                # What can be done later leaves what room there is to what cannot.
+                disk = database_disk()
+                if disk is None or disk.room > _ROOM_BYTES:
+                    prepare_all(sessions, stopping)
             except Exception:
                 if not stopping.is_set():
                     log.exception("preparing datasets failed; it is tried again")

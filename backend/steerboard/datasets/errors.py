@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.errors import BadInput, BadRow, SteerboardError
+from collections.abc import Mapping, Sequence
+
+from steerboard.datasets.schemas import UnusedColumn
+from steerboard_contracts.errors import BadInput, BadRow, ErrorLocation, SteerboardError
 
 
 class WrongFileType(BadInput):
@@ -39,9 +42,19 @@ class UnknownColumn(BadInput):
     title = "The file's columns do not fit"
 
 
-class InvalidName(BadInput):
-    code = "invalid_name"
-    title = "This name cannot be used"
+class UnusedColumns(BadInput):
+    """The importer asked to refuse columns that feed no field. `extra["unused"]` has them with what they could be."""
+
+    code = "unused_columns"
+    title = "Some columns would not be used"
+
+    def __init__(self, kind: str, columns: Mapping[str, str], unused: Sequence[UnusedColumn]) -> None:
+        used = ", ".join(f"{field} from {column!r}" for field, column in columns.items())
+        super().__init__(
+            f"as {kind} the file gives {used}; nothing would learn from its other columns",
+            hint="Map them, or import with `unused` = keep.",
+            errors=[ErrorLocation(location=column.name, message=column.words) for column in unused],
+        )
 
 
 class NameTaken(BadInput):
@@ -101,7 +114,7 @@ class ImportInterrupted(SteerboardError):
 
 
 class SearchNotReady(BadInput):
-    """`extra` says how many rows are indexed."""
+    """`extra` has the number of indexed rows."""
 
     code = "search_not_ready"
     status = 409

@@ -9,10 +9,11 @@ from sqlalchemy import ARRAY, Integer, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.rewards import owner_of
+from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.schemas import DatasetOut, RewardFigures, RewardSourceOut, SampleOut
-from steerboard.datasets.statistics import graded_by
+from steerboard.datasets.statistics.service import graded_by
 from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
+from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind, half_of
 
@@ -54,14 +55,17 @@ def _out(dataset: Dataset, source_names: dict[uuid.UUID, str]) -> DatasetOut:
     )
 
 
-def sample_out(sample: SampleRow, reward: float | None) -> SampleOut:
+def sample_out(sample: SampleRow, reward: float | None, *, whole: bool) -> SampleOut:
+    """`whole`: also where the row is large."""
+    cut = not whole and weight(sample) > ROW_BYTES
     return SampleOut(
         row=sample.row,
         half=half_of(sample.prompt_hash),
         split="held_out" if sample.held_out else "train",
-        sample=sample.sample,
-        extra=sample.extra,
+        sample=shown_part(sample.sample) if cut else sample.sample,
+        extra=shown_part(sample.extra) if cut and sample.extra else sample.extra,
         reward=reward,
+        cut=cut,
     )
 
 

@@ -77,15 +77,19 @@ class ImportReport(BaseModel):
     bad_rows: int
     bad_counts: dict[str, int] = Field(description="Bad rows by reason.")
     bad: list[BadRowReport] = Field(description="The first 1,000 bad rows.")
+    unused: list[UnusedColumn] = Field(description="Columns of the first rows that feed no field.")
 
 
 class SampleOut(BaseModel):
+    """`cut`: the row is so large that its texts and lists end early here; `whole=true` has all of them."""
+
     row: int
     split: Literal["train", "held_out"]
     half: Literal["a", "b"]
     sample: dict[str, Any]
     extra: dict[str, Any] | None
     reward: float | None = None
+    cut: bool = False
 
 
 class RewardOut(BaseModel):
@@ -131,3 +135,20 @@ class LabelledIn(BaseModel):
 
     name: str
     source: str
+
+
+class UnusedColumn(BaseModel):
+    """A column that feeds no field. With `kind` and `field`: what it looks like, and could be mapped to."""
+
+    name: str
+    kept: bool = Field(description="It is kept with each row and exported, but not used for training.")
+    kind: SampleKind | None = None
+    field: str | None = None
+
+    @property
+    def words(self) -> str:
+        fate = "kept with each row" if self.kept else "left out"
+        if self.field is None:
+            return fate
+        options = f"--kind {self.kind} --map {self.field}={self.name}"
+        return f"{fate}; to use it as the {self.field} of {self.kind}: {options}"

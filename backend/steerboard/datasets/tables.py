@@ -11,6 +11,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, CreatedAt, Id, Json
 
+# Of several responses to one prompt; the index is on this very expression.
+SAMPLE_GROUP = "((sample ->> 'group'::text)::bigint)"
+_GROUPED = text(f"{SAMPLE_GROUP} IS NOT NULL")
+
 
 class Dataset(Base):
     """An immutable, ordered list of samples. Visible only when complete.
@@ -44,6 +48,7 @@ class SampleRow(Base):
     __table_args__ = (
         Index("ix_samples_dataset_id_prompt_hash", "dataset_id", "prompt_hash"),
         Index("ix_samples_held_out", "dataset_id", "row", postgresql_where=text("held_out")),
+        Index("ix_samples_group", "dataset_id", text(SAMPLE_GROUP), postgresql_where=_GROUPED),
     )
 
     dataset_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("datasets.id"), primary_key=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from sqlalchemy import select
 
-from steerboard.evaluation import queries, rewards, service
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.evaluation import lookup, queries, rewards, service
+from steerboard.evaluation.entrants.schemas import EntrantIn, EntrantOut
 from steerboard.evaluation.schemas import (
-    EntrantIn,
-    EntrantOut,
     EvaluationChange,
     EvaluationCreate,
     EvaluationDetail,
@@ -20,11 +21,10 @@ from steerboard.evaluation.schemas import (
     RewardsIn,
 )
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.access import Access, AccessTo, Db, audit
-from steerboard.platform.errors import problems
-from steerboard.platform.paging import Page, paginate
+from steerboard.platform.http.errors import problems
+from steerboard.platform.http.paging import Page, paginate
 
-router = APIRouter(prefix="/evaluations", tags=["evaluations"])
+router = Router(prefix="/evaluations", tags=["evaluations"])
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 Write = Annotated[Access, Depends(AccessTo("write"))]
@@ -61,13 +61,13 @@ def create_evaluation(body: EvaluationCreate, session: Db, access: Run) -> Evalu
 @router.get("/{evaluation}", responses=problems(404))
 def get_evaluation(evaluation: str, session: Db, access: Read) -> EvaluationDetail:
     """By id or name, with all its parts and what is left to do."""
-    return queries.detail(session, service.get_evaluation(session, access.project, evaluation))
+    return queries.detail(session, lookup.get_evaluation(session, access.project, evaluation))
 
 
 @router.patch("/{evaluation}", responses=problems(404, 409))
 def change_evaluation(evaluation: str, body: EvaluationChange, session: Db, access: Write) -> EvaluationOut:
     """Another name or description."""
-    found = service.get_evaluation(session, access.project, evaluation)
+    found = lookup.get_evaluation(session, access.project, evaluation)
     before = found.name
     service.change(session, access.project, found, body)
     detail = {"name": before, **body.model_dump(exclude_none=True)}
@@ -78,7 +78,7 @@ def change_evaluation(evaluation: str, body: EvaluationChange, session: Db, acce
 @router.delete("/{evaluation}", status_code=204, responses=problems(404, 409))
 def delete_evaluation(evaluation: str, session: Db, access: Write) -> None:
     """With its answers and all that was found. Not when people have ranked them."""
-    found = service.get_evaluation(session, access.project, evaluation)
+    found = lookup.get_evaluation(session, access.project, evaluation)
     target = f"evaluation {found.name} {found.id}"
     service.delete(session, found, access.actor)
     audit(session, access, "evaluation.delete", target)
@@ -87,7 +87,7 @@ def delete_evaluation(evaluation: str, session: Db, access: Write) -> None:
 @router.post("/{evaluation}/entrants", status_code=201, responses=problems(404, 409))
 def add_entrant(evaluation: str, body: EntrantIn, session: Db, access: Run) -> EntrantOut:
     """One more model or endpoint, which answers the same prompts."""
-    found = service.get_evaluation(session, access.project, evaluation)
+    found = lookup.get_evaluation(session, access.project, evaluation)
     entrant = service.add_entrant(session, access.project, found, body, access.actor)
     detail = {"entrant": entrant.name, **body.model_dump(mode="json", exclude_defaults=True)}
     audit(session, access, "evaluation.add_entrant", f"evaluation {found.name} {found.id}", detail)
@@ -103,16 +103,18 @@ def list_evaluation_prompts(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     seen: Annotated[bool | None, Query(description="Only prompts that occur in training data, or do not.")] = None,
     category: str | None = None,
+    whole: Annotated[bool, Query(description="Do not cut long texts; ask for one prompt at a time.")] = False,
 ) -> PromptPage:
-    """By position, with every entrant's answers and their rewards."""
-    found = service.get_evaluation(session, access.project, evaluation)
-    return queries.prompt_page(session, found, after=after, limit=limit, seen=seen, category=category)
+    """By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
+    `next`."""
+    found = lookup.get_evaluation(session, access.project, evaluation)
+    return queries.prompt_page(session, found, after=after, limit=limit, seen=seen, category=category, whole=whole)
 
 
 @router.post("/{evaluation}/rewards", status_code=201, responses=problems(404))
 def add_rewards(evaluation: str, body: RewardsIn, session: Db, access: Run) -> RewardAssessmentOut:
     """Let a reward model score all answers. Asked for again, it scores those that are new."""
-    found = service.get_evaluation(session, access.project, evaluation)
+    found = lookup.get_evaluation(session, access.project, evaluation)
     made = rewards.assess(session, access.project, found, body.model, access.actor, body.engine)
     audit(session, access, "evaluation.add_rewards", f"evaluation {found.name} {found.id}", {"model": made.name})
     return queries.assessments_out(session, found, [made])[0]

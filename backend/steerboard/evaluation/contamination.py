@@ -17,12 +17,12 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.catalogue import get_dataset
-from steerboard.datasets.exporting import stored_rows
+from steerboard.datasets.lookup import get_dataset
+from steerboard.datasets.rows.exporting import stored_rows
 from steerboard.datasets.tables import Dataset
+from steerboard.evaluation.entrants.lineage import training_data
+from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.lineage import training_data
-from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.tables import Evaluation, EvaluationPrompt
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
@@ -95,7 +95,7 @@ def counts(session: Session, evaluation: Evaluation) -> tuple[int, int]:
 
 
 def prompt_text(messages: Sequence[dict[str, str]]) -> str:
-    """What is looked for: what the user says."""
+    """What is searched for: the user's messages."""
     return "\n".join(turn["content"] for turn in messages if turn["role"] == "user")
 
 

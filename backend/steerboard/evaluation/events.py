@@ -7,16 +7,16 @@ import uuid
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.ranking.statements import Statement
+from steerboard.accounts.access import Access
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.access import Access
 from steerboard.platform.database import new_id
-from steerboard.platform.events import channel, wake
-from steerboard.runs.announcements import announce
+from steerboard.platform.events.log import channel, wake
+from steerboard.platform.statements import Statement
+from steerboard.runs.state.announcements import announce
 
 
 def changed(session: Session, evaluation: Evaluation, what: str) -> None:
-    """Raise the version, so that the report is computed anew, and tell the project's readers.
+    """Raise the version, so the report is computed again, and notify the project's readers.
 
     `what`: one word for the part that changed (`created`, `answers`, `rewards`, `judge`, `campaign`, `ranking`, ...).
     Call it late in a transaction: other writers of the evaluation wait from here to the commit. The event itself is
@@ -67,7 +67,7 @@ def ranked(session: Session, evaluation_id: uuid.UUID, access: Access, action: s
 
 
 def run_moved(session: Session, evaluation_id: uuid.UUID) -> None:
-    """A run of the evaluation has ended, or goes on again: what is finished, and what its report says, differs now."""
+    """A run of the evaluation has ended, or resumed: what is finished, and its report, differ now."""
     evaluation = session.get(Evaluation, evaluation_id)
     if evaluation is not None:
         changed(session, evaluation, "run")

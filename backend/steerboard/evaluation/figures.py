@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steerboard.datasets.errors import WrongFileType
-from steerboard.datasets.files.records import Problem, Source
+from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.benchmark_files import judgments, rewards
 from steerboard.evaluation.benchmark_files.alpaca_eval import Annotations, LengthControl
 from steerboard.evaluation.benchmark_files.tables import is_table, read_difficulty, read_gamed, read_weights, table

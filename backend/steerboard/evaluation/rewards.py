@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 import orjson
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.rows import raw_connection
+from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.datasets.tables import Dataset, RewardSource
+from steerboard.evaluation.entrants.lineage import training_data
+from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.lineage import training_data
-from steerboard.evaluation.responses import entrants_of
+from steerboard.evaluation.recipe_runs import RecipeStage, child_of
 from steerboard.evaluation.tables import Entrant, Evaluation, Response, RewardAssessment, RewardValue
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.inputs import AFTER
-from steerboard.runs.lifecycle import InputRef, create_run
-from steerboard.runs.states import ENDED
+from steerboard.runs.state.lifecycle import InputRef, create_run
+from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.configs import EngineName, RewardConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.stage import ResponseRewardsOutput
+
+# What is known of synthetic answers: its name, which no model can have, and what stands for a model's hash.
+KNOWN_QUALITY = "known quality"
 
 _INCOMING = "CREATE TEMP TABLE incoming_values (entrant_id uuid, position int, sample int, value float8) ON COMMIT DROP"
 _STORE = """
@@ -49,8 +54,11 @@ def assess(
     ref: str,
     actor: str,
     engine: EngineName | None = None,
+    stage: RecipeStage | None = None,
+    name: str | None = None,
 ) -> RewardAssessment:
-    """Let a reward model score all responses, once they are there. Asked again it scores those that are new.
+    """Let a reward model score all responses, once they are there. Asked again it scores those that are new. For a
+    recipe's `stage` its run is one of that stage's. `name`: another than the model's.
 
     Raises `NotFound`, `BadInput` (`wrong_role`).
     """
@@ -65,17 +73,30 @@ def assess(
     if found is None:
         found = RewardAssessment(
             evaluation_id=evaluation.id,
-            name=model.name,
+            name=name or model.name,
             model_id=model.id,
             content_hash=model.artifact_hash,
-            normaliser=_known_normaliser(session, project, model),
+            normaliser=_known_normaliser(session, project, model) if stage is None or not stage.labelled else None,
             created_by=actor,
         )
         session.add(found)
         session.flush()
     if _has_work(session, found, and_running=False):
-        _start(session, project, evaluation, found, model, actor, engine)
+        _start(session, project, evaluation, found, model, actor, engine, stage)
     changed(session, evaluation, "rewards")
+    return found
+
+
+def assess_known_quality(
+    session: Session, project: Project, evaluation: Evaluation, actor: str, stage: RecipeStage
+) -> RewardAssessment:
+    """Add the known quality of synthetic answers to the reward models, in its own units from 0 to 1."""
+    found = RewardAssessment(
+        evaluation_id=evaluation.id, name=KNOWN_QUALITY, content_hash=KNOWN_QUALITY, created_by=actor
+    )
+    session.add(found)
+    session.flush()
+    _start(session, project, evaluation, found, None, actor, stage=stage)
     return found
 
 
@@ -83,7 +104,8 @@ def assess_new_responses(session: Session, project: Project, evaluation: Evaluat
     """Let every reward model of the evaluation score what was added to it."""
     for assessment in assessments_of(session, evaluation):
         model = session.get(Model, assessment.model_id) if assessment.model_id else None
-        if model is not None and _has_work(session, assessment, and_running=True):
+        can_score = model is not None or assessment.content_hash == KNOWN_QUALITY
+        if can_score and _has_work(session, assessment, and_running=True):
             _start(session, project, evaluation, assessment, model, actor)
 
 
@@ -102,7 +124,7 @@ def store_file(session: Session, run: Run, output: ResponseRewardsOutput, path: 
     evaluation, assessment = assessment_of_run(session, run)
     session.execute(text(_INCOMING))
     copying = "COPY incoming_values FROM STDIN"
-    with raw_connection(session).cursor() as cursor, path.open("rb") as file, cursor.copy(copying) as copy:
+    with path.open("rb") as file, copy_in(session, copying) as copy:
         for line in file:
             row = orjson.loads(line)
             copy.write_row((row["entrant"], row["position"], row["sample"], float(row["value"])))
@@ -154,35 +176,43 @@ def _start(
     project: Project,
     evaluation: Evaluation,
     assessment: RewardAssessment,
-    model: Model,
+    model: Model | None,
     actor: str,
     engine: EngineName | None = None,
+    stage: RecipeStage | None = None,
 ) -> None:
     """Its run waits for the answers that are still being made, and for an earlier run of its own. Without an `engine`
-    that of the earlier run."""
+    that of the earlier run. Without a `model` the known quality is looked up."""
     earlier = session.get(Run, assessment.run_id) if assessment.run_id else None
-    inputs = {"reward": InputRef(model=model.id)}
+    inputs = {"reward": InputRef(model=model.id)} if model is not None else {}
     awaited = [entrant.run_id for entrant in entrants_of(session, evaluation) if entrant.run_id]
     states = select(Run.id).where(Run.id.in_(awaited), Run.state != "succeeded").order_by(Run.id)
     for number, run_id in enumerate(session.scalars(states)):
         inputs[f"{AFTER}{number}"] = InputRef(run=run_id)
-    if assessment.summary is None and (pairs := _preferences(session, model)) is not None:
+    if assessment.summary is None and (pairs := _preferences(session, model, stage)) is not None:
         inputs["preferences"] = InputRef(dataset=pairs.id)
-    if assessment.normaliser is None and (labelled := _labelled(session, evaluation)) is not None:
-        inputs["labelled"] = InputRef(dataset=labelled.id)
+    if model is not None and assessment.normaliser is None:
+        labelled = (stage.labelled if stage is not None else None) or _labelled(session, evaluation)
+        if labelled is not None:
+            inputs["labelled"] = InputRef(dataset=labelled.id)
+    how: dict[str, Any] = {"engine": engine or (earlier.config.get("engine") if earlier else None) or "transformers"}
+    if stage is not None and model is not None:
+        how = stage.config.model_dump(include={"engine", "vllm"})
+    named: dict[str, Any] = {"name": f"{evaluation.name}.{assessment.name}"[:128], **child_of(stage, assessment.name)}
     run = create_run(
         session,
         project,
-        name=f"{evaluation.name}.{assessment.name}"[:128],
+        **named,
         config=RewardConfig(
             evaluation=evaluation.id,
             assessment=assessment.id,
+            quality="synthetic" if model is None else None,
             seed=evaluation.seed,
-            engine=engine or (earlier.config["engine"] if earlier and "engine" in earlier.config else "transformers"),
+            **how,
         ),
         inputs=inputs,
         pool=evaluation.pool or "default",
-        # What it scores is not among its inputs, so that nothing tells an equal run.
+        # What it scores is not among its inputs, so equal runs cannot be recognised.
         reuse=False,
         created_by=actor,
     )
@@ -190,9 +220,12 @@ def _start(
     session.flush()
 
 
-def _preferences(session: Session, model: Model) -> Dataset | None:
-    """The preferences that the reward model was trained on, whose held-out pairs it has not seen."""
-    run = session.get(Run, model.run_id) if model.run_id else None
+def _preferences(session: Session, model: Model | None, stage: RecipeStage | None) -> Dataset | None:
+    """Those that a recipe names, else those that the reward model was trained on, whose held-out pairs it has not
+    seen."""
+    if stage is not None and stage.preferences is not None:
+        return stage.preferences
+    run = session.get(Run, model.run_id) if model is not None and model.run_id else None
     given = session.get(RunInput, (run.id, "data")) if run is not None else None
     dataset = None
     if given is not None and given.dataset_id is not None:

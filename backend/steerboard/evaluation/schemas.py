@@ -1,4 +1,4 @@
-"""What the API says of evaluations, and what it takes."""
+"""The API's schemas of evaluations."""
 
 from __future__ import annotations
 
@@ -6,63 +6,17 @@ import datetime as dt
 import uuid
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from steerboard.evaluation.judging.schemas import JudgeOut
-from steerboard.evaluation.ranking.campaigns_schemas import CampaignOut
-from steerboard.runs.states import RunState
-from steerboard_contracts.configs import MOST_SAMPLES, Decoding, EngineName
-from steerboard_contracts.samples import Finite
+from steerboard.evaluation.entrants.schemas import EntrantIn, EntrantOut, EvaluationName, RunRef
+from steerboard.evaluation.judges.schemas import JudgeOut
+from steerboard.evaluation.prompts.schemas import PromptsFrom, Reference
+from steerboard.evaluation.ranking.campaigns.schemas import CampaignOut
+from steerboard.runs.state.states import RunState
+from steerboard_contracts.configs import EngineName
 
 EvaluationState = Literal["answering", "answered", "failed"]
-EvaluationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Words = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]
-Reference = Annotated[str, Field(min_length=1, max_length=200, description="A name or an id.")]
-NamedDecoding = Literal["greedy", "sampled", "by_category"]
-
-
-class PromptsFrom(BaseModel):
-    """A prompt set, or rows of a dataset. `limit` prompts are drawn by `seed`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    set: Reference | None = None
-    dataset: Reference | None = None
-    split: Literal["all", "train", "held_out"] = "all"
-    limit: Annotated[int | None, Field(ge=1, le=20_000)] = None
-    seed: int = 0
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> PromptsFrom:
-        if (self.set is None) == (self.dataset is None):
-            raise ValueError("give either `set` or `dataset`")
-        return self
-
-
-class EntrantIn(BaseModel):
-    """Who answers: a model of the registry or an endpoint. Several samples are drawn unless a decoding says otherwise.
-
-    `by_category` samples at the temperatures that MT-Bench has for its categories.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: EvaluationName | None = None
-    model: Reference | None = None
-    endpoint: Reference | None = None
-    score: Annotated[Finite | None, Field(description="Requested score, for a decision-transformer policy.")] = None
-    decoding: NamedDecoding | Decoding | None = None
-    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
-    family: Annotated[str | None, Field(max_length=64, pattern=r"^[^\x00]+$")] = None
-    engine: Annotated[EngineName, Field(description="What computes a model's answers.")] = "transformers"
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> EntrantIn:
-        if (self.model is None) == (self.endpoint is None):
-            raise ValueError("give either `model` or `endpoint`")
-        if self.endpoint is not None and self.engine != "transformers":
-            raise ValueError("`engine` is of models: an endpoint computes by itself")
-        return self
 
 
 class EvaluationCreate(BaseModel):
@@ -96,39 +50,8 @@ class RewardsIn(BaseModel):
     ] = None
 
 
-class RunRef(BaseModel):
-    """The run that does the work, and why it is where it is."""
-
-    id: uuid.UUID
-    state: RunState
-    reason: str
-    reason_code: str | None = None
-    progress: dict[str, Any] | None = None
-
-
-class EntrantOut(BaseModel):
-    """`missing`: answers that should be there and are not. `imported` says where imported answers came from."""
-
-    id: uuid.UUID
-    name: str
-    source: Literal["model", "endpoint", "import"]
-    model: str | None
-    model_id: uuid.UUID | None
-    endpoint: str | None
-    method: str | None
-    score: float | None
-    decoding: dict[str, Any]
-    samples: int
-    family: str | None
-    content_hash: str | None
-    responses: int
-    missing: int
-    run: RunRef | None
-    imported: dict[str, Any] | None
-
-
 class RewardAssessmentOut(BaseModel):
-    """`values` of `responses` have been scored. `normalised_by` says what z units are of, null where there are none."""
+    """`values` of `responses` have been scored. `normalised_by` is what z units refer to, null without them."""
 
     id: uuid.UUID
     name: str
@@ -197,7 +120,7 @@ class EvaluationDetail(BaseModel):
 
 
 class ResponseOut(BaseModel):
-    """`rewards`: raw, by the name of the assessment."""
+    """`rewards`: raw, by the name of the assessment. `cut`: it is so long that its turns end early here."""
 
     entrant: str
     sample: int
@@ -205,6 +128,7 @@ class ResponseOut(BaseModel):
     tokens: list[int] | None
     finished: list[bool] | None
     rewards: dict[str, float]
+    cut: bool = False
 
 
 class SeenOut(BaseModel):
@@ -217,6 +141,8 @@ class SeenOut(BaseModel):
 
 
 class PromptOut(BaseModel):
+    """`cut`: it is so long that its texts end early here."""
+
     position: int
     question_id: str
     category: str | None
@@ -225,6 +151,7 @@ class PromptOut(BaseModel):
     reference: list[str] | None
     seen: SeenOut | None
     responses: list[ResponseOut]
+    cut: bool = False
 
 
 class PromptPage(BaseModel):

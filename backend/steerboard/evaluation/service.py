@@ -9,29 +9,21 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
-from steerboard.evaluation import contamination, entrants, prompts, rewards
+from steerboard.evaluation import contamination, rewards
+from steerboard.evaluation.entrants import service as entrants
+from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.entrants.schemas import EntrantIn
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.prompts import service as prompts
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
-from steerboard.evaluation.responses import entrants_of
-from steerboard.evaluation.schemas import EntrantIn, EvaluationChange, EvaluationCreate
+from steerboard.evaluation.schemas import EvaluationChange, EvaluationCreate
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
-from steerboard.platform.errors import NotFound
-from steerboard.registry.references import as_id, check_name
-from steerboard.runs.lifecycle import request_cancel
-from steerboard.runs.states import ENDED
+from steerboard.platform.names import check_name
+from steerboard.runs.state.lifecycle import request_cancel
+from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run
-
-_LISTED = "`steerboard evaluations list`, or GET evaluations, tells which there are."
-
-
-def get_evaluation(session: Session, project: Project, ref: str | uuid.UUID) -> Evaluation:
-    """By id or name. Raises `NotFound` (`unknown_evaluation`), also for another project's."""
-    id_ = as_id(ref)
-    match = Evaluation.id == id_ if id_ else Evaluation.name == ref
-    evaluation = session.scalar(select(Evaluation).where(Evaluation.project_id == project.id, match))
-    if evaluation is None:
-        raise NotFound(f"there is no evaluation {str(ref)!r}", code="unknown_evaluation", hint=_LISTED)
-    return evaluation
+from steerboard_contracts.report.evaluation import Unfinished
+from steerboard_contracts.report.sections.comparison import By
 
 
 def create(session: Session, project: Project, asked: EvaluationCreate, actor: str) -> Evaluation:
@@ -95,7 +87,7 @@ def delete(session: Session, evaluation: Evaluation, actor: str) -> None:
     if rankings:
         raise InUse(
             f"people have given {rankings} rankings in {evaluation.name!r}",
-            hint="What people made is never removed. Rename the evaluation if it is in the way.",
+            hint="People's rankings are never removed. Rename the evaluation if it is in the way.",
         )
     for run in _runs(session, evaluation):
         if run.state not in ENDED:
@@ -105,22 +97,25 @@ def delete(session: Session, evaluation: Evaluation, actor: str) -> None:
     session.flush()
 
 
-def unfinished(session: Session, evaluation: Evaluation) -> list[str]:
-    """What is still under way or has failed, in words; empty when the evaluation is finished."""
+def unfinished(session: Session, evaluation: Evaluation) -> list[Unfinished]:
+    """What is still under way or has failed; empty when the evaluation is finished."""
     runs: dict[uuid.UUID | None, Run] = {run.id: run for run in _runs(session, evaluation)}
-    reasons = []
+    reasons: list[Unfinished] = []
     for entrant in entrants_of(session, evaluation):
         reasons += _of_run(f"the answers of {entrant.name}", runs.get(entrant.run_id))
     for assessment in rewards.assessments_of(session, evaluation):
-        reasons += _of_run(f"the rewards by {assessment.name}", runs.get(assessment.run_id))
+        reasons += _of_run(
+            f"the rewards by {assessment.name}", runs.get(assessment.run_id), by="reward", source=assessment.name
+        )
     judges = select(Judge.name, Judge.run_id).where(Judge.evaluation_id == evaluation.id).order_by(Judge.id)
     for name, run_id in session.execute(judges):
-        reasons += _of_run(f"the verdicts of {name}", runs.get(run_id))
+        reasons += _of_run(f"the verdicts of {name}", runs.get(run_id), by="judge", source=name)
     for name, state, left, items in campaigns_with_items_left(session, evaluation.id):
         is_paused = " (it is paused)" if state == "paused" else ""
-        reasons.append(f"{left} of {items} items of campaign {name} are still to be ranked{is_paused}")
+        words = f"{left} of {items} items of campaign {name} are still to be ranked{is_paused}"
+        reasons.append(Unfinished(words=words, by="human", source=name))
     if evaluation.to_check:
-        reasons.append("the prompts are still being looked for in training data")
+        reasons.append(Unfinished(words="the prompts are still being looked for in training data"))
     return reasons
 
 
@@ -138,12 +133,13 @@ def campaigns_with_items_left(session: Session, evaluation_id: uuid.UUID) -> lis
     return [(row[0], row[1], row[2], row[3]) for row in rows]
 
 
-def _of_run(what: str, run: Run | None) -> list[str]:
+def _of_run(what: str, run: Run | None, by: By | None = None, source: str | None = None) -> list[Unfinished]:
     """Of work that no run has to do there is nothing to say."""
     if run is None or run.state == "succeeded":
         return []
     words = {"pending": "wait", "queued": "wait", "running": "are under way", "failed": "failed"}
-    return [f"{what} {words.get(run.state, 'were cancelled')}: {run.reason}"]
+    said = f"{what} {words.get(run.state, 'were cancelled')}: {run.reason}"
+    return [Unfinished(words=said, by=by, source=source)]
 
 
 def _runs(session: Session, evaluation: Evaluation) -> list[Run]:

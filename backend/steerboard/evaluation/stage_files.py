@@ -8,8 +8,8 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.exporting import renamed_at_end
-from steerboard.evaluation.responses import entrant_of_run, turns_before_last
+from steerboard.datasets.rows.exporting import renamed_at_end
+from steerboard.evaluation.entrants.responses import entrant_of_run, turns_before_last
 from steerboard.evaluation.rewards import assessment_of_run
 from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
 from steerboard.runs.tables import Run

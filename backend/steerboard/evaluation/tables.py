@@ -20,14 +20,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
+from steerboard.platform.database import Base, BigInt, ConditionValue, CreatedAt, Id, Json
 
 VERDICT_STATUSES = ("ok", "unparsed", "refused", "error")
 JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard")
 
 
 class PromptSet(Base):
-    """Prompts of a benchmark under a name: MT-Bench, Vicuna, AlpacaEval, Arena-Hard, or one's own file.
+    """Prompts of a benchmark under a name: MT-Bench, Vicuna, AlpacaEval, Arena-Hard, or your own file.
 
     `prompts`: [{question_id, category, messages, follow_ups, reference}], as in `EvaluationPrompt`.
     """
@@ -45,8 +45,9 @@ class PromptSet(Base):
 
 
 class Evaluation(Base):
-    """`prompts_from` says where the prompts came from; `checked_against` the training datasets that they were looked
+    """`prompts_from` records where the prompts came from; `checked_against` the training datasets that they were looked
     for in, [{id, name, rows}]. `to_check`: ids of those where they have still to be looked for, None when that is done.
+    `run_id`: the evaluate run that it was made for, None where somebody made it.
     """
 
     __tablename__ = "evaluations"
@@ -61,6 +62,7 @@ class Evaluation(Base):
     to_check: Mapped[list[str] | None] = mapped_column(JSONB(none_as_null=True))
     pool: Mapped[str | None]
     seed: Mapped[int] = mapped_column(BigInteger)
+    run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
     # Rises with every change of what the report is made of, so that a report is computed once for each version.
     version: Mapped[int] = mapped_column(BigInteger)
     created_by: Mapped[str]
@@ -108,7 +110,7 @@ class Entrant(Base):
     method: Mapped[str | None]
     family: Mapped[str | None]
     content_hash: Mapped[str | None]
-    score: Mapped[float | None]
+    score: Mapped[ConditionValue | None]
     decoding: Mapped[Json]
     samples: Mapped[int]
     run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
@@ -197,11 +199,11 @@ class Judge(Base):
 
 
 class Verdict(Base):
-    """What a judge said of one item.
+    """A judge's verdict on one item.
 
     `a` is the entrant in question; `b` the other one of a pairwise style, None for `single` and `multi` (there one row
     an entrant). `a_first`: whether a's answer was shown first, None where there is no order or it is not known.
-    In `multi` it tells of all answers which one was shown first. `turn` counts from 1. `value` by style: `single`,
+    In `multi` it marks which of all answers was shown first. `turn` counts from 1. `value` by style: `single`,
     `multi`: the score (1 to 10, stored ones as they are); `alpaca_eval`: p, the probability in [0, 1] that `a` is
     better (preference - 1, turned round where a was output_1); `pairwise`: 1, 0.5, 0 for a better, tie, b better;
     `arena_hard`: the same, with `weight` 3 for a clear one. `value` is None unless `status` is ok. `superseded`: a

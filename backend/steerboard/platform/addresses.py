@@ -40,14 +40,14 @@ class _Entry:
 
 class AllowList:
     """`STEERBOARD_ALLOWED_PRIVATE`: host names, addresses and CIDRs with commas between them, each with an optional
-    `:port` (an IPv6 one then stands in brackets)."""
+    `:port` (an IPv6 one then in brackets)."""
 
     def __init__(self, text: str) -> None:
-        """Raises ValueError for an entry that is none of these."""
+        """Raises ValueError for any other entry."""
         self._entries = [_entry(part.strip()) for part in text.split(",") if part.strip()]
 
     def allows(self, host: str, address: Address, port: int) -> bool:
-        """Whether the operator named this host, or a network that the address lies in."""
+        """Whether the operator named this host, or a network that contains the address."""
         name = host.lower().rstrip(".")
         return any(
             entry.port in (None, port) and (address in entry.network if entry.network else entry.host == name)

@@ -8,7 +8,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
-from steerboard.platform import shipped
+from steerboard.platform import package_files
 from steerboard_contracts.errors import SteerboardError
 
 _LOCK = 7_230_515_911
@@ -24,13 +24,17 @@ class UnusableDatabase(SteerboardError):
 
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(shipped.folder("migrations")).replace("%", "%%"))
+    config.set_main_option("script_location", str(package_files.folder("migrations")).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
 
+def scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
+
+
 def newest_revision() -> str | None:
-    return ScriptDirectory.from_config(_config()).get_current_head()
+    return scripts().get_current_head()
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -40,18 +44,17 @@ def current_revision(connection: Connection) -> str | None:
 def missing_revisions(connection: Connection) -> bool:
     """Whether the database is older than this code. Raises `UnusableDatabase` when it is newer."""
     current = current_revision(connection)
-    scripts = ScriptDirectory.from_config(_config())
     if current is not None and not knows(current):
         raise UnusableDatabase(
             f"the database is at revision {current}, which this version does not know",
             hint="It was migrated by a newer Steerboard; update this one.",
         )
-    return current != scripts.get_current_head()
+    return current != newest_revision()
 
 
 def knows(revision: str) -> bool:
     """Whether this code can bring a database from there to its own schema."""
-    return revision in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    return revision in {script.revision for script in scripts().walk_revisions()}
 
 
 def lock(connection: Connection) -> None:
@@ -62,6 +65,11 @@ def lock(connection: Connection) -> None:
 def upgrade(connection: Connection, revision: str) -> None:
     """In the transaction of `connection`, which should hold the lock."""
     command.upgrade(_config(connection), revision)
+
+
+def downgrade(connection: Connection, revision: str) -> None:
+    """In the transaction of `connection`. What only newer revisions have is lost."""
+    command.downgrade(_config(connection), revision)
 
 
 def migrate(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from steerboard.platform.addresses import AllowList
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
+from steerboard_contracts.local_folders import LocalFolders
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -28,7 +30,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="STEERBOARD_", extra="ignore")
 
     # `production` refuses to start without what a server needs, or with secrets that anybody could guess
-    # (`platform.production`).
+    # (`platform.security.production`).
     environment: Literal["development", "production"] = "development"
     home: Path = Path(".steerboard")
     database_url: str = ""
@@ -43,18 +45,36 @@ class Settings(BaseSettings):
     max_attempts: Annotated[int, Field(ge=1)] = 3
     retry_seconds: Annotated[float, Field(ge=0)] = 2.0
     stage_threads: int | None = None
-    stage_memory_mb: int | None = None
+    # Of all processes of a stage together; by default 80% of the machine's or the container's.
+    stage_memory_mb: Annotated[int | None, Field(ge=1)] = None
+    # A stage that reports nothing for so long counts as hung, and is ended. Far above what any step of work takes.
+    stage_stall_seconds: Seconds = 7200.0
+    # Likewise, while it opens a model or tokenises with it: longer than a large one takes from a slow disk.
+    model_stall_seconds: Seconds = 1800.0
+    # Stages and models of the playground are forked from a process that has imported what they need.
+    warm_start: bool = True
+    # A stage parent that several workers of this machine share, by its socket; by default each has its own.
+    stage_parent: Path | None = None
     # Of the models that the interactive worker keeps loaded; by default a third of the memory, or 70% of a GPU's.
     interactive_memory_mb: Annotated[int | None, Field(ge=1)] = None
-    # Python of the environment that has vLLM; by default that of `make setup-vllm` (`platform.vllm`).
+    # Of one request to a model of the playground (to load, to write, to score): in all, and without a sign of life.
+    interactive_seconds: Seconds = 1200.0
+    interactive_stall_seconds: Seconds = 120.0
+    # Python of the environment that has vLLM; by default that of `make setup-vllm` (`platform.processes.vllm`).
     vllm_python: Path | None = None
-    # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.local_cache`).
+    # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.storage.local_cache`).
     cache_mb: Annotated[int | None, Field(ge=1)] = None
+    # Of every disk that is written to, kept free for the database (`steerboard_contracts.disk`); by default a twentieth
+    # of it, at most 2 GB.
+    disk_reserve_mb: Annotated[int | None, Field(ge=0)] = None
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1
     # Hosts, addresses and networks, not public, that endpoints and webhooks may lead to (`platform.addresses`).
     allowed_private: str = ""
-    # Seals stored secrets; without it a file of the home does (`platform.secrets`).
+    # Folders below which models of this machine may be read as bases, with `:` between them; by default none, and the
+    # current folder for `steerboard up` outside of production.
+    model_roots: str = ""
+    # Seals stored secrets; without it a file of the home does (`platform.security.secrets`).
     secret_key: SecretStr = SecretStr("")
     # Opens what an older key has sealed, while the key is being changed.
     secret_key_previous: SecretStr = SecretStr("")
@@ -99,6 +119,13 @@ class Settings(BaseSettings):
             self.artifact_url = f"file://{self.home / 'artifacts'}"
         self.public_url = self.public_url.rstrip("/") or f"http://{self.host}:{self.port}"
         return self
+
+    @property
+    def model_folders(self) -> LocalFolders:
+        """What of this machine may be read as a base model: never what Steerboard itself keeps."""
+        roots = tuple(Path(root).expanduser().absolute() for root in self.model_roots.split(os.pathsep) if root.strip())
+        store = self.artifact_url.removeprefix("file://") if self.artifact_url.startswith("file://") else None
+        return LocalFolders(roots=roots, never=(self.home, *([Path(store)] if store else [])))
 
     def was_given(self, name: str) -> bool:
         """Whether somebody set it, to something, rather than that it has its default."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy import select
 
-from steerboard.platform.access import Credentials
-from steerboard.platform.stream import may_read
-from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
+from steerboard.accounts.access import Access, AccessTo, Credentials, Db, audit
+from steerboard.accounts.http.event_stream import may_read
+from steerboard.accounts.http.routes import Router
+from steerboard.platform.http.errors import problems
+from steerboard.platform.http.paging import Page, paginate
 from steerboard.playground import curves, service, stream
 from steerboard.playground.schemas import ComparisonIn, ComparisonOut, CurveIn, CurveOut
 from steerboard.playground.tables import Comparison, Curve
 
-router = APIRouter(prefix="/playground", tags=["playground"])
+router = Router(prefix="/playground", tags=["playground"])
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]

@@ -1,23 +1,22 @@
 """What an interactive worker may do: take a comparison or a curve, write for it, end it. Every write is fenced.
 
-A claim is (id, attempt, owner), good while the row says the same and is open. Leases run on the database's clock.
+A claim is a lease (`platform.leases`) on a comparison or curve that has not ended.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import ColumnElement, func, or_, select, update
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from steerboard.platform.events import wake
+from steerboard.platform.events.log import wake
+from steerboard.platform.leases import Lease, Leases, lease_end, now
 from steerboard.playground.errors import problem_document
 from steerboard.playground.tables import Comparison, Curve, PlaygroundAnswer
-from steerboard.runs.errors import LeaseLost
 from steerboard_contracts.errors import SteerboardError
 
 POOL = "interactive"
@@ -38,49 +37,42 @@ class WorkersLost(SteerboardError):
 
 
 @dataclass(frozen=True)
-class Claim(Generic[Work]):
+class Claim(Lease, Generic[Work]):
     """The right of `owner` (a worker's id) to act for `attempt` of a comparison or curve."""
 
     kind: type[Work]
-    id: uuid.UUID
-    attempt: int
-    owner: str
+    project_id: uuid.UUID
+
+    @property
+    def leases(self) -> Leases[Work]:
+        return leases_on(self.kind)
+
+
+def leases_on(kind: type[Work]) -> Leases[Work]:
+    return Leases(kind, kind.__name__.lower(), open=kind.ended_at.is_(None))
 
 
 def channel_of(comparison_id: uuid.UUID) -> str:
-    """Redis channel that says: answers of this comparison have changed."""
+    """Redis channel that signals changed answers of this comparison."""
     return f"{CHANNEL}.{comparison_id}"
 
 
-def _now() -> ColumnElement[Any]:
-    return func.clock_timestamp()
-
-
-def _free(kind: type[Comparison] | type[Curve]) -> ColumnElement[bool]:
-    return or_(kind.lease_owner.is_(None), kind.lease_expires_at < _now())
-
-
-def claim_next(session: Session, kind: type[Work], owner: str, lease_seconds: float) -> Claim[Work] | None:
-    """Lease the oldest open one that nobody serves. One that has brought down its workers fails on the way."""
+def claim_next(
+    session: Session, kind: type[Work], owner: str, lease_seconds: float, *, beside: Collection[uuid.UUID] = ()
+) -> Claim[Work] | None:
+    """Lease the oldest open one that nobody serves, of any project but those of `beside`. One that has brought down its
+    workers fails on the way."""
+    leases = leases_on(kind)
     while True:
-        found = session.scalars(
-            select(kind)
-            .where(kind.ended_at.is_(None), _free(kind))
-            .order_by(kind.id)
-            .limit(1)
-            .with_for_update(key_share=True, skip_locked=True)
-            .execution_options(populate_existing=True)
-        ).first()
+        found = leases.first(session, leases.free(), kind.project_id.not_in(beside), order_by=(kind.id,))
         if found is None:
             return None
         if found.attempt >= MAX_ATTEMPTS:
             _give_up(session, found)
             continue
-        found.attempt += 1
-        found.lease_owner = owner
-        found.lease_expires_at = _now() + dt.timedelta(seconds=lease_seconds)
+        lease = leases.grant(found, owner, lease_seconds)
         session.flush()
-        return Claim(kind, found.id, found.attempt, owner)
+        return Claim(lease.id, lease.attempt, owner, kind, found.project_id)
 
 
 def _give_up(session: Session, found: Comparison | Curve) -> None:
@@ -93,48 +85,36 @@ def _give_up(session: Session, found: Comparison | Curve) -> None:
         session.execute(
             update(PlaygroundAnswer)
             .where(PlaygroundAnswer.comparison_id == found.id, PlaygroundAnswer.ended_at.is_(None))
-            .values(state="failed", error=problem, waits_for=None, ended_at=_now())
+            .values(state="failed", error=problem, waits_for=None, ended_at=now())
         )
         wake(session, channel_of(found.id))
     else:
         found.state, found.error, found.waits_for = "failed", problem, None
-    found.ended_at = _now()
+    found.ended_at = now()
     found.lease_owner = None
     session.flush()
 
 
 def fenced(session: Session, claim: Claim[Work]) -> Work:
     """The row, locked for this transaction. Raises `LeaseLost` when the claim is no longer good."""
-    kind = claim.kind
-    found = session.scalars(
-        select(kind)
-        .where(
-            kind.id == claim.id,
-            kind.attempt == claim.attempt,
-            kind.lease_owner == claim.owner,
-            kind.ended_at.is_(None),
-        )
-        .with_for_update(key_share=True)
-        .execution_options(populate_existing=True)
-    ).first()
-    if found is None:
-        raise LeaseLost(f"attempt {claim.attempt} of {claim.id} was taken over, cancelled or has ended")
-    return found
+    return claim.leases.fenced(session, claim)
+
+
+def check(session: Session, claim: Claim[Work]) -> None:
+    """Raises `LeaseLost` when the claim is no longer good. Locks nothing."""
+    claim.leases.check(session, claim)
 
 
 def renew(session: Session, owner: str, ids: Collection[uuid.UUID], lease_seconds: float) -> None:
     """Push out the ends of a worker's leases on what it still works for."""
-    end = _now() + dt.timedelta(seconds=lease_seconds)
     for kind in (Comparison, Curve) if ids else ():
         mine = (kind.id.in_(ids), kind.lease_owner == owner, kind.ended_at.is_(None))
-        session.execute(update(kind).where(*mine).values(lease_expires_at=end))
+        session.execute(update(kind).where(*mine).values(lease_expires_at=lease_end(lease_seconds)))
 
 
 def release(session: Session, claim: Claim[Work]) -> None:
     """Give it back, without counting the attempt: the worker is stopped on purpose."""
-    found = fenced(session, claim)
-    found.lease_owner, found.lease_expires_at = None, None
-    found.attempt -= 1
+    claim.leases.give_back(session, claim, tried=False)
     wake(session, CHANNEL)
 
 
@@ -163,7 +143,7 @@ def write_answers(session: Session, claim: Claim[Comparison], changes: dict[int,
     comparison = fenced(session, claim)
     for place, values in changes.items():
         if values.get("state") in ENDED:
-            values = {**values, "ended_at": _now(), "waits_for": None}
+            values = {**values, "ended_at": now(), "waits_for": None}
         session.execute(
             update(PlaygroundAnswer)
             .where(
@@ -176,6 +156,6 @@ def write_answers(session: Session, claim: Claim[Comparison], changes: dict[int,
         )
     is_open = (PlaygroundAnswer.comparison_id == claim.id, PlaygroundAnswer.ended_at.is_(None))
     if session.scalar(select(PlaygroundAnswer.place).where(*is_open).limit(1)) is None:
-        comparison.ended_at = _now()
+        comparison.ended_at = now()
         comparison.lease_owner = None
     wake(session, channel_of(claim.id))

@@ -1,4 +1,4 @@
-"""What a column of a comparison asks for: who answers, with which score, and by what an equal answer is known."""
+"""What a column of a comparison asks for: who answers, with which score, and the key of equal answers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.playground.errors import NoScores, WrongRole
 from steerboard.playground.schemas import ColumnIn
-from steerboard.registry.endpoints import get_endpoint
+from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
-from steerboard.runs.kinds import POLICIES
-from steerboard_contracts.prompts import ScoreFormat
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.methods import conditioned_labels
+from steerboard_contracts.models import POLICIES, ModelInfo
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Column:
     down to the weights."""
 
     name: str
-    score: float | None
+    score: Condition | None
     score_text: str | None
     source: str
     model_id: uuid.UUID | None = None
@@ -34,7 +36,7 @@ class Column:
 
 
 def resolve(session: Session, project: Project, asked: ColumnIn, place: int) -> Column:
-    """Raises `NotFound`, `WrongRole`, `NoScores`, naming the column."""
+    """Raises `NotFound`, `WrongRole`, `NoScores`, naming the column, and `BadInput`."""
     asks = f"columns[{place}] asks for score"
     if asked.endpoint is not None:
         endpoint = get_endpoint(session, project, asked.endpoint)
@@ -57,7 +59,8 @@ def policy(session: Session, project: Project, ref: str) -> Model:
     model = get_model(session, project, ref)
     if model.role not in POLICIES:
         raise WrongRole(
-            f"{model.name} is a {model.role} model and writes no answers", hint="Choose a base, sft or policy model."
+            f"{model.name} is a {model.role} model and writes no answers",
+            hint=f"Choose a model of role {', '.join(sorted(POLICIES))}.",
         )
     return model
 
@@ -70,27 +73,25 @@ def reward_model(session: Session, project: Project, ref: str) -> Model:
     return model
 
 
-def score_format(model: Model) -> ScoreFormat | None:
-    given = model.info.get("score_format")
-    return ScoreFormat.model_validate(given) if given else None
+def condition_format(model: Model) -> ConditionFormat | None:
+    return ModelInfo.model_validate(model.info).condition if model.info else None
 
 
-def written(model: Model | None, score: float | None, asks: str) -> tuple[float | None, str | None]:
-    """(score, its text) for a policy; its own default without a score, and two nulls where it knows none.
+def written(model: Model | None, score: Condition | None, asks: str) -> tuple[Condition | None, str | None]:
+    """(condition, its text) for a policy; its own default where none is asked for, and two nulls where it knows none.
 
-    Raises `NoScores`; `asks` begins its message.
+    Raises `NoScores`, whose message `asks` begins, and `BadInput` (`unknown_attribute`).
     """
-    form = score_format(model) if model is not None else None
+    form = condition_format(model) if model is not None else None
     if form is not None:
-        assert model is not None
-        wanted = score if score is not None else model.info.get("default_score")
-        return (None, None) if wanted is None else (float(wanted), form.text(float(wanted)))
+        wanted = form.resolve(score)
+        return (None, None) if score is None and not wanted.root else (wanted, form.text(wanted))
     if score is None:
         return None, None
     who = f"{model.name}, which was not trained with scores" if model else "an endpoint without a policy that knows any"
     raise NoScores(
         f"{asks} {score:g} of {who}",
-        hint="Only decision_transformer policies take scores; leave the score out for others.",
+        hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
     )
 
 

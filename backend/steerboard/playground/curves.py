@@ -1,4 +1,4 @@
-"""Control curves: which prompts, and what the API says of them. The interactive worker measures them."""
+"""Control curves: which prompts, and how the API shows them. The interactive worker measures them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from sqlalchemy import ColumnElement, String, func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.catalogue import get_dataset
-from steerboard.datasets.rewards import owner_of
+from steerboard.datasets.lookup import get_dataset, owner_of
 from steerboard.datasets.tables import Dataset, SampleRow
-from steerboard.platform.errors import NotFound
-from steerboard.platform.events import emit, wake
+from steerboard.platform.events.log import emit, wake
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import as_id, find
 from steerboard.playground import columns
 from steerboard.playground.claims import CHANNEL
 from steerboard.playground.errors import AlreadyEnded, NoScores
+from steerboard.playground.queue_position import Waiting
 from steerboard.playground.schemas import (
     AnswerProblem,
     AnswerState,
@@ -29,22 +30,24 @@ from steerboard.playground.schemas import (
     PlaygroundDecoding,
 )
 from steerboard.playground.tables import Curve
-from steerboard.playground.waiting import Waiting
-from steerboard.registry.lineage import lineage
-from steerboard.registry.references import as_id
 from steerboard.registry.tables import Model
+from steerboard.runs.results.lineage import lineage
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.methods import conditioned_labels
 
 
 def create_curve(session: Session, project: Project, asked: CurveIn, actor: str) -> Curve:
     """Queue a curve over prompts that are drawn now. Raises `NotFound`, `WrongRole`, `NoScores`, `EmptySelection`, and
-    `BadInput` (`missing_input`) when the model's lineage knows no dataset."""
+    `BadInput` (`unknown_attribute`, and `missing_input` when the model's lineage knows no dataset)."""
     model = columns.policy(session, project, asked.model)
-    if columns.score_format(model) is None:
+    form = columns.condition_format(model)
+    if form is None:
         raise NoScores(
             f"{model.name} was not trained with scores, so it has no control curve",
-            hint="Choose a decision_transformer policy.",
+            hint=f"Choose a policy of {conditioned_labels()}.",
         )
+    scores = [form.resolve(one) for one in asked.scores]
     reward = columns.reward_model(session, project, asked.reward)
     dataset = get_dataset(session, project, asked.data) if asked.data else _trained_on(session, model)
     prompts = _draw(session, dataset, asked)
@@ -57,7 +60,7 @@ def create_curve(session: Session, project: Project, asked: CurveIn, actor: str)
         dataset_id=dataset.id,
         dataset_name=dataset.name,
         split=asked.split,
-        scores=asked.scores,
+        scores=[one.plain() for one in scores],
         prompt_limit=asked.limit,
         prompts=prompts,
         decoding=asked.decoding.model_dump(),
@@ -113,8 +116,8 @@ def announce(session: Session, curve: Curve) -> None:
 
 def get_curve(session: Session, project: Project, ref: str) -> Curve:
     """By id. Raises `NotFound`, also for another project's."""
-    found = session.get(Curve, id_) if (id_ := as_id(ref)) else None
-    if found is None or found.project_id != project.id:
+    found = find(session, select(Curve).where(Curve.project_id == project.id), Curve.id, None, ref)
+    if found is None:
         raise NotFound(f"there is no curve {ref!r}", hint="List them at playground/curves.")
     return found
 
@@ -143,7 +146,7 @@ def _out(curve: Curve, waiting: Waiting) -> CurveOut:
         reward_model=Named(id=curve.reward_model_id, name=curve.reward_model_name),
         dataset=Named(id=curve.dataset_id, name=curve.dataset_name),
         split=cast(CurveSplit, curve.split),
-        scores=curve.scores,
+        scores=[Condition.model_validate(one) for one in curve.scores],
         limit=curve.prompt_limit,
         decoding=PlaygroundDecoding.model_validate(curve.decoding),
         seed=curve.seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steerboard.platform.errors import Conflict
+from steerboard.platform.http.errors import Conflict
 from steerboard_contracts.errors import BadInput, SteerboardError
 
 

@@ -1,4 +1,4 @@
-"""What the API says of comparisons and control curves."""
+"""The API's schemas of comparisons and control curves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from steerboard_contracts.conditions.condition import SCORE, Condition, varied
 from steerboard_contracts.fields import NonNegative
 from steerboard_contracts.samples import Finite, Message, PromptMessages
 
@@ -41,12 +42,12 @@ class PlaygroundDecoding(_In):
 
 
 class ColumnIn(_In):
-    """`model` or `endpoint` by name or id, one of the two. Without a score, a policy that knows scores gets its
-    default one."""
+    """`model` or `endpoint` by name or id, one of the two. `score`: a number, or of several attributes a text such as
+    `helpfulness:4,verbosity:2`, the empty one for none of them. Without it a policy gets its default."""
 
     model: Ref | None = None
     endpoint: Ref | None = None
-    score: Finite | None = None
+    score: Condition | None = None
     decoding: PlaygroundDecoding = PlaygroundDecoding()
 
     @model_validator(mode="after")
@@ -57,7 +58,7 @@ class ColumnIn(_In):
 
 
 class ComparisonIn(_In):
-    """`prompt`: what the user says, or a conversation that ends with a user turn."""
+    """`prompt`: the user's message, or a conversation that ends with a user turn."""
 
     prompt: Prompt
     columns: Annotated[list[ColumnIn], Field(min_length=1, max_length=8)]
@@ -93,8 +94,8 @@ class AnswerBase(BaseModel):
     model: Named | None
     endpoint: Named | None
     name: str = Field(description="What the model or endpoint was called; it stays when that is deleted.")
-    score: float | None
-    score_text: str | None = Field(description="The score as the prompt really holds it; null for none.")
+    score: Condition | None
+    score_text: str | None = Field(description="The score or condition as the prompt really holds it; null for none.")
     decoding: PlaygroundDecoding
     state: AnswerState
     waits_for: str | None = Field(description="For people: what an open answer waits for.")
@@ -116,7 +117,7 @@ class AnswerChange(AnswerBase):
     """Data of an `answer` event of a comparison's stream. The text is what was known up to `at`, then `text`."""
 
     at: int = Field(description="Offset in UTF-16 code units, as JavaScript counts characters.")
-    text: str = Field(description="What was added there; what stood there before is void.")
+    text: str = Field(description="The text from there on; it replaces any earlier text.")
 
 
 class ComparisonOut(BaseModel):
@@ -131,22 +132,26 @@ class ComparisonOut(BaseModel):
 
 
 class CurveIn(_In):
-    """Without `data`: the prompts of the dataset that the model was trained on."""
+    """`scores` differ in one attribute. Without `data`: the prompts of the dataset that the model was trained on."""
 
     model: Ref
     reward: Ref
     data: Ref | None = None
     split: CurveSplit = "held_out"
-    scores: Annotated[list[Finite], Field(min_length=2, max_length=21)] = [-5.0, -2.5, 0.0, 2.5, 5.0]
+    scores: Annotated[list[Condition], Field(min_length=2, max_length=21)] = [
+        Condition.of({SCORE: score}) for score in (-5.0, -2.5, 0.0, 2.5, 5.0)
+    ]
     limit: Annotated[int, Field(ge=1, le=500, description="At most this many distinct prompts, drawn by seed.")] = 32
     decoding: PlaygroundDecoding = PlaygroundDecoding()
     seed: Annotated[int, _SEED] = 0
 
     @model_validator(mode="after")
-    def _two_scores(self) -> CurveIn:
-        self.scores = sorted(set(self.scores))
-        if len(self.scores) < 2:
-            raise ValueError("scores: give at least two different ones")
+    def _along_one_attribute(self) -> CurveIn:
+        different = list(dict.fromkeys(self.scores))
+        along = varied(different)
+        if along is None:
+            raise ValueError("scores: give at least two different ones, which differ in one attribute")
+        self.scores = [different[place] for place in sorted(range(len(along)), key=along.__getitem__)]
         return self
 
 
@@ -154,7 +159,7 @@ class CurvePoint(BaseModel):
     """Achieved rewards over `n` prompts: the mean with its bootstrap 95% interval over prompts, raw, and in z units
     of the policy's normaliser where that came from the same reward model."""
 
-    score: float
+    score: Condition
     score_text: str
     n: int
     mean: float
@@ -174,7 +179,7 @@ class CurveOut(BaseModel):
     reward_model: Named
     dataset: Named
     split: CurveSplit
-    scores: list[float]
+    scores: list[Condition]
     limit: int
     decoding: PlaygroundDecoding
     seed: int

@@ -11,11 +11,13 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.platform.errors import NotFound
-from steerboard.platform.events import wake
+from steerboard.platform.events.log import wake
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import find
 from steerboard.playground import columns
 from steerboard.playground.claims import CHANNEL, channel_of
 from steerboard.playground.errors import AlreadyEnded
+from steerboard.playground.queue_position import Waiting
 from steerboard.playground.schemas import (
     AnswerOut,
     AnswerProblem,
@@ -26,8 +28,6 @@ from steerboard.playground.schemas import (
     PlaygroundDecoding,
 )
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
-from steerboard.playground.waiting import Waiting
-from steerboard.registry.references import as_id
 from steerboard_contracts.samples import Message
 
 
@@ -108,8 +108,8 @@ def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
 
 def get_comparison(session: Session, project: Project, ref: str) -> Comparison:
     """By id. Raises `NotFound`, also for another project's."""
-    found = session.get(Comparison, id_) if (id_ := as_id(ref)) else None
-    if found is None or found.project_id != project.id:
+    found = find(session, select(Comparison).where(Comparison.project_id == project.id), Comparison.id, None, ref)
+    if found is None:
         raise NotFound(f"there is no comparison {ref!r}", hint="List them at playground/comparisons.")
     return found
 

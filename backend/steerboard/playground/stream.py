@@ -12,18 +12,18 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import orjson
 from fastapi import FastAPI
+from fastapi.sse import format_sse_event
 
-from steerboard.platform import stream
-from steerboard.platform.turns import in_turn
-from steerboard.platform.wakeups import listen, pause
+from steerboard.accounts.http import event_stream
+from steerboard.platform.concurrency import in_slot
+from steerboard.platform.events.wakeups import listen, pause
 from steerboard.playground import service
 from steerboard.playground.claims import channel_of
 from steerboard.playground.schemas import AnswerChange, AnswerOut
 from steerboard.playground.tables import Comparison
 
-END = b"event: end\ndata: {}\n\n"
+END = format_sse_event(event="end", data_str="{}")
 
 
 @dataclass
@@ -53,26 +53,26 @@ async def follow(app: FastAPI, comparison_id: uuid.UUID, may_read: Callable[[], 
     wake = asyncio.Event()
     listener = asyncio.create_task(listen(app.state.settings.redis_url, channel_of(comparison_id), wake))
     told = Told()
-    ends = time.monotonic() + stream.LIFE_SECONDS
+    ends = time.monotonic() + event_stream.LIFE_SECONDS
     said = checked = time.monotonic()
-    yield b"retry: 1000\n\n"
+    yield event_stream.START
     try:
         while time.monotonic() < ends and not app.state.stopping.is_set():
-            if time.monotonic() - checked >= stream.CHECK_SECONDS:
-                if not await in_turn(app, may_read):
+            if time.monotonic() - checked >= event_stream.CHECK_SECONDS:
+                if not await in_slot(app, may_read):
                     return
                 checked = time.monotonic()
             wake.clear()
-            answers, ended = await in_turn(app, _read, app, comparison_id)
+            answers, ended = await in_slot(app, _read, app, comparison_id)
             for change in filter(None, map(told.news, answers)):
                 said = time.monotonic()
-                yield b"event: answer\ndata: %s\n\n" % orjson.dumps(change.model_dump(mode="json"))
+                yield format_sse_event(event="answer", data_str=change.model_dump_json())
             if ended:
                 yield END
                 return
-            if time.monotonic() - said >= stream.HEARTBEAT_SECONDS:
+            if time.monotonic() - said >= event_stream.HEARTBEAT_SECONDS:
                 said = time.monotonic()
-                yield b": still here\n\n"
+                yield event_stream.HEARTBEAT
             await pause(app, wake, listener)
     finally:
         listener.cancel()

@@ -1,4 +1,4 @@
-"""Comparisons with their answers, and control curves. Postgres is the only truth about what waits and what was said."""
+"""Comparisons with their answers, and control curves. Postgres is the only truth about pending work and answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sqlalchemy import CheckConstraint, ForeignKey, Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
+from steerboard.platform.database import Base, BigInt, ConditionValue, CreatedAt, Id, Json, Timestamp
 
 STATES = ("queued", "running", "succeeded", "failed", "cancelled")
 _STATES_SQL = ", ".join(f"'{state}'" for state in STATES)
@@ -56,7 +56,7 @@ class PlaygroundAnswer(Base):
     model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"))
     endpoint_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("endpoints.id", ondelete="SET NULL"))
     name: Mapped[str]
-    score: Mapped[float | None]
+    score: Mapped[ConditionValue | None]
     score_text: Mapped[str | None]
     decoding: Mapped[Json]
     seed: Mapped[BigInt]
@@ -89,7 +89,7 @@ class Curve(Base):
 
     id: Mapped[Id]
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
-    # No foreign keys: a curve still says what it was measured on when that has been deleted.
+    # No foreign keys: a curve still names what it was measured on when that has been deleted.
     model_id: Mapped[uuid.UUID]
     model_name: Mapped[str]
     reward_model_id: Mapped[uuid.UUID]
@@ -97,7 +97,8 @@ class Curve(Base):
     dataset_id: Mapped[uuid.UUID]
     dataset_name: Mapped[str]
     split: Mapped[str]
-    scores: Mapped[list[float]] = mapped_column(JSONB)
+    # Each as `ConditionType` has it.
+    scores: Mapped[list[float | str]] = mapped_column(JSONB)
     prompt_limit: Mapped[int]
     # Up to hundreds of conversations: lists of curves leave them in the database.
     prompts: Mapped[list[Any]] = mapped_column(JSONB, deferred=True)

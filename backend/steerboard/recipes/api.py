@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends, Request
 
-from steerboard.platform.web import Access, AccessTo, Db, audit, problems
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.model_folders import folders_for
+from steerboard.accounts.http.routes import Router
+from steerboard.platform.http.errors import problems
 from steerboard.recipes import service
-from steerboard.recipes.schemas import PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
-from steerboard.runs import pipelines
+from steerboard.recipes.schemas import DraftOut, PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
+from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.schemas import PipelineDetail
 
-router = APIRouter(tags=["recipes"])
+router = Router(tags=["recipes"])
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
@@ -36,15 +39,25 @@ def read_recipe(body: RecipeText, access: Reader) -> RecipeOut:
 
 
 @router.post("/recipes/check", responses=problems(404, 422))
-def check_recipe(body: RecipeRequest, session: Db, access: Reader) -> PlanOut:
-    """The stages that a start would create, with resolved configs and inputs. Starts nothing."""
-    return PlanOut.of(service.plan(session, access.project, _text(body), body.set))
+def check_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> PlanOut:
+    """The stages that a start would create, with resolved configs and inputs. Starts nothing.
+
+    A folder that is named as a base model is looked at only for those who may start runs."""
+    folders = folders_for(request, access)
+    return PlanOut.of(service.plan(session, access.project, _text(body), body.set, folders))
+
+
+@router.post("/recipes/draft", responses=problems(404, 422))
+def draft_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> DraftOut:
+    """The stages of a recipe that is still being written, each fault at its field. Refuses a text without stages."""
+    folders = folders_for(request, access)
+    return DraftOut.of(service.read(session, access.project, _text(body), body.set, folders))
 
 
 @router.post("/pipelines", status_code=201, responses=problems(404, 409, 422))
-def start_pipeline(body: PipelineCreate, session: Db, access: Runner) -> PipelineDetail:
+def start_pipeline(body: PipelineCreate, request: Request, session: Db, access: Runner) -> PipelineDetail:
     """Check a recipe and start it: the pipeline and all its runs, or nothing."""
-    planned = service.plan(session, access.project, _text(body), body.set)
+    planned = service.plan(session, access.project, _text(body), body.set, folders_for(request, access))
     pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse)
     detail = {"recipe": planned.name, "set": body.set, "stages": [stage.name for stage in planned.stages]}
     audit(session, access, "pipeline.start", f"pipeline {pipeline.name} {pipeline.id}", detail)

@@ -1,4 +1,8 @@
-"""A recipe file as plain data, with the line of every key and item, so that each error can name its place."""
+"""A recipe file as plain data, with the line of every key and item, so that each error can name its place.
+
+ruamel.yaml has such lines too, but stops at the first key that is given twice, merges `<<`, recurses without a bound,
+expands no alias within one, and reads `1_000` and `0b11` as numbers and 2020-01-01 as a date.
+"""
 
 from __future__ import annotations
 
@@ -56,11 +60,15 @@ class Document:
         name = dotted(path) or "recipe"
         return f"{name} ({place})" if place else name
 
-    def fault(self, faults: Faults, path: Path, message: str) -> None:
+    def fault(
+        self, faults: Faults, path: Path, message: str, code: str | None = None, field: Path | None = None
+    ) -> None:
+        """`field`: where a form shows it, if that is not where it was written."""
         place = self.place(path)
         derived = any(path[:length] in self.derived for length in range(len(path) + 1))
         derived = derived and (place is None or place.override is None)
-        faults.add(self.location(path), message, place.line if place else None, derived)
+        line = place.line if place else None
+        faults.add(self.location(path), message, line, field=dotted(field or path), derived=derived, code=code)
 
     def put(self, path: Path, value: Any, place: Place) -> None:
         """Replace a value and everything below it. The parent must exist."""
@@ -160,7 +168,7 @@ def _compose(text: str, source: str) -> yaml.Node | None:
 
 
 class _Builder:
-    """Nodes to data. An alias is expanded where it stands, and the total is bounded, so that no bomb goes off."""
+    """Nodes to data. An alias is expanded in place, and the total is bounded, which stops alias bombs."""
 
     def __init__(self, document: Document, faults: Faults) -> None:
         self._document = document
@@ -215,4 +223,4 @@ class _Builder:
             yield key, self.build(value_node, (*path, key))
 
     def _fault(self, path: Path, line: int, message: str) -> None:
-        self._faults.add(f"{dotted(path) or 'recipe'} (line {line})", message, line)
+        self._faults.add(f"{dotted(path) or 'recipe'} (line {line})", message, line, field=dotted(path))

@@ -7,35 +7,43 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import PydanticUndefined, to_jsonable_python
 
 from steerboard.recipes.document import Document, Path
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import NAME, NAME_RULE
 from steerboard.recipes.validation import add_validation_faults
-from steerboard.runs.kinds import METHODS, RUN_WORDS, STAGE_OPTIONS, StageKind, kind_of
+from steerboard.runs.kinds import STAGE_OPTIONS
 from steerboard_contracts.configs import RUN_CONFIG, RunConfig
+from steerboard_contracts.methods import methods
+from steerboard_contracts.run_kinds import kind_of, run_words
+from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
 @dataclass(frozen=True)
 class Reference:
-    """`$name` (an input) or a bare name (a stage), and where it is written."""
+    """`$name` (an input) or a bare name (a stage), and where it is written. `output`: of `stage.role`, the role."""
 
     name: str
     to_input: bool
     path: Path
+    output: str | None = None
 
     @property
     def text(self) -> str:
-        return f"${self.name}" if self.to_input else self.name
+        name = f"{self.name}.{self.output}" if self.output else self.name
+        return f"${name}" if self.to_input else name
 
 
 @dataclass
 class Draft:
-    """One stage. `references` are keyed by input name: `data`, `parts.0`, `entrants.2`."""
+    """One stage. `references` are keyed by input name: `data`, `parts.0`, `entrants.2`. `written`: the config's fields
+    as written in the recipe, valid or not."""
 
     name: str
-    kind: StageKind
+    kind: RunKindSpec
     config: RunConfig | None = None
+    written: dict[str, Any] = field(default_factory=dict)
     references: dict[str, Reference] = field(default_factory=dict)
     pool: str = "default"
     reuse: bool = True
@@ -43,6 +51,17 @@ class Draft:
     @property
     def path(self) -> Path:
         return ("stages", self.name)
+
+    def fields(self) -> dict[str, Any]:
+        """The config as JSON. Of a stage at fault: what is written, and the defaults of what is not."""
+        if self.config is not None:
+            return self.config.model_dump(mode="json")
+        found = {}
+        for name, info in self.kind.config.model_fields.items():
+            default = info.get_default(call_default_factory=True, validated_data={})
+            value = self.written.get(name, None if default is PydanticUndefined else default)
+            found[name] = to_jsonable_python(value, inf_nan_mode="strings")
+        return found
 
 
 def read_stages(document: Document, faults: Faults) -> dict[str, Draft]:
@@ -80,23 +99,24 @@ def _read_stage(document: Document, name: str, fields: Any, faults: Faults) -> D
             rest["entrants"] = _read_entrants(document, draft, rest["entrants"], at, faults)
         else:
             _read_list(document, draft, slot_name, rest.pop(slot_name), at, faults)
+    draft.written = rest
     draft.config = _validate(document, draft, rest, faults)
     return draft
 
 
-def _kind(document: Document, path: Path, fields: dict[str, Any], faults: Faults) -> StageKind | None:
+def _kind(document: Document, path: Path, fields: dict[str, Any], faults: Faults) -> RunKindSpec | None:
     run, method = fields.get("run"), fields.get("method")
     kind = kind_of(run, method)
     if kind is not None:
         return kind
     if "run" not in fields:
-        document.fault(faults, path, f"needs `run`: one of {', '.join(RUN_WORDS)}")
-    elif run not in RUN_WORDS:
-        document.fault(faults, (*path, "run"), f"there is no run kind `{run}`" + did_you_mean(str(run), RUN_WORDS))
+        document.fault(faults, path, f"needs `run`: one of {', '.join(run_words())}")
+    elif run not in run_words():
+        document.fault(faults, (*path, "run"), f"there is no run kind `{run}`" + did_you_mean(str(run), run_words()))
     elif "method" not in fields:
-        document.fault(faults, path, f"needs `method`: one of {', '.join(METHODS)}")
+        document.fault(faults, path, f"needs `method`: one of {', '.join(methods())}")
     else:
-        message = f"there is no method `{method}`" + did_you_mean(str(method), METHODS)
+        message = f"there is no method `{method}`" + did_you_mean(str(method), methods())
         document.fault(faults, (*path, "method"), message)
     return None
 
@@ -114,10 +134,13 @@ def _read_options(document: Document, draft: Draft, rest: dict[str, Any], faults
 
 
 def _add_reference(document: Document, draft: Draft, slot: str, value: Any, at: Path, faults: Faults) -> None:
-    if not isinstance(value, str) or not NAME.match(value.removeprefix("$")):
+    name, _, output = value.partition(".") if isinstance(value, str) else ("", "", "")
+    to_input = name.startswith("$")
+    further = not to_input and NAME.match(output)
+    if not NAME.match(name.removeprefix("$")) or not (further or "." not in value):
         document.fault(faults, at, f"must be the name of a stage, or `$` and the name of an input; got {value!r}")
         return
-    draft.references[slot] = Reference(value.removeprefix("$"), value.startswith("$"), at)
+    draft.references[slot] = Reference(name.removeprefix("$"), to_input, at, output or None)
 
 
 def _read_list(document: Document, draft: Draft, slot: str, value: Any, at: Path, faults: Faults) -> None:

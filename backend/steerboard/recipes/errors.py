@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from steerboard_contracts.errors import BadInput, ErrorLocation
 
@@ -25,39 +26,66 @@ class UnknownRecipe(BadInput):
     title = "No such recipe"
 
 
+@dataclass(frozen=True)
+class Fault:
+    """`field`: the dotted path of what is wrong (`stages.sft.lr`), empty for the recipe as a whole. `location` adds the
+    line or the override that it comes from."""
+
+    field: str
+    location: str
+    message: str
+    line: int | None = None
+
+
 class Faults:
-    """Collects errors by place, in the order of their lines."""
+    """Collects faults by place, in the order of their lines."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[int, ErrorLocation]] = []
-        self._derived: list[tuple[int, ErrorLocation]] = []
+        self._found: list[Fault] = []
+        self._derived: list[Fault] = []
+        self._codes: set[str | None] = set()
 
-    def add(self, location: str, message: str, line: int | None = None, derived: bool = False) -> None:
-        """`derived`: in what the planner wrote itself, so shown only where nothing that people wrote is at fault."""
+    def add(
+        self,
+        location: str,
+        message: str,
+        line: int | None = None,
+        *,
+        field: str = "",
+        derived: bool = False,
+        code: str | None = None,
+    ) -> None:
+        """`derived`: in what the planner wrote itself, so shown only where nothing that people wrote is at fault.
+
+        `code`: where a program can do something about it; the error has it when all of its faults do."""
+        self._codes.add(code)
+        fault = Fault(field, location, message, line)
         if derived:
-            self._derived.append((line or 0, ErrorLocation(location=location, message=message)))
-            return
-        error = ErrorLocation(location=location, message=message)
-        if all(error != other for _, other in self._found):
-            self._found.append((line if line is not None else 10**9, error))
+            self._derived.append(fault)
+        elif all((location, message) != (other.location, other.message) for other in self._found):
+            self._found.append(fault)
 
     def __bool__(self) -> bool:
         return bool(self._found or self._derived)
 
     def mentions(self, section: str) -> bool:
-        """Whether a fault was found somewhere in this section, so that what follows from it need not be said."""
-        return any(error.location.startswith(f"{section}.") for _, error in self._found)
+        """Whether a fault was found somewhere in this section, so its consequences need not be reported."""
+        return any(fault.location.startswith(f"{section}.") for fault in self._found)
+
+    def ordered(self) -> list[Fault]:
+        """By line, at most `MAX_ERRORS`; those of overrides come last."""
+        found = sorted(self._found, key=lambda fault: 10**9 if fault.line is None else fault.line)
+        return (found or sorted(self._derived, key=lambda fault: fault.line or 0))[:MAX_ERRORS]
 
     def raise_if_any(self) -> None:
         """Raises `InvalidRecipe` with every fault found so far."""
-        found = self._found or self._derived
-        if not found:
+        count = len(self._found or self._derived)
+        if not count:
             return
-        ordered = [error for _, error in sorted(found, key=lambda pair: pair[0])]
-        count = len(ordered)
         raise InvalidRecipe(
             "the recipe has an error" if count == 1 else f"the recipe has {count} errors",
-            errors=ordered[:MAX_ERRORS],
+            errors=[ErrorLocation(location=fault.location, message=fault.message) for fault in self.ordered()],
+            code=next(iter(self._codes)) if len(self._codes) == 1 else None,
             hint="Nothing was started.",
         )
 

@@ -1,4 +1,7 @@
-"""Order of stages, and the cycles that forbid one."""
+"""Order of stages, and the cycles that forbid one.
+
+graphlib orders by layers instead of by the file, and of the cycles it names one only, by the longest way round.
+"""
 
 from __future__ import annotations
 

@@ -10,14 +10,17 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Mapping
 from typing import Any
 
-from steerboard.recipes.catalogue import RANDOM_BASES, KnownDataset, fingerprint, source_type
 from steerboard.recipes.document import Document, Path, Place
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import DatasetDeclaration, Declaration, Outside, StageRef, Value
+from steerboard.recipes.lookup import Catalogue, KnownDataset
+from steerboard_contracts.base_sources import RANDOM_BASES, source_type
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.methods import learns_from_rewards, method_of
 
 INDEPENDENT = "independent"
 
@@ -26,11 +29,17 @@ class Implied:
     """Adds stages to a document. `stages` are the names added, `notes` say what was done, for people."""
 
     def __init__(
-        self, document: Document, declared: Mapping[str, Declaration], values: dict[str, Value], faults: Faults
+        self,
+        document: Document,
+        declared: Mapping[str, Declaration],
+        values: dict[str, Value],
+        catalogue: Catalogue,
+        faults: Faults,
     ) -> None:
         self._document = document
         self._declared = declared
         self._values = values
+        self._catalogue = catalogue
         self._faults = faults
         self.stages: list[str] = []
         self.notes: list[str] = []
@@ -138,32 +147,36 @@ class Implied:
             self.notes.append(f"${name} is not given: the prompts of {' and '.join(f'${t}' for t in texts)} are taken")
 
     def _bases(self) -> None:
+        inputs: dict[str, Path] = {}
         for name, value in list(self._values.items()):
             if isinstance(value, Outside):
                 stage = self._add(name, {"run": "base", "source": value.source}, self._input_place(name))
                 self._values[name] = StageRef(stage)
+                inputs[stage] = ("inputs", name)
         for stage, fields in self._raw.items():
             if isinstance(fields, dict) and fields.get("run") == "base" and isinstance(fields.get("source"), str):
-                self._complete_base(stage, fields)
+                self._complete_base(stage, fields, inputs.get(stage, ("stages", stage, "source")))
 
-    def _complete_base(self, stage: str, fields: dict[str, Any]) -> None:
+    def _complete_base(self, stage: str, fields: dict[str, Any], written: Path) -> None:
+        """`written`: where the recipe names the source."""
         path: Path = ("stages", stage)
         place = self._document.place((*path, "source")) or Place(line=1)
         source: str = fields["source"]
-        if source_type(source) is None or (source_type(source) == "random" and source not in RANDOM_BASES):
+        kind = source_type(source)
+        if kind is None:
             message = f"there is no base model `{source}`" + did_you_mean(source, RANDOM_BASES)
-            self._document.fault(self._faults, (*path, "source"), message)
-        if source_type(source) == "random" and not fields.get("data"):
+            self._document.fault(self._faults, written, message)
+        elif kind == "random" and not fields.get("data"):
             texts = self._given("instructions", "preferences", "prompts")
             self._put((*path, "data"), [f"${name}" for name in texts], place)
-        elif source_type(source) == "folder":
+        elif kind in ("folder", "upload"):
             try:
-                self._document.put((*path, "fingerprint"), fingerprint(source), place)
-                self._document.put((*path, "source"), os.path.abspath(os.path.expanduser(source)), place)
-            except ValueError as error:
-                self._document.fault(self._faults, (*path, "source"), str(error))
-            except OSError as error:
-                self._document.fault(self._faults, (*path, "source"), f"the folder cannot be read: {error.strerror}")
+                pinned = self._catalogue.pinned(BaseModelConfig(source=source))
+            except BadInput as error:
+                self._document.fault(self._faults, written, error.detail, error.code)
+                return
+            self._document.put((*path, "fingerprint"), pinned.fingerprint, place)
+            self._document.put((*path, "source"), pinned.source, place)
 
     def _independent(self, evaluate: str) -> None:
         rewards = self._raw[evaluate].get("rewards")
@@ -171,7 +184,7 @@ class Implied:
             return
         place = self._document.place(("stages", evaluate, "rewards", rewards.index(INDEPENDENT)))
         trained = [r for r in rewards if isinstance(r, str) and isinstance(self._raw.get(r), dict)]
-        first = next((r for r in trained if self._raw[r].get("method") == "reward_model"), None)
+        first = next((r for r in trained if self._has_halves(r)), None)
         if first is None:
             self._document.fault(
                 self._faults,
@@ -188,6 +201,11 @@ class Implied:
         self.notes.append(
             f"{INDEPENDENT} is a second reward model like {first}; each trains on its own half of the preferences"
         )
+
+    def _has_halves(self, stage: str) -> bool:
+        """Whether it makes a reward model of either half of the preferences."""
+        method = method_of(self._raw[stage].get("method"))
+        return method is not None and method.role == "reward" and "half" in method.config.model_fields
 
     def _evaluation(self, name: str) -> None:
         fields = self._raw[name]
@@ -210,11 +228,11 @@ class Implied:
         return next((d for d in self._fields_of(list(self._raw), "data", run="generate") if d), None)
 
     def _labelled(self, fields: dict[str, Any]) -> str | None:
-        """The data of the first entrant that was trained on rewards, or the one scored dataset there is."""
+        """The data of the first entrant that learned from rewards, or the one scored dataset there is."""
         entrants = fields.get("entrants")
         names = [e.get("model") if isinstance(e, dict) else e for e in entrants] if isinstance(entrants, list) else []
         stages = [n for n in names if isinstance(n, str) and isinstance(self._raw.get(n), dict)]
-        trained = [n for n in stages if self._raw[n].get("method") != "sft"]
+        trained = [n for n in stages if learns_from_rewards(self._raw[n].get("method"))]
         scored = [s for s, f in self._raw.items() if isinstance(f, dict) and f.get("run") == "score"]
         return next((d for d in self._fields_of(trained, "data", run="train") if d), scored[0] if scored else None)
 

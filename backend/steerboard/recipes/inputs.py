@@ -1,4 +1,4 @@
-"""The `inputs` of a recipe: how they are declared, and what each one stands for in this start."""
+"""The `inputs` of a recipe: how they are declared, and their values in this start."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from steerboard.recipes.catalogue import Catalogue, KnownDataset, KnownModel, source_type
 from steerboard.recipes.document import Document, Path
 from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.recipes.validation import add_validation_faults
+from steerboard_contracts.base_sources import source_type
 from steerboard_contracts.samples import SampleKind
 
 NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
@@ -41,9 +42,14 @@ Declaration = ModelDeclaration | DatasetDeclaration
 
 @dataclass(frozen=True)
 class StageRef:
-    """The output of a stage of the same recipe."""
+    """The output of a stage of the same recipe; `output` is the role of a further one, such as a critic."""
 
     stage: str
+    output: str | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.stage}.{self.output}" if self.output else self.stage
 
 
 @dataclass(frozen=True)
@@ -140,7 +146,7 @@ def _model(document: Document, path: Path, ref: str, catalogue: Catalogue, fault
     document.fault(
         faults,
         path,
-        f"there is no model `{ref}` in the project, nor is it a folder, a hub name (org/name) or random:tiny-llama"
-        + did_you_mean(ref, catalogue.model_names()),
+        f"there is no model `{ref}` in the project, nor is it a folder (./name), a hub name (org/name) or "
+        "random:tiny-llama" + did_you_mean(ref, catalogue.model_names()),
     )
     return None

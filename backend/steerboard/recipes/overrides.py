@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard.recipes.document import Document, Path, Place, parse_value
+from steerboard.recipes.document import Document, Path, Place, dotted, parse_value
 from steerboard.recipes.errors import Faults, did_you_mean
 
 MAX_OVERRIDES = 200
@@ -28,6 +28,15 @@ class Override:
     def place(self) -> Place:
         return Place(override=self.text)
 
+    @property
+    def field(self) -> str:
+        return field_of(self.path)
+
+
+def field_of(path: tuple[str, ...]) -> str:
+    """`inputs.base` or `stages.sft.lr`: the place in the recipe that an override of this path changes."""
+    return dotted(("inputs" if len(path) == 1 else "stages", *path))
+
 
 def parse_overrides(texts: list[str], faults: Faults) -> list[Override]:
     """Split and type each `path=value`. A later one wins over an earlier one."""
@@ -46,7 +55,7 @@ def parse_overrides(texts: list[str], faults: Faults) -> list[Override]:
         try:
             found.append(Override(text=text, path=path, value=_value(raw), raw=raw.strip()))
         except ValueError as error:
-            faults.add(f"--set {text}", f"the value is not valid YAML: {error}")
+            faults.add(f"--set {text}", f"the value is not valid YAML: {error}", field=field_of(path))
     return found
 
 
@@ -70,12 +79,13 @@ def apply_to_stage(document: Document, override: Override, faults: Faults) -> No
         elif isinstance(target, list):
             if not part.isdigit() or int(part) >= len(target):
                 what = f"`{part}` is not an item of it; it has {len(target)} item{'s' if len(target) != 1 else ''}"
-                faults.add(f"--set {override.text}", f"{'.'.join(map(str, path))} is a list, and {what}")
+                message = f"{dotted(path)} is a list, and {what}"
+                faults.add(f"--set {override.text}", message, field=override.field)
                 return
             path = (*path, int(part))
             target = target[int(part)]
         else:
-            faults.add(f"--set {override.text}", f"{'.'.join(map(str, path))} has no fields")
+            faults.add(f"--set {override.text}", f"{dotted(path)} has no fields", field=override.field)
             return
     document.put(path, override.value, override.place)
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steerboard.recipes.catalogue import Catalogue
 from steerboard.recipes.document import Document, Path, parse
 from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.graph import cycles, ordered
 from steerboard.recipes.implied import Implied
 from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, declarations, resolve
+from steerboard.recipes.lookup import Catalogue
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
 from steerboard.recipes.sources import Source, Sources
 from steerboard_contracts.configs import RunConfig
@@ -53,8 +53,46 @@ class Plan:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A recipe as far as it can be read, with everything that is wrong with it. `order` names the stages that can be
+    shown; `implied` those that the recipe does not spell out."""
+
+    document: Document
+    drafts: dict[str, Draft]
+    inputs: dict[str, dict[str, Source]]
+    order: list[str]
+    implied: list[str]
+    notes: list[str]
+    faults: Faults
+
+
 def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
     """Raises `InvalidRecipe` with every fault, each with its line. Starts nothing."""
+    reading = read_recipe(text, overrides, catalogue)
+    reading.faults.raise_if_any()
+    stages = []
+    for name in reading.order:
+        draft = reading.drafts[name]
+        assert draft.config is not None
+        stages.append(
+            PlannedStage(name, draft.config, reading.inputs[name], draft.pool, draft.reuse, name in reading.implied)
+        )
+    data = reading.document.data
+    return Plan(
+        name=data["name"],
+        description=str(data.get("description") or ""),
+        text=text,
+        overrides=overrides,
+        recipe=data,
+        stages=stages,
+        notes=reading.notes,
+    )
+
+
+def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Reading:
+    """Collects faults instead of raising them. Raises `InvalidRecipe` only where there is no stage to read: broken
+    YAML, or no `stages`."""
     document = parse(text)
     faults = Faults()
     _check_top(document, faults)
@@ -64,7 +102,7 @@ def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
     changes = parse_overrides(overrides, faults)
     set_values, later = _apply(document, list(declared), changes, faults)
     values = resolve(document, declared, set_values, catalogue, faults)
-    implied = Implied(document, declared, values, faults)
+    implied = Implied(document, declared, values, catalogue, faults)
     implied.add_all()
     _apply_later(document, list(declared), implied.stages, later, faults)
 
@@ -72,21 +110,7 @@ def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
     sources = Sources(document, drafts, values, faults)
     inputs = {name: sources.of(draft) for name, draft in drafts.items()}
     order = _order(document, drafts, inputs, faults)
-    faults.raise_if_any()
-    stages = []
-    for name in order:
-        draft = drafts[name]
-        assert draft.config is not None
-        stages.append(PlannedStage(name, draft.config, inputs[name], draft.pool, draft.reuse, name in implied.stages))
-    return Plan(
-        name=document.data["name"],
-        description=str(document.data.get("description") or ""),
-        text=text,
-        overrides=overrides,
-        recipe=document.data,
-        stages=stages,
-        notes=implied.notes,
-    )
+    return Reading(document, drafts, inputs, order, implied.stages, implied.notes, faults)
 
 
 def _check_top(document: Document, faults: Faults) -> None:
@@ -125,9 +149,8 @@ def _apply(
         elif len(change.path) == 1 and change.head == "name":
             document.put(("name",), change.value, change.place)
         elif len(change.path) == 1 and change.head in stages:
-            faults.add(
-                f"--set {change.text}", f"`{change.head}` is a stage: set one of its fields, {change.head}.FIELD"
-            )
+            message = f"`{change.head}` is a stage: set one of its fields, {change.head}.FIELD"
+            faults.add(f"--set {change.text}", message, field=change.field)
         else:
             later.append(change)
     if isinstance(document.data.get("name"), str) and not NAME.match(document.data["name"]):
@@ -143,7 +166,8 @@ def _apply_later(
         if change.head in implied and len(change.path) > 1:
             apply_to_stage(document, change, faults)
         else:
-            faults.add(f"--set {change.text}", unknown_target(change, declared, [*stages, *implied]))
+            message = unknown_target(change, declared, [*stages, *implied])
+            faults.add(f"--set {change.text}", message, field=change.field)
 
 
 def _order(
@@ -156,7 +180,7 @@ def _order(
         path: Path = next(
             reference.path
             for slot, reference in drafts[loop[0]].references.items()
-            if inputs[loop[0]].get(slot) == StageRef(loop[1])
+            if isinstance(source := inputs[loop[0]].get(slot), StageRef) and source.stage == loop[1]
         )
         document.fault(faults, path, f"the stages wait for each other: {' -> '.join(loop)}")
     return ordered(needs)

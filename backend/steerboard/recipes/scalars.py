@@ -17,7 +17,7 @@ class CoreLoader(yaml.SafeLoader):
     """A safe loader that types plain scalars by the YAML 1.2 core schema; used to compose, never to construct."""
 
 
-# Assigned anew, so that SafeLoader's own table stays as it is.
+# A new dict, so SafeLoader's own table stays unchanged.
 CoreLoader.yaml_implicit_resolvers = {}
 for _name, _pattern, _first in (
     ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),

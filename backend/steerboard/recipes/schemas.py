@@ -1,17 +1,21 @@
-"""What the API takes and says about recipes."""
+"""The API's schemas of recipes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from steerboard.recipes.catalogue import KnownDataset
 from steerboard.recipes.document import MAX_BYTES, parse
+from steerboard.recipes.draft import Draft, read_stages
+from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef
+from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.overrides import MAX_OVERRIDES
-from steerboard.recipes.plan import Plan, PlannedStage
+from steerboard.recipes.plan import Plan, PlannedStage, Reading
 from steerboard.recipes.sources import Source
+from steerboard.runs.kinds import needs_whole
 
 
 class RecipeRequest(BaseModel):
@@ -31,17 +35,20 @@ class RecipeRequest(BaseModel):
 
 
 class PipelineCreate(RecipeRequest):
-    """`reuse: false` does every stage anew, also where an equal one has finished."""
+    """`reuse: false` runs every stage again, even if an equal one has finished."""
 
     reuse: bool = True
 
 
 class RecipeInputOut(BaseModel):
-    """An input that a start sets with `NAME=dataset-or-model`. `kind` of a dataset."""
+    """An input that a start sets with `NAME=dataset-or-model`. `kind` of a dataset; `roles` of models that every stage
+    takes which reads it, and `whole` where one of them takes no adapter over its base."""
 
     name: str
     type: Literal["dataset", "model"]
     kind: str | None
+    roles: list[str] = []
+    whole: bool = False
     optional: bool
 
 
@@ -56,14 +63,18 @@ class RecipeOut(BaseModel):
     @classmethod
     def of(cls, text: str) -> RecipeOut:
         """Raises `InvalidRecipe` where the YAML itself is broken. Inputs that are not well formed are left out: a
-        check says what is wrong with them."""
-        data = parse(text).data
+        check reports what is wrong with them."""
+        document = parse(text)
+        data = document.data
         inputs = data.get("inputs")
+        drafts = read_stages(document, Faults()) if isinstance(data.get("stages"), dict) else {}
         found = [
             RecipeInputOut(
                 name=name,
                 type=fields["type"],
                 kind=str(fields["kind"]) if fields.get("kind") else None,
+                roles=_roles(name, drafts) if fields["type"] == "model" else [],
+                whole=any(needs_whole(draft.config, slot) for draft, slot in _readers(name, drafts)),
                 optional=fields.get("optional") is True,
             )
             for name, fields in (inputs.items() if isinstance(inputs, dict) else ())
@@ -72,6 +83,21 @@ class RecipeOut(BaseModel):
         return cls(
             name=str(data.get("name") or ""), description=str(data.get("description") or ""), text=text, inputs=found
         )
+
+
+def _readers(name: str, drafts: Mapping[str, Draft]) -> list[tuple[Draft, str]]:
+    """The stages that read an input, each with the slot in which it does."""
+    return [
+        (draft, slot.split(".")[0])
+        for draft in drafts.values()
+        for slot, reference in draft.references.items()
+        if reference.to_input and reference.name == name
+    ]
+
+
+def _roles(name: str, drafts: Mapping[str, Draft]) -> list[str]:
+    slots = [draft.kind.slots[slot].allowed for draft, slot in _readers(name, drafts)]
+    return sorted(frozenset.intersection(*slots)) if slots else []
 
 
 class RecipeText(BaseModel):
@@ -87,7 +113,7 @@ class PlannedInput(BaseModel):
     @classmethod
     def of(cls, source: Source) -> PlannedInput:
         if isinstance(source, StageRef):
-            return cls(type="stage", name=source.stage)
+            return cls(type="stage", name=source.text)
         return cls(type="dataset" if isinstance(source, KnownDataset) else "model", name=source.name)
 
 
@@ -115,6 +141,44 @@ class PlannedStageOut(BaseModel):
             reuse=stage.reuse,
             implied=stage.implied,
         )
+
+
+class RecipeFault(BaseModel):
+    """`field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole."""
+
+    field: str
+    location: str
+    message: str
+
+
+class DraftOut(BaseModel):
+    """A recipe that is being written: its stages as far as they can be read, and what is wrong with it. A field at
+    fault is shown as it was written. A start needs `faults` to be empty."""
+
+    stages: list[PlannedStageOut]
+    notes: list[str]
+    faults: list[RecipeFault]
+
+    @classmethod
+    def of(cls, reading: Reading) -> DraftOut:
+        stages = [
+            PlannedStageOut(
+                name=name,
+                kind=reading.drafts[name].kind.run,
+                method=reading.drafts[name].kind.method,
+                config=reading.drafts[name].fields(),
+                inputs={slot: PlannedInput.of(source) for slot, source in reading.inputs[name].items()},
+                pool=reading.drafts[name].pool,
+                reuse=reading.drafts[name].reuse,
+                implied=name in reading.implied,
+            )
+            for name in reading.order
+        ]
+        faults = [
+            RecipeFault(field=fault.field, location=fault.location, message=fault.message)
+            for fault in reading.faults.ordered()
+        ]
+        return cls(stages=stages, notes=reading.notes, faults=faults)
 
 
 class PlanOut(BaseModel):

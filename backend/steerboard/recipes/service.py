@@ -8,18 +8,22 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import get_dataset
 from steerboard.datasets.tables import Dataset
-from steerboard.platform.errors import NotFound
-from steerboard.platform.shipped import folder as shipped_folder
-from steerboard.recipes.catalogue import KnownDataset, KnownModel
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import names_like, next_name
+from steerboard.platform.package_files import folder as shipped_folder
 from steerboard.recipes.document import MAX_BYTES
 from steerboard.recipes.errors import UnknownRecipe, did_you_mean
 from steerboard.recipes.inputs import StageRef
-from steerboard.recipes.plan import Plan, make_plan
+from steerboard.recipes.lookup import KnownDataset, KnownModel
+from steerboard.recipes.plan import Plan, Reading, make_plan, read_recipe
 from steerboard.recipes.sources import Source
+from steerboard.registry.base_sources import pinned
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Model
-from steerboard.runs.lifecycle import InputRef, create_run
+from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.local_folders import LocalFolders
 
 SHIPPED = shipped_folder("recipes")
 SUGGESTIONS = 1000
@@ -28,23 +32,27 @@ SUGGESTIONS = 1000
 class ProjectCatalogue:
     """The `Catalogue` of a project in the database."""
 
-    def __init__(self, session: Session, project: Project) -> None:
+    def __init__(self, session: Session, project: Project, folders: LocalFolders | None) -> None:
         self._session = session
         self._project = project
+        self._folders = folders
 
     def dataset(self, ref: str) -> KnownDataset | None:
         try:
             found = get_dataset(self._session, self._project, ref)
         except NotFound:
             return None
-        return KnownDataset(found.id, found.name, found.kind, found.rows)
+        return KnownDataset(found.id, found.name, found.kind, found.rows, found.held_out_rows)
 
     def model(self, ref: str) -> KnownModel | None:
         try:
             found = get_model(self._session, self._project, ref)
         except NotFound:
             return None
-        return KnownModel(found.id, found.name, found.role)
+        return KnownModel(found.id, found.name, found.role, adapter=found.info.get("lora") is not None)
+
+    def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
+        return pinned(self._session, self._project, config, self._folders)
 
     def dataset_names(self) -> list[str]:
         mine = select(Dataset.name).where(Dataset.project_id == self._project.id)
@@ -55,9 +63,20 @@ class ProjectCatalogue:
         return list(self._session.scalars(mine.order_by(Model.id.desc()).limit(SUGGESTIONS)))
 
 
-def plan(session: Session, project: Project, text: str, overrides: list[str]) -> Plan:
-    """What a start would do. Raises `InvalidRecipe` with every fault by line."""
-    return make_plan(text, overrides, ProjectCatalogue(session, project))
+def plan(
+    session: Session, project: Project, text: str, overrides: list[str], folders: LocalFolders | None = None
+) -> Plan:
+    """What a start would do. Raises `InvalidRecipe` with every fault by line.
+
+    `folders`: which folders of this machine may be read for the caller; with None, none."""
+    return make_plan(text, overrides, ProjectCatalogue(session, project, folders))
+
+
+def read(
+    session: Session, project: Project, text: str, overrides: list[str], folders: LocalFolders | None = None
+) -> Reading:
+    """As far as the recipe can be read, with its faults. Raises `InvalidRecipe` where no stage can be read."""
+    return read_recipe(text, overrides, ProjectCatalogue(session, project, folders))
 
 
 def start(session: Session, project: Project, planned: Plan, actor: str, *, reuse: bool = True) -> Pipeline:
@@ -90,19 +109,14 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
 
 def _input_ref(source: Source, runs: dict[str, Run]) -> InputRef:
     if isinstance(source, StageRef):
-        return InputRef(run=runs[source.stage].id)
+        return InputRef(run=runs[source.stage].id, output=source.output)
     return InputRef(dataset=source.id) if isinstance(source, KnownDataset) else InputRef(model=source.id)
 
 
 def _next_name(session: Session, project: Project, recipe: str) -> str:
     """RECIPE-N with the next N; two starts at once wait for each other here."""
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project.id}:{recipe}", 0))))
-    names = session.scalars(
-        select(Pipeline.name).where(
-            Pipeline.project_id == project.id, Pipeline.name.regexp_match(rf"^{recipe}-[0-9]{{1,9}}$")
-        )
-    )
-    return f"{recipe}-{max((int(name.rpartition('-')[2]) for name in names), default=0) + 1}"
+    return next_name(recipe, names_like(session, Pipeline.name, f"{recipe}-", Pipeline.project_id == project.id))
 
 
 def shipped() -> dict[str, str]:

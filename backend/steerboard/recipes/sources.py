@@ -1,22 +1,24 @@
-"""What the references of a stage stand for, and whether they fit."""
+"""Resolves the references of a stage, and checks whether they fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from steerboard.recipes.catalogue import KnownDataset, KnownModel
-from steerboard.recipes.document import Document
+from steerboard.recipes.document import Document, Path
 from steerboard.recipes.draft import Draft, Reference
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import Outside, StageRef, Value
-from steerboard.runs.kinds import Slot
+from steerboard.recipes.lookup import KnownDataset, KnownModel
+from steerboard.runs.kinds import adapter_misfit, needs_whole
+from steerboard.runs.texts import all_held_out
+from steerboard_contracts.specs.slots import Slot
 
 Source = KnownDataset | KnownModel | StageRef
 
 
 class Sources:
-    """Turns references into what they stand for, and checks that it fits."""
+    """Resolves references, and checks that they fit."""
 
     def __init__(
         self, document: Document, drafts: Mapping[str, Draft], values: Mapping[str, Value], faults: Faults
@@ -33,8 +35,14 @@ class Sources:
             if source is None:
                 continue
             wrong = self._misfit(draft.kind.slots[slot_name.split(".")[0]], source, reference)
+            if draft.kind.run == "train" and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
+                wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, and training reads none of those"
+            setting = needs_whole(draft.config, slot_name.split(".")[0])
+            if setting and isinstance(source, KnownModel) and source.adapter:
+                wrong = wrong or adapter_misfit(source.name, setting)
             if wrong:
-                self._document.fault(self._faults, reference.path, wrong)
+                chosen: Path | None = ("inputs", reference.name) if reference.to_input else None
+                self._document.fault(self._faults, reference.path, wrong, field=chosen)
             found[slot_name] = source
         self._check_complete(draft)
         return found
@@ -43,7 +51,7 @@ class Sources:
         name, path = reference.name, reference.path
         if not reference.to_input:
             if name in self._document.data["stages"]:
-                return StageRef(name)
+                return self._output(reference)
             message = f"there is no stage `{name}`"
             if name in self._values:
                 message += f"; the input is written `${name}`"
@@ -58,7 +66,7 @@ class Sources:
             elif name not in (self._document.data.get("inputs") or {}):
                 message += did_you_mean(name, self._values)
             else:
-                return None  # its declaration is at fault, and that is said already
+                return None  # its declaration is at fault, which is already reported
             self._document.fault(self._faults, path, message)
             return None
         value = self._values[name]
@@ -70,12 +78,26 @@ class Sources:
             )
         return value
 
+    def _output(self, reference: Reference) -> StageRef | None:
+        """A stage's own output, or the further one that the reference names by its role."""
+        maker = self._drafts.get(reference.name)
+        if reference.output is None or maker is None:
+            return StageRef(reference.name)
+        roles = maker.kind.training.outputs if maker.kind.training else ()
+        if reference.output in roles:
+            return StageRef(reference.name, reference.output if reference.output != roles[0] else None)
+        makes = f"it makes {' and '.join(roles)}" if len(roles) > 1 else "it makes nothing else"
+        self._document.fault(
+            self._faults, reference.path, f"the stage `{reference.name}` makes no {reference.output}: {makes}"
+        )
+        return None
+
     def _misfit(self, slot: Slot, source: Source, reference: Reference) -> str | None:
         if isinstance(source, StageRef):
             maker = self._drafts.get(source.stage)
             if maker is None:
                 return None  # the stage itself is at fault
-            makes, thing = maker.kind.makes, maker.kind.makes_thing
+            makes, thing = source.output or maker.kind.makes, maker.kind.makes_thing
             what = f"`{reference.text}` ({maker.kind.word}) makes " + (
                 "a report, which no stage takes in" if makes is None else _describe(thing, makes)
             )

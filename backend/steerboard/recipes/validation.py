@@ -13,7 +13,7 @@ from steerboard.recipes.errors import Faults, did_you_mean
 def add_validation_faults(
     document: Document, path: Path, error: ValidationError, known: list[str], faults: Faults
 ) -> None:
-    """One fault for each field. `path` is where the validated mapping stands, `known` its possible keys."""
+    """One fault for each field. `path` is that of the validated mapping, `known` its possible keys."""
     messages: dict[Path, list[str]] = {}
     got: dict[Path, str] = {}
     for problem in error.errors(include_url=False, include_context=False):

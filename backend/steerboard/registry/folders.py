@@ -60,7 +60,7 @@ def _fault(path: Path) -> str | None:
         head = file.read(8)
         if path.suffix.lower() == ".safetensors":
             return _safetensors_fault(head, file.read(1), path.stat().st_size)
-    return "is a pickle or an archive, whatever its name says" if head.startswith(_PICKLES) else None
+    return "is a pickle or an archive, despite its name" if head.startswith(_PICKLES) else None
 
 
 def _safetensors_fault(head: bytes, first: bytes, size: int) -> str | None:
@@ -80,7 +80,7 @@ def read_info(folder: Path) -> ModelInfo:
         raise BadInput(
             f"{folder.name} has no {MODEL_INFO_FILE}",
             code="bad_model_info",
-            hint="Bring models from outside in with a `base` run, which writes it.",
+            hint="Import outside models with a `base` run, which writes it.",
         ) from error
     except ValidationError as error:
         places = [

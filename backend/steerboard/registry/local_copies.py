@@ -6,19 +6,19 @@ import hashlib
 from contextlib import ExitStack
 from pathlib import Path
 
-from steerboard.platform.artifacts import ArtifactStore, Manifest
-from steerboard.platform.local_cache import LocalCache
+from steerboard.platform.storage.artifacts import ArtifactStore, Manifest, checked_hash
+from steerboard.platform.storage.local_cache import LocalCache
 
 
 def materialise(store: ArtifactStore, manifest: Manifest, cache: LocalCache, holds: ExitStack) -> Path:
     """A read-only folder with a model's files, shared by all workers of the home; it stays until `holds` is closed.
 
     A damaged copy is fetched again. Raises `CorruptArtifact` when the store's own copy is damaged, `StoreUnavailable`,
-    OSError when the disk is full.
+    `NoSpaceLeft`.
     """
     return cache.take(
         "models",
-        manifest.hash,
+        checked_hash(manifest.hash),
         size=manifest.size,
         fill=lambda folder: store.fetch_into(manifest, folder),
         intact=lambda folder: is_intact(folder, manifest),

@@ -6,15 +6,17 @@ from sqlalchemy import Select, select, text
 from sqlalchemy.orm import Session, aliased
 
 from steerboard.accounts.tables import Project
-from steerboard.platform.errors import NotFound
-from steerboard.platform.events import emit
+from steerboard.platform.events.log import emit
+from steerboard.platform.http.errors import NotFound
 from steerboard.registry.schemas import ModelStage, NamedRef, PromotionOut
 from steerboard.registry.tables import Model, ModelPromotion
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import JUDGES, POLICIES
 
 # Each place holds one production model.
-_PLACES = (("base", "sft", "policy"), ("reward", "preference"))
+_PLACES = (tuple(sorted(POLICIES)), tuple(sorted(JUDGES)))
 PRODUCTION = {"@production": _PLACES[0], "@production-reward": _PLACES[1]}
-"""What stands for a model wherever one is named, and the roles that it may have."""
+"""Aliases that work wherever a model is named, and the roles they allow."""
 
 
 class NothingInProduction(NotFound):
@@ -28,7 +30,8 @@ def in_production(session: Session, project: Project, ref: str) -> Model:
     found = session.scalar(_production(project, PRODUCTION[ref]))
     if found is None:
         raise NothingInProduction(
-            f"no model is in production as {ref}", hint="steerboard models promote NAME --stage production"
+            f"no model is in production as {ref}",
+            hint="Promote one: `steerboard models promote NAME --stage production`.",
         )
     return found
 
@@ -36,7 +39,9 @@ def in_production(session: Session, project: Project, ref: str) -> Model:
 def promote(
     session: Session, project: Project, model: Model, stage: ModelStage | None, note: str, actor: str
 ) -> ModelPromotion:
-    """Move `model` to `stage`; the model that was in production in its place leaves it. Raises `NotFound`."""
+    """Move `model` to `stage`; the model that was in production in its place leaves it.
+
+    Raises `NotFound`, `BadInput` (`wrong_role`) for one that neither answers nor judges."""
     # Two that promote at once take turns: each sees whom the other one put there.
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended('promotions of ' || :project, 0))"),
@@ -45,7 +50,13 @@ def promote(
     model = locked(session, model)
     former = None
     if stage == "production":
-        place = next(roles for roles in _PLACES if model.role in roles)
+        place = next((roles for roles in _PLACES if model.role in roles), None)
+        if place is None:
+            raise BadInput(
+                f"{model.name} is a {model.role}, which no one asks for answers or rewards",
+                code="wrong_role",
+                hint="Promote a model that answers, or a reward model.",
+            )
         others = _production(project, place).where(Model.id != model.id)
         former = session.scalar(others.with_for_update(key_share=True).execution_options(populate_existing=True))
     if former is not None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import Depends
 
-from steerboard.platform.access import Access, AccessTo, Db, audit
-from steerboard.platform.errors import problems
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.platform.http.errors import problems
 from steerboard.registry import promotions, service
 from steerboard.registry.schemas import PromotionCreate, PromotionOut
 
-router = APIRouter()
+router = Router()
 
 
 @router.post("/{model}/promotions", status_code=201, responses=problems(404))

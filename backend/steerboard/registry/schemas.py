@@ -6,10 +6,11 @@ import datetime as dt
 import uuid
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
-from steerboard_contracts.models import ModelInfo, ModelRole
-from steerboard_contracts.report import MethodRow
+from steerboard_contracts.base_sources import is_model_file
+from steerboard_contracts.models import POLICIES, ModelInfo, ModelRole
+from steerboard_contracts.report.pipeline import MethodRow
 
 ModelStage = Literal["candidate", "production"]
 
@@ -27,11 +28,65 @@ class ModelOut(BaseModel):
     stage: ModelStage | None = Field(description="Where the newest promotion put it.")
     created_at: dt.datetime
 
+    @computed_field(description="Whether it writes answers.")  # type: ignore[prop-decorator]
+    @property
+    def answers(self) -> bool:
+        return self.role in POLICIES
+
 
 class ModelFile(BaseModel):
     path: str
     sha256: str
     size: int
+
+
+class AnnouncedFile(BaseModel):
+    """A file that will come. `path` is its name in the folder."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: Annotated[str, Field(max_length=255)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
+
+    @field_validator("path")
+    @classmethod
+    def _of_a_model(cls, path: str) -> str:
+        if not is_model_file(path):
+            raise ValueError("is no file of a model: safetensors, config.json, tokenizer files and a few more are")
+        return path
+
+
+class ModelUploadCreate(BaseModel):
+    """A model folder. `name` is for people."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f]*$")]
+    files: Annotated[list[AnnouncedFile], Field(min_length=1, max_length=2000)]
+
+    @field_validator("files")
+    @classmethod
+    def _a_model(cls, files: list[AnnouncedFile]) -> list[AnnouncedFile]:
+        names = {file.path for file in files}
+        if len(names) < len(files):
+            raise ValueError("name a file twice")
+        if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
+            raise ValueError("are no model: config.json and at least one .safetensors file are needed")
+        return files
+
+
+class ModelUploadFile(BaseModel):
+    """Has no form field besides its file."""
+
+
+class ModelUploadOut(BaseModel):
+    """`source` names it as a base model once nothing is `missing`."""
+
+    hash: str
+    name: str
+    source: str
+    missing: list[str]
 
 
 class NamedRef(BaseModel):
@@ -95,7 +150,7 @@ class LineageNode(BaseModel):
 
 
 class LineageEdge(BaseModel):
-    """`source` went into `target`; `role` says as what: model, data, reward, parent, output, rows, rewards."""
+    """`source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards."""
 
     source: uuid.UUID
     target: uuid.UUID

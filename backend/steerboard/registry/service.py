@@ -11,16 +11,16 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
+from steerboard.datasets.hooks import stage_output, used_by_run
 from steerboard.datasets.tables import RewardSource
-from steerboard.platform import store_lock
-from steerboard.platform.artifacts import ArtifactStore, Manifest
-from steerboard.platform.errors import NotFound
-from steerboard.platform.events import emit
+from steerboard.platform.events.log import emit
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import check_name, find
+from steerboard.platform.storage import store_lock
+from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
 from steerboard.registry.folders import check_folder, read_info
 from steerboard.registry.promotions import PRODUCTION, in_production, locked
-from steerboard.registry.references import as_id, check_name, stage_output
 from steerboard.registry.tables import Artifact, Endpoint, Model
-from steerboard.runs.tables import RunInput, RunOutput
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole
 
@@ -32,14 +32,14 @@ def get_model(session: Session, project: Project, ref: str | uuid.UUID) -> Model
     """
     if isinstance(ref, str) and ref in PRODUCTION:
         return in_production(session, project, ref)
-    id_ = as_id(ref)
-    match = Model.id == id_ if id_ else Model.name == ref
-    model = session.scalar(select(Model).where(Model.project_id == project.id, match))
+    model = find(session, select(Model).where(Model.project_id == project.id), Model.id, Model.name, ref)
     if model is None and isinstance(ref, str):
         made = stage_output(session, project.id, ref, "model")
         model = session.get(Model, made) if made else None
     if model is None:
-        raise NotFound(f"there is no model {str(ref)!r}", code="unknown_model", hint="steerboard models list")
+        raise NotFound(
+            f"there is no model {str(ref)!r}", code="unknown_model", hint="List them with `steerboard models list`."
+        )
     return model
 
 
@@ -64,7 +64,7 @@ def register_model(
     info = read_info(folder)
     if info.role != role or info.method != method:
         raise BadInput(
-            f"steerboard.json says {info.role}/{info.method}, the registry was told {role}/{method}",
+            f"steerboard.json has {info.role}/{info.method}, but the run made {role}/{method}",
             code="role_mismatch",
         )
     if session.scalar(select(Model.id).where(Model.project_id == project.id, Model.name == name)):
@@ -89,7 +89,7 @@ def register_model(
 
 def store_folder(session: Session, store: ArtifactStore, folder: Path) -> Manifest:
     """A folder in the artifact store and its row. Nobody collects its blobs before the transaction ends
-    (`platform.store_lock`)."""
+    (`platform.storage.store_lock`)."""
     store_lock.share_store(session)
     manifest = store.put_folder(folder)
     entry = insert(Artifact).values(hash=manifest.hash, size=manifest.size, manifest={"files": manifest.files})
@@ -108,20 +108,18 @@ def delete_model(session: Session, model: Model) -> None:
         raise InUse(
             f"{model.name!r} is in the stage {model.stage}",
             code="model_promoted",
-            hint="Take it out of its stage first: steerboard models promote NAME --stage none",
+            hint="Demote it first: steerboard models promote NAME --stage none",
         )
     used = session.scalar(
         select(
             or_(
                 select(Model.id).where(Model.parent_id == model.id).exists(),
                 select(RewardSource.id).where(RewardSource.model_id == model.id).exists(),
-                select(RunInput.run_id).where(RunInput.model_id == model.id).exists(),
-                select(RunOutput.run_id).where(RunOutput.model_id == model.id).exists(),
                 select(Endpoint.id).where(Endpoint.policy_model_id == model.id).exists(),
             )
         )
     )
-    if used:
+    if used or used_by_run(session, "model", model.id):
         raise InUse(
             f"a run, a model, an endpoint or a reward source refers to {model.name!r}", hint="Delete those first."
         )

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any, get_args
 
 from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json
+from steerboard_contracts.models import JUDGES, POLICIES, ModelRole
+
+
+def _in_production(roles: frozenset[str]) -> str:
+    named = ", ".join(f"'{role}'" for role in get_args(ModelRole) if role in roles)
+    return f"stage = 'production' AND role IN ({named})"
 
 
 class Artifact(Base):
@@ -36,13 +44,13 @@ class Model(Base):
             "ix_models_production_policy",
             "project_id",
             unique=True,
-            postgresql_where=text("stage = 'production' AND role IN ('base', 'sft', 'policy')"),
+            postgresql_where=text(_in_production(POLICIES)),
         ),
         Index(
             "ix_models_production_reward",
             "project_id",
             unique=True,
-            postgresql_where=text("stage = 'production' AND role IN ('reward', 'preference')"),
+            postgresql_where=text(_in_production(JUDGES)),
         ),
     )
 
@@ -57,6 +65,28 @@ class Model(Base):
     info: Mapped[Json]
     stage: Mapped[str | None]
     created_at: Mapped[CreatedAt]
+
+
+class ModelUpload(Base):
+    """A model folder that somebody brings in, file by file: `files` as in a manifest, `hash` that manifest's.
+
+    `received` are the paths that have come. Once all have, it is an artifact. What another project stored never
+    replaces a file.
+    """
+
+    __tablename__ = "model_uploads"
+    __table_args__ = (UniqueConstraint("project_id", "hash"),)
+
+    id: Mapped[Id]
+    project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
+    hash: Mapped[str]
+    name: Mapped[str]
+    files: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    received: Mapped[list[str]] = mapped_column(JSONB)
+    artifact_hash: Mapped[str | None] = mapped_column(ForeignKey("artifacts.hash"), index=True)
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+    used_at: Mapped[CreatedAt]
 
 
 class ModelPromotion(Base):
@@ -80,7 +110,8 @@ class ModelPromotion(Base):
 
 class Endpoint(Base):
     """An OpenAI-compatible server elsewhere. `model` is its own name for what it serves, `policy_model_id` the
-    registry's model with the same weights, whose score format then holds. The key is sealed (`platform.secrets`).
+    registry's model with the same weights, whose score format then holds. The key is sealed, see
+    `platform.security.secrets`.
     """
 
     __tablename__ = "endpoints"

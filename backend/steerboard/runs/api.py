@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query, Request
 
-from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
-from steerboard.runs import lifecycle, pipelines, queries, queue, single
-from steerboard.runs.kinds import STAGE_KINDS
-from steerboard.runs.pipelines_api import router as pipelines_router
-from steerboard.runs.previews_api import router as previews_router
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.model_folders import folders_for
+from steerboard.accounts.http.routes import Router
+from steerboard.platform.http.errors import problems
+from steerboard.platform.http.paging import Page, paginate
+from steerboard.runs import queries, queue, standalone
+from steerboard.runs.pipelines import service as pipelines
+from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.schemas import (
     LogLine,
     MetricSeries,
     RunClone,
     RunCreate,
     RunDetail,
+    RunKindCard,
     RunKindOut,
     RunPlace,
     RunResume,
     RunSummary,
 )
-from steerboard.runs.system_api import system_router
+from steerboard.runs.state import lifecycle
+from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
-from steerboard.runs.transitions import RunState
-from steerboard.runs.waiting_api import router as waiting_router
-from steerboard_contracts.configs import RunKind
+from steerboard_contracts.fields import RunKind
+from steerboard_contracts.run_kinds import run_kinds
 
-__all__ = ["router", "system_router"]
-
-router = APIRouter(tags=["runs"])
+router = Router(tags=["runs"])
 router.include_router(pipelines_router)
-router.include_router(previews_router)
-router.include_router(waiting_router)
 
 Reader = Annotated[Access, Depends(AccessTo("read"))]
 Runner = Annotated[Access, Depends(AccessTo("run"))]
@@ -64,9 +64,9 @@ def list_runs(
 
 
 @router.post("/runs", status_code=201, responses=problems(404, 409, 422))
-def start_run(body: RunCreate, session: Db, access: Runner) -> RunDetail:
+def start_run(body: RunCreate, request: Request, session: Db, access: Runner) -> RunDetail:
     """Start a run outside any pipeline."""
-    run = single.start_run(session, access.project, body, access.actor)
+    run = standalone.start_run(session, access.project, body, access.actor, folders_for(request, access))
     audit(session, access, "run.start", f"run {run.name} {run.id}", {"config": run.config, "inputs": body.inputs})
     return queries.detail(session, run)
 
@@ -135,10 +135,11 @@ def resume_run(run: str, session: Db, access: Runner, body: RunResume | None = N
 
 
 @router.post("/runs/{run}/clone", status_code=201, responses=problems(404, 409, 422))
-def clone_run(run: str, body: RunClone, session: Db, access: Runner) -> RunDetail:
+def clone_run(run: str, body: RunClone, request: Request, session: Db, access: Runner) -> RunDetail:
     """The same run again, with changes."""
     original = queries.get_run(session, access.project, run)
-    cloned = single.clone_run(session, access.project, original, body, access.actor)
+    folders = folders_for(request, access)
+    cloned = standalone.clone_run(session, access.project, original, body, access.actor, folders)
     detail = {"from": str(original.id), "config": body.config, "inputs": body.inputs}
     audit(session, access, "run.clone", f"run {cloned.name} {cloned.id}", detail)
     return queries.detail(session, cloned)
@@ -150,7 +151,13 @@ def _fresh(session: Db, run: Run) -> RunDetail:
     return queries.detail(session, run)
 
 
+@router.get("/schemas")
+def list_schemas(access: Reader) -> list[RunKindCard]:
+    """Every run kind that can be started, training once for each method: what lists, menus and links show of them."""
+    return [RunKindCard.of(one) for one in run_kinds()]
+
+
 @router.get("/schemas/{kind}", responses=problems(404, 422))
 def get_schema(kind: RunKind, access: Reader) -> list[RunKindOut]:
     """JSON Schema of a run kind's config and its inputs, for launch forms: one for each method of `train`."""
-    return [RunKindOut.of(one) for one in STAGE_KINDS if one.run == kind]
+    return [RunKindOut.of(one) for one in run_kinds() if one.run == kind]

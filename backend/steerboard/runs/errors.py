@@ -5,14 +5,6 @@ from __future__ import annotations
 from steerboard_contracts.errors import BadInput, SteerboardError
 
 
-class LeaseLost(SteerboardError):
-    """A newer attempt, an ending or another worker has taken the run: this attempt may write nothing more."""
-
-    code = "lease_lost"
-    status = 409
-    title = "The run belongs to another attempt"
-
-
 class RunNotActive(SteerboardError):
     """Only a pending, queued or running run can be cancelled."""
 
@@ -27,6 +19,14 @@ class RunNotResumable(SteerboardError):
     code = "run_not_resumable"
     status = 409
     title = "The run cannot be resumed"
+
+
+class PipelineNotResumable(SteerboardError):
+    """No stage of the pipeline failed or was cancelled, or one is still being cancelled."""
+
+    code = "pipeline_not_resumable"
+    status = 409
+    title = "The pipeline cannot be resumed"
 
 
 class RunNotWaiting(SteerboardError):
@@ -44,25 +44,16 @@ class UnusableInput(BadInput):
     title = "An input of the run cannot be used"
 
 
+class NoTrainingRows(BadInput):
+    """Every row of the dataset that a run is to train on is held out."""
+
+    code = "no_training_rows"
+    title = "The dataset has no training rows"
+
+
 class StageCrashed(SteerboardError):
     """The stage process ended without saying why; `detail` holds the last lines of its log."""
 
     code = "stage_crashed"
     title = "The stage crashed"
-    retryable = True
-
-
-class StageKilled(SteerboardError):
-    """Something outside Steerboard killed the stage process."""
-
-    code = "stage_killed"
-    title = "The stage was killed"
-    retryable = True
-
-
-class WorkerLost(SteerboardError):
-    """The worker stopped renewing its lease: it died, froze or lost the database."""
-
-    code = "worker_lost"
-    title = "The worker was lost"
     retryable = True

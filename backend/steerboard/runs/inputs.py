@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
@@ -18,6 +18,8 @@ SHARED_KINDS = frozenset({"generate", "score"})
 # `after.0`, `after.1`, ...: runs that must have succeeded, and that give nothing to be read as an input.
 AFTER = "after."
 
+# The model that a run is run for; further ones have the name of their role.
+MAIN_MODEL = "model"
 _GIVES = RunOutput.dataset_id.is_not(None) | RunOutput.model_id.is_not(None)
 
 
@@ -36,12 +38,16 @@ def resolve_all(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[s
         .order_by(RunInput.name)
     ).all()
     upstream = {row.upstream_run_id for row in rows if row.upstream_run_id is not None}
-    made: dict[uuid.UUID, RunOutput] = {}
+    made: dict[tuple[uuid.UUID, str | None], RunOutput] = {}
     for output in session.scalars(
-        select(RunOutput).where(RunOutput.run_id.in_(upstream), _GIVES).order_by(RunOutput.name)
+        select(RunOutput).where(RunOutput.run_id.in_(upstream), _GIVES).order_by(*main_first())
     ):
-        made.setdefault(output.run_id, output)
-    refs = {(row.run_id, row.name): made.get(row.upstream_run_id) if row.upstream_run_id else row for row in rows}
+        made.setdefault((output.run_id, None), output)
+        made[output.run_id, output.name] = output
+    refs = {
+        (row.run_id, row.name): made.get((row.upstream_run_id, row.upstream_output)) if row.upstream_run_id else row
+        for row in rows
+    }
     datasets = {ref.dataset_id for ref in refs.values() if ref}
     models = {ref.model_id for ref in refs.values() if ref}
     things: dict[uuid.UUID | None, Dataset | Model] = {
@@ -62,7 +68,7 @@ def resolve_all(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[s
 def _thing(session: Session, run: Run, row: RunInput) -> Dataset | Model:
     thing: Dataset | Model | None
     if row.upstream_run_id is not None:
-        thing = output_of(session, row.upstream_run_id)
+        thing = output_of(session, row.upstream_run_id, row.upstream_output)
     elif row.dataset_id is not None:
         thing = session.get(Dataset, row.dataset_id)
     else:
@@ -72,11 +78,15 @@ def _thing(session: Session, run: Run, row: RunInput) -> Dataset | Model:
     return thing
 
 
-def output_of(session: Session, run_id: uuid.UUID) -> Dataset | Model | None:
-    """The dataset or model that a succeeded run made, if it made one."""
-    output = session.scalars(
-        select(RunOutput).where(RunOutput.run_id == run_id, _GIVES).order_by(RunOutput.name)
-    ).first()
+def main_first() -> tuple[ColumnElement[bool], ColumnElement[str]]:
+    """The order of a run's outputs."""
+    return RunOutput.name != MAIN_MODEL, RunOutput.name.expression
+
+
+def output_of(session: Session, run_id: uuid.UUID, name: str | None = None) -> Dataset | Model | None:
+    """The dataset or model that a succeeded run made, if it made one; or its output of this name."""
+    which = [RunOutput.run_id == run_id, _GIVES, *([RunOutput.name == name] if name else [])]
+    output = session.scalars(select(RunOutput).where(*which).order_by(*main_first())).first()
     if output is None:
         return None
     if output.dataset_id is not None:

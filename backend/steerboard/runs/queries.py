@@ -5,17 +5,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Select, select, text
+from pydantic import ValidationError
+from sqlalchemy import Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
-from steerboard.platform.errors import NotFound
-from steerboard.platform.sized_cache import SizedCache
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import as_id, find_by_id_end
+from steerboard.platform.storage.sized_cache import SizedCache
 from steerboard.registry.tables import Model
 from steerboard.runs import queue
-from steerboard.runs.resumption import resumption
+from steerboard.runs.checkpoints.resumption import resumption
+from steerboard.runs.inputs import main_first
 from steerboard.runs.schemas import (
     AttemptOut,
     MetricPoint,
@@ -28,35 +32,35 @@ from steerboard.runs.schemas import (
     TransitionOut,
 )
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.summary import summarise
 
 
 def get_run(session: Session, project: Project, ref: str) -> Run:
-    """By id, by `PIPELINE.STAGE`, or by the name of a run of its own (the newest one). Raises `NotFound`."""
+    """By id, by its end, by `PIPELINE.STAGE` (of a shard `PIPELINE.STAGE.N`), or by the name of a run of its own (the
+    newest one). Raises `NotFound`, `AmbiguousReference`."""
     mine = select(Run).where(Run.project_id == project.id)
-    run_id = _uuid(ref)
+    run_id = as_id(ref)
     if run_id is not None:
-        found = session.scalars(mine.where(Run.id == run_id)).first()
+        found = session.scalar(mine.where(Run.id == run_id))
     else:
-        pipeline, dot, stage = ref.rpartition(".")
-        found = None
-        if dot:
-            in_pipeline = mine.join(Pipeline, Pipeline.id == Run.pipeline_id).where(
-                Pipeline.name == pipeline, Run.name == stage, Run.parent_id.is_(None)
-            )
-            found = session.scalars(in_pipeline).first()
-        if found is None:
-            alone = mine.where(Run.name == ref, Run.pipeline_id.is_(None), Run.parent_id.is_(None))
-            found = session.scalars(alone.order_by(Run.id.desc()).limit(1)).first()
+        alone = mine.where(Run.name == ref, Run.pipeline_id.is_(None)).order_by(Run.parent_id.is_(None).desc())
+        found = (
+            _stage(session, mine, ref)
+            or session.scalar(alone.order_by(Run.id.desc()).limit(1))
+            or find_by_id_end(session, mine, Run.id, ref)
+        )
     if found is None:
         raise NotFound(f"there is no run `{ref}`", hint="Runs are named by their id, or as PIPELINE.STAGE.")
     return found
 
 
-def _uuid(ref: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(ref)
-    except ValueError:
-        return None
+def _stage(session: Session, mine: Select[Run], ref: str) -> Run | None:
+    """The run that is `PIPELINE.STAGE`; both names may contain dots."""
+    places = [(ref[:at], ref[at + 1 :]) for at, letter in enumerate(ref) if letter == "."]
+    in_pipeline = mine.join(Pipeline, Pipeline.id == Run.pipeline_id).where(Pipeline.project_id == Run.project_id)
+    named = in_pipeline.where(tuple_(Pipeline.name, Run.name).in_(places))
+    return session.scalar(named.order_by(Run.parent_id.is_(None).desc(), Run.id.desc()).limit(1)) if places else None
 
 
 def runs_of(
@@ -82,20 +86,42 @@ def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
     ids = {run.pipeline_id for run in runs if run.pipeline_id is not None}
     named = session.execute(select(Pipeline.id, Pipeline.name).where(Pipeline.id.in_(ids))) if ids else ()
     pipelines = {row.id: PipelineRef(id=row.id, name=row.name) for row in named}
-    fields = [field for field in RunSummary.model_fields if field != "pipeline"]
+    fields = [field for field in RunSummary.model_fields if field not in ("pipeline", "progress")]
+    parts = _parts_done(session, runs)
     return [
         RunSummary.model_validate(
-            {**{field: getattr(run, field) for field in fields}, "pipeline": pipelines.get(run.pipeline_id)}
+            {
+                **{field: getattr(run, field) for field in fields},
+                "pipeline": pipelines.get(run.pipeline_id),
+                "progress": parts.get(run.id, run.progress),
+            }
         )
         for run in runs
     ]
 
 
+def _parts_done(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, dict[str, Any]]:
+    """Of evaluate runs that wait for their parts: how many of these are done."""
+    waiting = [run.id for run in runs if run.kind == "evaluate" and run.state == "pending"]
+    if not waiting:
+        return {}
+    done = func.count().filter(Run.state == "succeeded")
+    rows = session.execute(
+        select(Run.parent_id, done, func.count()).where(Run.parent_id.in_(waiting)).group_by(Run.parent_id)
+    )
+    return {
+        parent: {"done": ended, "total": total, "unit": "parts", "phase": "evaluating"} for parent, ended, total in rows
+    }
+
+
 def detail(session: Session, run: Run) -> RunDetail:
     """A run with its inputs, outputs, timeline, attempts and shards."""
-    timeline = session.scalars(select(RunTransition).where(RunTransition.run_id == run.id).order_by(RunTransition.id))
+    # By the database's clock: ids use the clock of the process that moved the run, which may be wrong.
+    timeline = session.scalars(
+        select(RunTransition).where(RunTransition.run_id == run.id).order_by(RunTransition.created_at, RunTransition.id)
+    )
     attempts = session.scalars(select(RunAttempt).where(RunAttempt.run_id == run.id).order_by(RunAttempt.attempt))
-    shards = session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard))
+    shards = session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard, Run.id))
     resumable, hint = resumption(session, run)
     return RunDetail(
         **summaries(session, [run])[0].model_dump(),
@@ -126,7 +152,8 @@ def _inputs(session: Session, run: Run) -> list[RunInputOut]:
     found = []
     for row, run_name, dataset_name, model_name in rows:
         if row.upstream_run_id is not None:
-            found.append(RunInputOut(name=row.name, type="run", id=row.upstream_run_id, label=run_name))
+            label = f"{run_name}.{row.upstream_output}" if row.upstream_output else run_name
+            found.append(RunInputOut(name=row.name, type="run", id=row.upstream_run_id, label=label))
         elif row.dataset_id is not None:
             found.append(RunInputOut(name=row.name, type="dataset", id=row.dataset_id, label=dataset_name))
         else:
@@ -140,7 +167,7 @@ def _outputs(session: Session, run: Run) -> list[RunOutputOut]:
         .where(RunOutput.run_id == run.id)
         .outerjoin(Dataset, Dataset.id == RunOutput.dataset_id)
         .outerjoin(Model, Model.id == RunOutput.model_id)
-        .order_by(RunOutput.name)
+        .order_by(*main_first())
     )
     return [
         RunOutputOut(
@@ -148,10 +175,21 @@ def _outputs(session: Session, run: Run) -> list[RunOutputOut]:
             type=row.type,
             id=row.dataset_id or row.model_id,
             label=dataset_name or model_name,
-            document=row.document,
+            document=_document(row),
         )
         for row, dataset_name, model_name in rows
     ]
+
+
+def _document(output: RunOutput) -> dict[str, Any] | None:
+    """A report with its words; one that an older version wrote in another form is shown as it is."""
+    if output.type != "report" or output.document is None:
+        return output.document
+    try:
+        summary = summarise(Report.model_validate(output.document))
+    except ValidationError:
+        return output.document
+    return {**output.document, "summary": summary and summary.model_dump(mode="json")}
 
 
 @dataclass(frozen=True)

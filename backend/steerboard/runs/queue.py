@@ -5,16 +5,16 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, Subquery, func, select, text
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.access import Caller
 from steerboard.accounts.service import visible_projects
 from steerboard.accounts.tables import Project
-from steerboard.platform.web import Caller
-from steerboard.runs.announcements import announce
-from steerboard.runs.claims import QUEUE_ORDER, is_due
 from steerboard.runs.errors import RunNotWaiting
 from steerboard.runs.schemas import QueuedRun, QueueRuns, RunPlace
-from steerboard.runs.settling import shards_of
+from steerboard.runs.state.announcements import announce
+from steerboard.runs.state.claims import QUEUE_ORDER, is_due
+from steerboard.runs.state.dependencies import shards_of
+from steerboard.runs.state.transitions import lock, lock_order
 from steerboard.runs.tables import Run
-from steerboard.runs.transitions import lock, lock_order
 
 _WAITING = ("pending", "queued")
 

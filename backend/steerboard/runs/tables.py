@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, ForeignKey, Identity, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -84,7 +85,9 @@ class Run(Base):
 
 
 class RunInput(Base):
-    """One named input: exactly one of an upstream run's output, a dataset or a model."""
+    """One named input: exactly one of an upstream run's output, a dataset or a model.
+
+    `upstream_output` names which output of the upstream run; null: the one that it is run for."""
 
     __tablename__ = "run_inputs"
     __table_args__ = (CheckConstraint("num_nonnulls(upstream_run_id, dataset_id, model_id) = 1", name="one_source"),)
@@ -92,6 +95,7 @@ class RunInput(Base):
     run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
     upstream_run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    upstream_output: Mapped[str | None]
     dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"))
     model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"))
 
@@ -163,6 +167,18 @@ class RunLog(Base):
     attempt: Mapped[int]
     level: Mapped[str]
     message: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
+class RunCheckpoint(Base):
+    """A checkpoint that is whole in the artifact store (`runs.checkpoints.stored`). `files`: [{path, sha256, size}]."""
+
+    __tablename__ = "run_checkpoints"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    files: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
     created_at: Mapped[CreatedAt]
 
 

@@ -1,8 +1,8 @@
-"""Texts that models and stages made up, as Postgres can hold them."""
+"""Texts that runs keep and show."""
 
 from __future__ import annotations
 
 
-def storable_text(text: str) -> str:
-    """Without what Postgres cannot hold: NUL characters, lone surrogates."""
-    return text.replace("\x00", "\ufffd").encode(errors="replace").decode()
+def all_held_out(rows: int) -> str:
+    """`24 rows, all of them held out`."""
+    return "one row, which is held out" if rows == 1 else f"{rows:,} rows, all of them held out"

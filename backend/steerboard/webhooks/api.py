@@ -5,14 +5,14 @@ from __future__ import annotations
 import uuid
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 
-from steerboard.platform.access import let_go
+from steerboard.accounts.access import Access, AccessTo, Db, audit, let_go
+from steerboard.accounts.http.routes import Router, UnkeptRoute
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import NotFound
-from steerboard.platform.idempotency import UnkeptRoute
-from steerboard.platform.web import Access, AccessTo, Db, Page, audit, paginate, problems
+from steerboard.platform.http.errors import NotFound, problems
+from steerboard.platform.http.paging import Page, paginate
 from steerboard.webhooks import delivery, service
 from steerboard.webhooks.schemas import (
     DeliveryOut,
@@ -24,8 +24,8 @@ from steerboard.webhooks.schemas import (
 )
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
 
-router = APIRouter(prefix="/webhooks", tags=["webhooks"])
-_live = APIRouter(route_class=UnkeptRoute)
+router = Router(prefix="/webhooks", tags=["webhooks"])
+_live = Router(route_class=UnkeptRoute)
 
 Admin = Annotated[Access, Depends(AccessTo("admin"))]
 
@@ -39,17 +39,18 @@ def list_webhooks(session: Db, access: Admin) -> list[WebhookOut]:
 @router.post("", status_code=201, responses=problems(404, 409))
 def create_webhook(request: Request, body: WebhookCreate, session: Db, access: Admin) -> WebhookCreated:
     """The secret is shown in this answer and never again."""
-    webhook, secret = service.create(session, request.app.state.secrets, access.project, body)
+    state = request.app.state
+    webhook, secret = service.create(session, state.settings, state.secrets, access.project, body)
     audit(session, access, "webhook.create", f"webhook {webhook.name} {webhook.id}", {"events": webhook.events})
     return WebhookCreated(**_all_out(session, [webhook])[0].model_dump(), secret=secret)
 
 
 @router.patch("/{webhook}", responses=problems(404))
-def change_webhook(webhook: str, body: WebhookChange, session: Db, access: Admin) -> WebhookOut:
+def change_webhook(request: Request, webhook: str, body: WebhookChange, session: Db, access: Admin) -> WebhookOut:
     """Only what is given. The secret stays."""
     found = service.get_webhook(session, access.project, webhook)
-    service.change(session, found, body)
-    # A URL may carry a token of its receiver, so the log says only that it changed.
+    service.change(session, request.app.state.settings, found, body)
+    # A URL may carry a token of its receiver, so the log records only that it changed.
     detail = {**body.model_dump(exclude={"url"}, exclude_unset=True), "new_url": body.url is not None}
     audit(session, access, "webhook.change", f"webhook {found.name} {found.id}", detail)
     return _all_out(session, [found])[0]
@@ -90,7 +91,7 @@ def redeliver_webhook(webhook: str, delivery: uuid.UUID, session: Db, access: Ad
 
 @_live.post("/{webhook}/test", responses=problems(404))
 def test_webhook(request: Request, webhook: str, session: Db, access: Admin) -> DeliveryOut:
-    """Send an event `test` now, once, also to an inactive webhook. A failure is an answer: `last_error` says why."""
+    """Send an event `test` now, once, also to an inactive webhook. A failure is an answer: `last_error` explains it."""
     state = request.app.state
     found = service.get_webhook(session, access.project, webhook)
     parcel = service.make_test(session, access.project, found)

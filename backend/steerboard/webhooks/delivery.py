@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import hashlib
-import hmac
 import logging
 import random
 import secrets as randomness
@@ -22,13 +20,15 @@ from typing import Any
 
 import httpx
 import orjson
-from sqlalchemy import delete, exists, func, or_, select
+from sqlalchemy import delete, exists, func, select
 from sqlalchemy.orm import Session, aliased, sessionmaker
+from standardwebhooks import Webhook as Signer
 
 from steerboard.accounts.tables import AuditEntry
 from steerboard.platform.database import transaction
-from steerboard.platform.outbound import open_client, read_start
-from steerboard.platform.secrets import Secrets
+from steerboard.platform.leases import expired, lease_end, now
+from steerboard.platform.security.safe_http import open_client, read_start
+from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.webhooks.outbox import TRIES
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
@@ -72,18 +72,15 @@ def new_secret() -> str:
     return SECRET_PREFIX + base64.b64encode(randomness.token_bytes(24)).decode()
 
 
-def signed_headers(secret: str, id_: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """`v1,` and the HMAC-SHA256 of `id.timestamp.body`, under the bytes that the secret encodes."""
-    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
-    signature = hmac.new(key, f"{id_}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+def _signed_headers(secret: str, id_: str, body: bytes) -> dict[str, str]:
+    at = dt.datetime.now(dt.UTC).replace(microsecond=0)
     return {
         "webhook-id": id_,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": "v1," + base64.b64encode(signature).decode(),
+        "webhook-timestamp": f"{at.timestamp():.0f}",
+        "webhook-signature": Signer(secret).sign(id_, at, body.decode()),
     }
 
 
-_now = func.clock_timestamp()
 _other = aliased(WebhookDelivery)
 # Asked again and again by every sender, and built once.
 _DUE = (
@@ -91,10 +88,10 @@ _DUE = (
     .join(Webhook, Webhook.id == WebhookDelivery.webhook_id)
     .where(
         WebhookDelivery.state == "pending",
-        WebhookDelivery.next_attempt_at <= _now,
-        or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_expires_at < _now),
+        WebhookDelivery.next_attempt_at <= now(),
+        expired(WebhookDelivery.lease_expires_at),
         Webhook.active,
-        ~exists().where(_other.webhook_id == Webhook.id, _other.state == "pending", _other.lease_expires_at > _now),
+        ~exists().where(_other.webhook_id == Webhook.id, _other.state == "pending", _other.lease_expires_at > now()),
     )
     .order_by(WebhookDelivery.next_attempt_at)
     .limit(1)
@@ -103,8 +100,8 @@ _DUE = (
 
 
 def claim_next(session: Session) -> Parcel | None:
-    """The delivery that is due longest, leased to the caller. A webhook with one on its way waits (but for two senders
-    that look at the same moment), so a slow receiver holds up only itself.
+    """The delivery that is due longest, leased to the caller. A webhook with one on its way waits (except if two
+    senders look at the same moment), so a slow receiver holds up only itself.
     """
     found = session.execute(_DUE).one_or_none()
     return lease(session, *found) if found else None
@@ -115,7 +112,7 @@ def lease(session: Session, delivery: WebhookDelivery, webhook: Webhook) -> Parc
     delivery.attempts += 1
     # Not below zero: a try whose sender was killed is made again.
     delivery.tries_left = max(delivery.tries_left - 1, 0)
-    delivery.lease_expires_at = func.clock_timestamp() + LEASE
+    delivery.lease_expires_at = lease_end(LEASE.total_seconds())
     session.flush()
     return Parcel(delivery.id, delivery.attempts, webhook.url, webhook.secret_sealed, delivery.payload)
 
@@ -124,7 +121,7 @@ def send(settings: Settings, secrets: Secrets, parcel: Parcel) -> Outcome:
     """One POST. Every failure is an outcome. Touches no database."""
     body = orjson.dumps(parcel.payload)
     try:
-        headers = signed_headers(secrets.open(parcel.secret_sealed), str(parcel.id), int(time.time()), body)
+        headers = _signed_headers(secrets.open(parcel.secret_sealed), str(parcel.id), body)
         headers["Content-Type"] = "application/json"
         with open_client(settings, timeout_seconds=TIMEOUT_SECONDS, total_seconds=TIMEOUT_SECONDS) as client:
             with client.stream("POST", parcel.url, content=body, headers=headers) as response:
@@ -141,7 +138,7 @@ def send(settings: Settings, secrets: Secrets, parcel: Parcel) -> Outcome:
 
 
 def _words(response: httpx.Response) -> str:
-    """The start of what the receiver says about its refusal. That it breaks off while saying it changes nothing."""
+    """The start of the receiver's error message. If it is cut short, that changes nothing."""
     try:
         body, _ = read_start(response, 4 * _SHOWN)
     except httpx.HTTPError:
@@ -223,7 +220,7 @@ def forget_old(session: Session) -> None:
 
 
 class Senders:
-    """Threads that send what is due, beside the API."""
+    """Threads that send due deliveries, in the API process."""
 
     def __init__(self, sessions: sessionmaker[Session], settings: Settings, secrets: Secrets) -> None:
         self._stopping = threading.Event()

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import get_settings
-from steerboard.runs.states import ENDED, state_of
+from steerboard.runs.state.states import ENDED, state_of
 from steerboard.runs.tables import Pipeline, Run
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
 

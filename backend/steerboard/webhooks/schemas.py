@@ -35,7 +35,7 @@ class WebhookCreate(BaseModel):
 
 
 class WebhookChange(BaseModel):
-    """Only what is given changes. An inactive webhook is told nothing; what waits for it goes on when it is active."""
+    """Only what is given changes. An inactive webhook receives nothing; pending deliveries resume when it is active."""
 
     model_config = ConfigDict(extra="forbid")
 

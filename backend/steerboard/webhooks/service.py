@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import NameTaken
-from steerboard.platform.errors import Conflict, NotFound
-from steerboard.platform.outbound import check_url
-from steerboard.platform.secrets import Secrets
-from steerboard.registry.references import as_id, check_name
+from steerboard.platform.http.errors import Conflict, NotFound
+from steerboard.platform.names import check_name, find
+from steerboard.platform.security.safe_http import check_url, refuse_private
+from steerboard.platform.security.secrets import Secrets
+from steerboard.platform.settings import Settings
 from steerboard.webhooks import outbox
 from steerboard.webhooks.delivery import Parcel, lease, new_secret
 from steerboard.webhooks.schemas import WebhookChange, WebhookCreate
@@ -32,18 +33,20 @@ def webhooks_of(session: Session, project: Project) -> list[Webhook]:
 
 def get_webhook(session: Session, project: Project, ref: str) -> Webhook:
     """By id or name. Raises `NotFound`, also for another project's."""
-    id_ = as_id(ref)
-    match = Webhook.id == id_ if id_ else Webhook.name == ref
-    webhook = session.scalar(select(Webhook).where(Webhook.project_id == project.id, match))
+    webhook = find(session, select(Webhook).where(Webhook.project_id == project.id), Webhook.id, Webhook.name, ref)
     if webhook is None:
         raise NotFound(f"there is no webhook {ref!r}")
     return webhook
 
 
-def create(session: Session, secrets: Secrets, project: Project, given: WebhookCreate) -> tuple[Webhook, str]:
-    """The webhook and its secret. Raises `BadInput` (`invalid_name`), `BadUrl`, `NameTaken`, `Conflict`."""
+def create(
+    session: Session, settings: Settings, secrets: Secrets, project: Project, given: WebhookCreate
+) -> tuple[Webhook, str]:
+    """The webhook and its secret. Raises `BadInput` (`invalid_name`), `BadUrl`, `AddressRefused`, `NameTaken`,
+    `Conflict`."""
     check_name(given.name)
     url = check_url(given.url)
+    refuse_private(settings, url)
     if session.scalar(select(Webhook.id).where(Webhook.project_id == project.id, Webhook.name == given.name)):
         raise NameTaken(f"there is already a webhook {given.name!r}", hint="Choose another name.")
     mine = select(func.count()).select_from(Webhook).where(Webhook.project_id == project.id)
@@ -66,10 +69,12 @@ def create(session: Session, secrets: Secrets, project: Project, given: WebhookC
     return webhook, secret
 
 
-def change(session: Session, webhook: Webhook, given: WebhookChange) -> None:
-    """Only what was given. Raises `BadUrl`."""
+def change(session: Session, settings: Settings, webhook: Webhook, given: WebhookChange) -> None:
+    """Only what was given. Raises `BadUrl`, `AddressRefused`."""
     if given.url is not None:
-        webhook.url = check_url(given.url)
+        url = check_url(given.url)
+        refuse_private(settings, url)
+        webhook.url = url
     if given.events is not None:
         webhook.events = list(given.events)
     if given.active is not None:

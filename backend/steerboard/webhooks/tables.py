@@ -12,7 +12,7 @@ from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
 
 
 class Webhook(Base):
-    """A URL that is told when a run or pipeline ends. The signing secret is sealed (`platform.secrets`)."""
+    """A URL that is told when a run or pipeline ends. The signing secret is sealed (`platform.security.secrets`)."""
 
     __tablename__ = "webhooks"
     __table_args__ = (UniqueConstraint("project_id", "name"),)
@@ -30,7 +30,7 @@ class Webhook(Base):
 class WebhookDelivery(Base):
     """One message, sent until it arrives or `tries_left` is used up.
 
-    Fencing: whoever sends it holds the lease, and notes the outcome only while `attempts` is still its own.
+    Fencing: the sender holds the lease, and records the outcome only while `attempts` is still its own.
     """
 
     __tablename__ = "webhook_deliveries"

@@ -3,7 +3,7 @@ import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
 
-/** A failed request: what the API's problem document says, or why there was no answer. */
+/** A failed request: the API's problem document, or why there was no answer. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -49,6 +49,9 @@ export class Problem extends Error {
     }
   }
 }
+
+/** Below this is cached whatever belongs to a project. */
+export const everything = (project: string) => [project] as const;
 
 let csrfToken = "";
 

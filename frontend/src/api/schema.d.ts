@@ -41,7 +41,7 @@ export interface paths {
         head?: never;
         /**
          * Rename Project
-         * @description Its id stays, and so do all links by id; whoever names it by its old name finds nothing.
+         * @description Its id stays, and so do all links by id; its old name no longer resolves.
          */
         patch: operations["rename_project"];
         trace?: never;
@@ -56,6 +56,7 @@ export interface paths {
         /**
          * List Audit
          * @description Newest first. `actor` as the list shows it; `action` whole (`member.add`) or the thing alone (`member`).
+         *     Rankings, of which there are thousands, are listed for `action=ranking` alone.
          */
         get: operations["list_audit"];
         put?: never;
@@ -392,7 +393,8 @@ export interface paths {
         /**
          * List Samples
          * @description In the order of their rows, or by reward (equal rewards: by row, backwards in `reward_desc`). `reward` is that of
-         *     `reward_source`, or the pinned one. With a quoted phrase a page may be short and still have a `next`.
+         *     `reward_source`, or the pinned one. With a quoted phrase, or with large rows, a page may be short and still have a
+         *     `next`.
          */
         get: operations["list_samples"];
         put?: never;
@@ -459,7 +461,7 @@ export interface paths {
         put?: never;
         /**
          * Create Endpoint
-         * @description The server is not asked; `check` does that.
+         * @description A private address that the operator has not allowed is refused. The server is not asked; `check` does that.
          */
         post: operations["create_endpoint"];
         delete?: never;
@@ -503,7 +505,7 @@ export interface paths {
         put?: never;
         /**
          * Check Endpoint
-         * @description Ask it for its models now, for at most ten seconds. A failure is an answer too: `problem` says which.
+         * @description Ask it for its models now, for at most ten seconds. A failure is an answer too: `problem` describes it.
          */
         post: operations["check_endpoint"];
         delete?: never;
@@ -634,7 +636,7 @@ export interface paths {
         head?: never;
         /**
          * Change Campaign
-         * @description Pause, close or open it again, ask for more rankings of each item, or word it anew.
+         * @description Pause, close or open it again, ask for more rankings of each item, or reword it.
          */
         patch: operations["change_campaign"];
         trace?: never;
@@ -792,7 +794,7 @@ export interface paths {
         };
         /**
          * List Judges
-         * @description By age, with what they said in numbers, and what that cost.
+         * @description By age, with their counts of verdicts and their cost.
          */
         get: operations["list_judges"];
         put?: never;
@@ -928,6 +930,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/preferences/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Preferences
+         * @description How many pairs there are to train on, and how many are held out, before a dataset is made.
+         */
+        post: operations["preview_preferences"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/prompts": {
         parameters: {
             query?: never;
@@ -937,7 +959,8 @@ export interface paths {
         };
         /**
          * List Evaluation Prompts
-         * @description By position, with every entrant's answers and their rewards.
+         * @description By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
+         *     `next`.
          */
         get: operations["list_evaluation_prompts"];
         put?: never;
@@ -1057,7 +1080,7 @@ export interface paths {
         head?: never;
         /**
          * Change Import
-         * @description Choose kind, columns and rules. Choices that do not fit are kept, and `problem` says what is wrong.
+         * @description Choose kind, columns and rules. Choices that do not fit are kept, and `problem` explains what is wrong.
          */
         patch: operations["change_import"];
         trace?: never;
@@ -1198,14 +1221,14 @@ export interface paths {
         post?: never;
         /**
          * Remove Member
-         * @description They see nothing of the project from the next request on. Its tokens stay.
+         * @description They see nothing of the project from the next request on, and the tokens that they made end.
          */
         delete: operations["remove_member"];
         options?: never;
         head?: never;
         /**
          * Change Member
-         * @description Another role, from the next request on. The last owner stays one.
+         * @description Another role, from the next request on. Their tokens that could do more end. The last owner stays one.
          */
         patch: operations["change_member"];
         trace?: never;
@@ -1224,6 +1247,66 @@ export interface paths {
          * @description For somebody who lost the way in. Their password and all of their sessions end.
          */
         post: operations["create_member_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/model-uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Model Upload
+         * @description Announce a model folder. Files that the project already has need not be sent: `missing` lists the others.
+         */
+        post: operations["create_model_upload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/model-uploads/{hash}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Model Upload
+         * @description What is still missing. A whole one is the base model `source`.
+         */
+        get: operations["get_model_upload"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/model-uploads/{hash}/files/{path}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload Model File
+         * @description One file of an announced folder, which has to be what was announced.
+         */
+        post: operations["upload_model_file"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1442,6 +1525,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/pipelines/{pipeline}/gate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pipeline Gate
+         * @description Hold rules against a pipeline's evaluation; an entrant has the name of its stage, and its score: `policy_5`.
+         */
+        post: operations["pipeline_gate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/pipelines/{pipeline}/report": {
         parameters: {
             query?: never;
@@ -1456,6 +1559,26 @@ export interface paths {
         get: operations["get_report"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/pipelines/{pipeline}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Pipeline
+         * @description Resume every stage that failed or was cancelled, from its newest checkpoint; all of them or none.
+         */
+        post: operations["resume_pipeline"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1613,7 +1736,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/projects/{project}/previews/mle-filter": {
+    "/api/v1/projects/{project}/previews/selection": {
         parameters: {
             query?: never;
             header?: never;
@@ -1623,17 +1746,17 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Preview Mle Filter
+         * Preview Selection
          * @description The training rows above a threshold, and those nearest to it on both sides.
          */
-        post: operations["preview_mle_filter"];
+        post: operations["preview_selection"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/projects/{project}/previews/rwr": {
+    "/api/v1/projects/{project}/previews/weights": {
         parameters: {
             query?: never;
             header?: never;
@@ -1643,10 +1766,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Preview Rwr
-         * @description The weights that RWR would give to the training rows.
+         * Preview Weights
+         * @description The weights that the training rows would get by their rewards.
          */
-        post: operations["preview_rwr"];
+        post: operations["preview_weights"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1890,8 +2013,30 @@ export interface paths {
         /**
          * Check Recipe
          * @description The stages that a start would create, with resolved configs and inputs. Starts nothing.
+         *
+         *     A folder that is named as a base model is looked at only for those who may start runs.
          */
         post: operations["check_recipe"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/recipes/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Draft Recipe
+         * @description The stages of a recipe that is still being written, each fault at its field. Refuses a text without stages.
+         */
+        post: operations["draft_recipe"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2104,6 +2249,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/schemas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schemas
+         * @description Every run kind that can be started, training once for each method: what lists, menus and links show of them.
+         */
+        get: operations["list_schemas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/schemas/{kind}": {
         parameters: {
             query?: never;
@@ -2136,7 +2301,8 @@ export interface paths {
         put?: never;
         /**
          * Create Token
-         * @description A token for this project. It is shown in this answer and never again.
+         * @description A token for this project. It is shown in this answer and never again. It is revoked when its maker is removed
+         *     from the project, or may no longer do what it can.
          */
         post: operations["create_token"];
         delete?: never;
@@ -2174,8 +2340,8 @@ export interface paths {
         };
         /**
          * List Waiting
-         * @description Pipelines and evaluations that failed lately, collections with rows in no dataset, answers to be ranked; the
-         *     newest first.
+         * @description A full disk of the server, pipelines and evaluations that failed lately, collections with rows in no dataset,
+         *     answers to be ranked; the newest first.
          */
         get: operations["list_waiting"];
         put?: never;
@@ -2285,7 +2451,7 @@ export interface paths {
         put?: never;
         /**
          * Test Webhook
-         * @description Send an event `test` now, once, also to an inactive webhook. A failure is an answer: `last_error` says why.
+         * @description Send an event `test` now, once, also to an inactive webhook. A failure is an answer: `last_error` explains it.
          */
         post: operations["test_webhook"];
         delete?: never;
@@ -2329,7 +2495,7 @@ export interface paths {
         get?: never;
         /**
          * Set Password
-         * @description One's own. All other sessions of the person end, and so do unused sign-in links.
+         * @description The caller's own. All other sessions of the person end, and so do unused sign-in links.
          */
         put: operations["set_password"];
         post?: never;
@@ -2368,7 +2534,8 @@ export interface paths {
         };
         /**
          * List System Audit
-         * @description What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links.
+         * @description What belongs to no project, newest first: signing in (also in vain) and out, passwords, sign-in links. For the
+         *     operator, since it is about the people of all projects.
          */
         get: operations["list_system_audit"];
         put?: never;
@@ -2396,6 +2563,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/system/methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Methods
+         * @description The training methods, also those that other packages bring.
+         */
+        get: operations["list_methods"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/system/queues": {
         parameters: {
             query?: never;
@@ -2405,7 +2592,7 @@ export interface paths {
         };
         /**
          * List Queues
-         * @description What waits and runs in each pool, over all projects, and how many living workers serve it.
+         * @description Queued and running runs in each pool, over all projects, and its living workers.
          */
         get: operations["list_queues"];
         put?: never;
@@ -2464,19 +2651,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Sign In
-         * @description Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the
-         *     dashboard's own page of signing in. `?back=/p/...` names the page to go to.
-         *
-         *     A browser that comes from elsewhere, such as a chat or a hostile page, is asked first.
+         * Show Sign In
+         * @description The page of a sign-in link, with the button that uses it. Opening it uses nothing, since chats and mail scanners
+         *     open links too. `?back=/p/...` names the page to go to afterwards.
          */
-        get: operations["sign_in"];
+        get: operations["show_sign_in"];
         put?: never;
         /**
-         * Confirm Sign In
-         * @description The button of the page that asks.
+         * Use Sign In
+         * @description Trade the code of a sign-in link for a cookie. The code works once; a used one leads a browser to the dashboard's
+         *     own page of signing in.
          */
-        post: operations["confirm_sign_in"];
+        post: operations["use_sign_in"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2608,6 +2794,18 @@ export interface components {
             /** Skipped */
             skipped: number;
         };
+        /**
+         * AnnouncedFile
+         * @description A file that will come. `path` is its name in the folder.
+         */
+        AnnouncedFile: {
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /** Size */
+            size: number;
+        };
         /** AnswerOut */
         AnswerOut: {
             decoding: components["schemas"]["PlaygroundDecoding"];
@@ -2637,11 +2835,10 @@ export interface components {
             reward: number | null;
             /** Reward Z */
             reward_z: number | null;
-            /** Score */
-            score: number | null;
+            score: components["schemas"]["Condition"] | null;
             /**
              * Score Text
-             * @description The score as the prompt really holds it; null for none.
+             * @description The score or condition as the prompt really holds it; null for none.
              */
             score_text: string | null;
             /** Seconds */
@@ -2752,6 +2949,37 @@ export interface components {
             worker: string;
         };
         /**
+         * Attribute
+         * @description One attribute: its range, the step to which it is rounded, the decimals with which it is written, and the value
+         *     that a policy is asked for by default; without one it is left out unless asked for.
+         */
+        Attribute: {
+            /**
+             * Decimals
+             * @default 2
+             */
+            decimals: number;
+            /** Default */
+            default?: number | null;
+            /**
+             * High
+             * @default 5
+             */
+            high: number;
+            /**
+             * Low
+             * @default -5
+             */
+            low: number;
+            /** Name */
+            name: string;
+            /**
+             * Step
+             * @default 0.1
+             */
+            step: number;
+        };
+        /**
          * AuditOut
          * @description `actor` is `user:NAME`, `token:NAME` or, who did not get in, `nobody`; `action` is `thing.verb`.
          */
@@ -2839,6 +3067,18 @@ export interface components {
             reward: components["schemas"]["Estimate"][];
         };
         /**
+         * Bin
+         * @description `low` belongs to the bin, `high` to the next one; the last bin has both.
+         */
+        Bin: {
+            /** Count */
+            count: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+        };
+        /**
          * Calibration
          * @description Held-out pairs by predicted probability sigma(chosen - rejected) of the side that the model prefers.
          */
@@ -2846,7 +3086,7 @@ export interface components {
             /** Accuracy By Bin */
             accuracy_by_bin: (number | null)[];
             /** Bins */
-            bins: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
+            bins: components["schemas"]["RewardBin"][];
             /** Expected Error */
             expected_error: number | null;
         };
@@ -3041,7 +3281,7 @@ export interface components {
         CollectionRowAdd: {
             /**
              * Provenance
-             * @description Where it came from. Kept beside the sample in every dataset.
+             * @description Where it came from. Kept with the sample in every dataset.
              */
             provenance?: {
                 [key: string]: unknown;
@@ -3063,6 +3303,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
             /** Dataset Id */
             dataset_id: string | null;
             /**
@@ -3087,7 +3332,7 @@ export interface components {
         };
         /**
          * CollectionRowOut
-         * @description `dataset_id`: the newest dataset that has the row.
+         * @description `dataset_id`: the newest dataset that has the row. `cut`: its texts are so long that they end early here.
          */
         CollectionRowOut: {
             /** Actor */
@@ -3097,6 +3342,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
             /** Dataset Id */
             dataset_id: string | null;
             /**
@@ -3119,8 +3369,8 @@ export interface components {
         };
         /**
          * ColumnIn
-         * @description `model` or `endpoint` by name or id, one of the two. Without a score, a policy that knows scores gets its
-         *     default one.
+         * @description `model` or `endpoint` by name or id, one of the two. `score`: a number, or of several attributes a text such as
+         *     `helpfulness:4,verbosity:2`, the empty one for none of them. Without it a policy gets its default.
          */
         ColumnIn: {
             /**
@@ -3135,14 +3385,13 @@ export interface components {
             endpoint?: string | null;
             /** Model */
             model?: string | null;
-            /** Score */
-            score?: number | null;
+            score?: components["schemas"]["Condition"] | null;
         };
         /**
          * Comparison
-         * @description What one source (people of a campaign, a judge, a reward model) says of the entrants.
+         * @description One source's view (people of a campaign, a judge, a reward model) of the entrants.
          *
-         *     `winner` is significant after Holm against every rival, else None; `why` says so in a sentence.
+         *     `winner` is significant after Holm against every rival, else None; `why` explains it in a sentence.
          */
         Comparison: {
             /** Bradley Terry */
@@ -3161,7 +3410,7 @@ export interface components {
         };
         /**
          * ComparisonIn
-         * @description `prompt`: what the user says, or a conversation that ends with a user turn.
+         * @description `prompt`: the user's message, or a conversation that ends with a user turn.
          */
         ComparisonIn: {
             /** Columns */
@@ -3205,6 +3454,18 @@ export interface components {
             reward_model: components["schemas"]["Named"] | null;
             /** Seed */
             seed: number;
+        };
+        /** Condition */
+        Condition: number | string;
+        /**
+         * ConditionFormat
+         * @description The attributes of a policy, in the order in which its prompt has them.
+         *
+         *     A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`; others as `helpfulness:4,verbosity:2`.
+         */
+        ConditionFormat: {
+            /** Attributes */
+            attributes: components["schemas"]["Attribute"][];
         };
         /** Contamination */
         Contamination: {
@@ -3260,7 +3521,7 @@ export interface components {
         };
         /**
          * CurveIn
-         * @description Without `data`: the prompts of the dataset that the model was trained on.
+         * @description `scores` differ in one attribute. Without `data`: the prompts of the dataset that the model was trained on.
          */
         CurveIn: {
             /** Data */
@@ -3293,7 +3554,7 @@ export interface components {
              *       5
              *     ]
              */
-            scores: number[];
+            scores: components["schemas"]["Condition"][];
             /**
              * Seed
              * @default 0
@@ -3333,7 +3594,7 @@ export interface components {
             points: components["schemas"]["CurvePoint"][];
             reward_model: components["schemas"]["Named"];
             /** Scores */
-            scores: number[];
+            scores: components["schemas"]["Condition"][];
             /** Seed */
             seed: number;
             /**
@@ -3378,8 +3639,7 @@ export interface components {
             mean_z: number | null;
             /** N */
             n: number;
-            /** Score */
-            score: number;
+            score: components["schemas"]["Condition"];
             /** Score Text */
             score_text: string;
         };
@@ -3552,6 +3812,19 @@ export interface components {
                 [key: string]: number;
             } | null;
         };
+        /**
+         * DraftOut
+         * @description A recipe that is being written: its stages as far as they can be read, and what is wrong with it. A field at
+         *     fault is shown as it was written. A start needs `faults` to be empty.
+         */
+        DraftOut: {
+            /** Faults */
+            faults: components["schemas"]["RecipeFault"][];
+            /** Notes */
+            notes: string[];
+            /** Stages */
+            stages: components["schemas"]["PlannedStageOut"][];
+        };
         /** DraftSaved */
         DraftSaved: {
             /**
@@ -3602,7 +3875,7 @@ export interface components {
         };
         /**
          * EndpointCheck
-         * @description `models`: what the endpoint lists. `ok`: it answers and lists the model; else `problem` says what is wrong.
+         * @description `models`: what the endpoint lists. `ok`: it answers and lists the model; else `problem` explains why not.
          */
         EndpointCheck: {
             /** Models */
@@ -3687,7 +3960,7 @@ export interface components {
         };
         /**
          * EntrantIn
-         * @description Who answers: a model of the registry or an endpoint. Several samples are drawn unless a decoding says otherwise.
+         * @description Who answers: a model of the registry or an endpoint. Several samples are drawn unless a decoding is given.
          *
          *     `by_category` samples at the temperatures that MT-Bench has for its categories.
          */
@@ -3715,15 +3988,12 @@ export interface components {
              * @default 1
              */
             samples: number;
-            /**
-             * Score
-             * @description Requested score, for a decision-transformer policy.
-             */
-            score?: number | null;
+            /** @description Requested score of a policy that is asked with one; of several attributes, a text such as `helpfulness:4,verbosity:2`. */
+            score?: components["schemas"]["Condition"] | null;
         };
         /**
          * EntrantOut
-         * @description `missing`: answers that should be there and are not. `imported` says where imported answers came from.
+         * @description `missing`: answers that should be there and are not. `imported` records where imported answers came from.
          */
         EntrantOut: {
             /** Content Hash */
@@ -3760,8 +4030,7 @@ export interface components {
             run: components["schemas"]["RunRef"] | null;
             /** Samples */
             samples: number;
-            /** Score */
-            score: number | null;
+            score: components["schemas"]["Condition"] | null;
             /**
              * Source
              * @enum {string}
@@ -3795,8 +4064,7 @@ export interface components {
             origin_known: boolean;
             /** Responses */
             responses: number;
-            /** Score */
-            score: number | null;
+            score: components["schemas"]["Condition"] | null;
             /**
              * Source
              * @enum {string}
@@ -3857,6 +4125,8 @@ export interface components {
             method: string;
             /** N */
             n: number;
+            /** Name */
+            name?: string | null;
             /** Quality High */
             quality_high?: number | null;
             /** Quality Low */
@@ -3871,8 +4141,7 @@ export interface components {
             reward_low: number;
             /** Reward Mean */
             reward_mean: number;
-            /** Score */
-            score: number | null;
+            score: components["schemas"]["Condition"] | null;
             /** Truncated */
             truncated: number;
             /** Win Rate Vs Sft */
@@ -4017,8 +4286,22 @@ export interface components {
             version: number;
         };
         /**
+         * EvaluationRef
+         * @description The evaluation that a report is of.
+         */
+        EvaluationRef: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /**
          * EvaluationReport
-         * @description `unfinished`: what is still under way, in words; the figures are of what is there.
+         * @description `unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
+         *     paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended.
          */
         EvaluationReport: {
             /** Agreement */
@@ -4057,8 +4340,15 @@ export interface components {
             methods: components["schemas"]["MethodsRow"][];
             /** Prompts */
             prompts: number;
+            /**
+             * Prompts From
+             * @description `held-out rows of things`, `prompt set mine`.
+             * @default
+             */
+            prompts_from: string;
             /** Ranks */
             ranks: components["schemas"]["RankShare"][];
+            recipe?: components["schemas"]["Report"] | null;
             /** Rewards */
             rewards: components["schemas"]["RewardReport"][];
             /** Seconds */
@@ -4067,6 +4357,11 @@ export interface components {
             turns: number;
             /** Unfinished */
             unfinished: string[];
+            /**
+             * Unfinished Parts
+             * @default []
+             */
+            unfinished_parts: components["schemas"]["Unfinished"][];
             /** Version */
             version: number;
             /** Warnings */
@@ -4169,7 +4464,7 @@ export interface components {
         };
         /**
          * GateRuleResult
-         * @description One rule with what it was held against. `outcome` invalid: it cannot be decided; `why` says what is missing.
+         * @description One rule with what it was held against. `outcome` invalid: it cannot be decided; `why` names what is missing.
          */
         GateRuleResult: {
             /** Bound */
@@ -4287,7 +4582,8 @@ export interface components {
         /**
          * Health
          * @description `ok` when requests can be served. Without Redis they can: only wake-ups and live updates come later. Without the
-         *     artifact store only those for files of models and imports fail.
+         *     artifact store only those for files of models and imports fail; without room on the disk, `full`, those that bring
+         *     much.
          */
         Health: {
             /**
@@ -4300,6 +4596,11 @@ export interface components {
              * @enum {string}
              */
             database: "ok" | "unavailable";
+            /**
+             * Disk
+             * @enum {string}
+             */
+            disk: "ok" | "full";
             /**
              * Redis
              * @enum {string}
@@ -4364,7 +4665,7 @@ export interface components {
         };
         /**
          * ImportCheck
-         * @description What became of every row: read = rows + sum(cleaned) + bad_rows.
+         * @description What happened to every row: read = rows + sum(cleaned) + bad_rows.
          */
         ImportCheck: {
             /**
@@ -4479,6 +4780,12 @@ export interface components {
             mapping: {
                 [key: string]: string;
             };
+            /**
+             * Unused
+             * @description Columns of the first rows that feed no field.
+             * @default []
+             */
+            unused: components["schemas"]["UnusedColumn"][];
         };
         /**
          * ImportOptionsOut
@@ -4655,6 +4962,11 @@ export interface components {
             read: number;
             /** Rows */
             rows: number;
+            /**
+             * Unused
+             * @description Columns of the first rows that feed no field.
+             */
+            unused: components["schemas"]["UnusedColumn"][];
         };
         /**
          * JudgeBiases
@@ -5092,7 +5404,7 @@ export interface components {
          */
         LengthFigures: {
             /** Bins */
-            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            bins: components["schemas"]["Bin"][];
             /**
              * Field
              * @enum {string}
@@ -5148,7 +5460,7 @@ export interface components {
         };
         /**
          * LineageEdge
-         * @description `source` went into `target`; `role` says as what: model, data, reward, parent, output, rows, rewards.
+         * @description `source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards.
          */
         LineageEdge: {
             /** Role */
@@ -5300,7 +5612,7 @@ export interface components {
         };
         /**
          * MemoryEstimate
-         * @description Bytes on one device; `host` bytes of the machine's memory for each process beside them.
+         * @description Bytes on one device; `host` bytes of the machine's memory for each process as well.
          */
         MemoryEstimate: {
             /**
@@ -5358,8 +5670,54 @@ export interface components {
             role: "system" | "user" | "assistant";
         };
         /**
+         * MethodLeftOut
+         * @description A method of another package that is installed and cannot be used. `name` is its entry point's.
+         */
+        MethodLeftOut: {
+            /** Code */
+            code: string;
+            /** Detail */
+            detail: string;
+            /** Name */
+            name: string;
+            /** Package */
+            package: string;
+        };
+        /**
+         * MethodOut
+         * @description A training method. `condition`: the config's field with the default condition of its policies; null if they take
+         *     none. `package`: the Python package that provides it; null for the platform's own.
+         */
+        MethodOut: {
+            /** Baseline */
+            baseline: boolean;
+            /** Condition */
+            condition: string | null;
+            /** Label */
+            label: string;
+            /** Learns From Rewards */
+            learns_from_rewards: boolean;
+            /** Name */
+            name: string;
+            /** Outputs */
+            outputs: string[];
+            /** Package */
+            package: string | null;
+            preview: components["schemas"]["PreviewOut"] | null;
+            /** Sequences */
+            sequences: number;
+            /** Source */
+            source: string;
+            /** Title */
+            title: string;
+            /** Version */
+            version: string | null;
+        };
+        /**
          * MethodRow
-         * @description One entrant at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
+         * @description One model at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
+         *
+         *     `entrant` is the model's name, `name` that of the entrant in the evaluation, as rules of a gate call it.
          */
         MethodRow: {
             /** Device Seconds */
@@ -5380,6 +5738,8 @@ export interface components {
             method: string;
             /** N */
             n: number;
+            /** Name */
+            name?: string | null;
             /** Quality High */
             quality_high?: number | null;
             /** Quality Low */
@@ -5392,16 +5752,25 @@ export interface components {
             reward_low: number;
             /** Reward Mean */
             reward_mean: number;
-            /** Score */
-            score: number | null;
+            score: components["schemas"]["Condition"] | null;
             /** Truncated */
             truncated: number;
             /** Win Rate Vs Sft */
             win_rate_vs_sft: number | null;
         };
         /**
+         * MethodsOut
+         * @description The training methods that the server knows, and those that it had to leave out.
+         */
+        MethodsOut: {
+            /** Left Out */
+            left_out: components["schemas"]["MethodLeftOut"][];
+            /** Methods */
+            methods: components["schemas"]["MethodOut"][];
+        };
+        /**
          * MethodsRow
-         * @description Table 2 of the paper: an entrant by every source that speaks of it. Win rates against the baseline entrant.
+         * @description Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant.
          */
         MethodsRow: {
             /** Entrant */
@@ -5433,8 +5802,7 @@ export interface components {
             reward_win_rate: {
                 [key: string]: components["schemas"]["Estimate"];
             };
-            /** Score */
-            score: number | null;
+            score: components["schemas"]["Condition"] | null;
         };
         /**
          * MetricPoint
@@ -5463,44 +5831,15 @@ export interface components {
             steps: number;
         };
         /**
-         * MleFilterPreview
-         * @description Counts rows of the train split; `share` is null where it has none. Examples: those nearest to the threshold.
-         */
-        MleFilterPreview: {
-            /** Dropped Examples */
-            dropped_examples: components["schemas"]["LabelledExample"][];
-            /** Kept */
-            kept: number;
-            /** Kept Examples */
-            kept_examples: components["schemas"]["LabelledExample"][];
-            /** Share */
-            share: number | null;
-            /** Threshold Raw */
-            threshold_raw: number;
-            /** Total */
-            total: number;
-        };
-        /**
-         * MleFilterPreviewIn
-         * @description `threshold` as in the config of `train mle_filter`: in z, and itself not kept.
-         */
-        MleFilterPreviewIn: {
-            /**
-             * Data
-             * @description A labelled dataset by name or id.
-             */
-            data: string;
-            /**
-             * Threshold
-             * @default 0
-             */
-            threshold: number;
-        };
-        /**
          * ModelDetail
          * @description `in_evaluations`: those in which the model answers or scores, the newest first.
          */
         ModelDetail: {
+            /**
+             * Answers
+             * @description Whether it writes answers.
+             */
+            readonly answers: boolean;
             /** Content Hash */
             content_hash: string;
             /**
@@ -5531,7 +5870,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "base" | "sft" | "reward" | "preference" | "policy";
+            role: "base" | "sft" | "reward" | "preference" | "policy" | "critic";
             /** Run Id */
             run_id: string | null;
             /**
@@ -5577,17 +5916,19 @@ export interface components {
         };
         /**
          * ModelInfo
-         * @description Everything inference needs besides weights and tokenizer, so that nobody has to remember it.
+         * @description Everything inference needs besides weights and tokenizer.
          *
-         *     `lora` is of an adapter's folder, whose base stands in `base/`; null for whole weights.
-         *     `score_format` and `score_scale` are set for decision-transformer policies, `normaliser` for every
-         *     policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
+         *     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
+         *     `condition` is set for policies that are asked with one, `score_scale` for those whose score means a reward (and
+         *     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
+         *     every policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
          */
         ModelInfo: {
             /** Architecture */
             architecture: string;
+            condition?: components["schemas"]["ConditionFormat"] | null;
             /** Default Score */
-            default_score?: number | null;
+            readonly default_score: number | null;
             /**
              * Format
              * @default 1
@@ -5605,7 +5946,7 @@ export interface components {
             /** Max Length */
             max_length: number;
             /** Method */
-            method?: ("sft" | "reward_model" | "mle_filter" | "rwr" | "decision_transformer") | null;
+            method?: string | null;
             normaliser?: components["schemas"]["Normaliser"] | null;
             /** Parameters */
             parameters: number;
@@ -5613,8 +5954,8 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "base" | "sft" | "reward" | "preference" | "policy";
-            score_format?: components["schemas"]["ScoreFormat"] | null;
+            role: "base" | "sft" | "reward" | "preference" | "policy" | "critic";
+            readonly score_format: components["schemas"]["ScoreFormat"] | null;
             score_scale?: components["schemas"]["ScoreScale"] | null;
             /**
              * Summary
@@ -5632,6 +5973,11 @@ export interface components {
         };
         /** ModelOut */
         ModelOut: {
+            /**
+             * Answers
+             * @description Whether it writes answers.
+             */
+            readonly answers: boolean;
             /** Content Hash */
             content_hash: string;
             /**
@@ -5655,7 +6001,7 @@ export interface components {
              * Role
              * @enum {string}
              */
-            role: "base" | "sft" | "reward" | "preference" | "policy";
+            role: "base" | "sft" | "reward" | "preference" | "policy" | "critic";
             /** Run Id */
             run_id: string | null;
             /**
@@ -5668,6 +6014,30 @@ export interface components {
              * @description Where the newest promotion put it.
              */
             stage: ("candidate" | "production") | null;
+        };
+        /**
+         * ModelUploadCreate
+         * @description A model folder. `name` is for people.
+         */
+        ModelUploadCreate: {
+            /** Files */
+            files: components["schemas"]["AnnouncedFile"][];
+            /** Name */
+            name: string;
+        };
+        /**
+         * ModelUploadOut
+         * @description `source` names it as a base model once nothing is `missing`.
+         */
+        ModelUploadOut: {
+            /** Hash */
+            hash: string;
+            /** Missing */
+            missing: string[];
+            /** Name */
+            name: string;
+            /** Source */
+            source: string;
         };
         /**
          * MyTask
@@ -5781,7 +6151,7 @@ export interface components {
          */
         NormalisedRewards: {
             /** Bins */
-            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            bins: components["schemas"]["Bin"][];
             /** Mean */
             mean: number;
             /** Sd */
@@ -6014,7 +6384,7 @@ export interface components {
         };
         /**
          * PasswordChange
-         * @description `current` is needed by whoever has a password already.
+         * @description `current` is required if the person already has a password.
          */
         PasswordChange: {
             /** Current */
@@ -6027,7 +6397,7 @@ export interface components {
         };
         /**
          * PipelineCreate
-         * @description `reuse: false` does every stage anew, also where an equal one has finished.
+         * @description `reuse: false` runs every stage again, even if an equal one has finished.
          */
         PipelineCreate: {
             /**
@@ -6248,8 +6618,28 @@ export interface components {
             judge?: string | null;
         };
         /**
+         * PreferencesChoice
+         * @description Which answers are compared. `all`: every pair of different ranks; `best_worst`: the best against the worst.
+         */
+        PreferencesChoice: {
+            /**
+             * Criterion
+             * @description Whose rankings to take; null: the overall ones.
+             */
+            criterion?: string | null;
+            /** From */
+            from: components["schemas"]["PreferenceSource"][];
+            /**
+             * Pairs
+             * @default all
+             * @enum {string}
+             */
+            pairs: "all" | "best_worst";
+        };
+        /**
          * PreferencesCreate
-         * @description `all`: every pair of different ranks; `best_worst`: the best against the worst only.
+         * @description `by_prompt`: a pair of a held-out prompt is held out, so no training learns from it. `train`: all pairs are for
+         *     training; models that learn from them have then seen these prompts, and evaluations on them report it.
          */
         PreferencesCreate: {
             /**
@@ -6261,7 +6651,7 @@ export interface components {
             from: components["schemas"]["PreferenceSource"][];
             /**
              * Name
-             * @description -1, -2, ... is put behind it. Null: EVALUATION-preferences.
+             * @description A version number is appended: NAME-1, NAME-2. Null: EVALUATION-preferences.
              */
             name?: string | null;
             /**
@@ -6270,6 +6660,46 @@ export interface components {
              * @enum {string}
              */
             pairs: "all" | "best_worst";
+            /**
+             * Split
+             * @default by_prompt
+             * @enum {string}
+             */
+            split: "by_prompt" | "train";
+        };
+        /**
+         * PreferencesPreview
+         * @description How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
+         *     cannot be rows, by reason.
+         */
+        PreferencesPreview: {
+            /** Held Out Pairs */
+            held_out_pairs: number;
+            /** Held Out Prompts */
+            held_out_prompts: number;
+            /** Left Out */
+            left_out: {
+                [key: string]: number;
+            };
+            /** Pairs */
+            pairs: number;
+            /** Prompts */
+            prompts: number;
+        };
+        /**
+         * PreviewOut
+         * @description What the form shows of the data; `fields` maps what the preview takes to fields of the config.
+         */
+        PreviewOut: {
+            /** Fields */
+            fields: {
+                [key: string]: string;
+            };
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "selection" | "weights";
         };
         /** PreviewProblem */
         PreviewProblem: {
@@ -6302,7 +6732,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description A problem document. `code` is stable, `hint` says what to do next.
+         * @description A problem document. `code` is stable, `hint` suggests what to do next.
          */
         Problem: {
             /** Code */
@@ -6392,10 +6822,18 @@ export interface components {
             /** Stage */
             stage: ("candidate" | "production") | null;
         };
-        /** PromptOut */
+        /**
+         * PromptOut
+         * @description `cut`: it is so long that its texts end early here.
+         */
         PromptOut: {
             /** Category */
             category: string | null;
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
             /** Follow Ups */
             follow_ups: string[];
             /** Messages */
@@ -6447,7 +6885,8 @@ export interface components {
         };
         /**
          * PromptsFrom
-         * @description A prompt set, or rows of a dataset. `limit` prompts are drawn by `seed`.
+         * @description A prompt set, or rows of a dataset: by default the held-out ones, from which nothing here learns. `limit` prompts
+         *     are drawn by `seed`.
          */
         PromptsFrom: {
             /** Dataset */
@@ -6463,7 +6902,7 @@ export interface components {
             set?: string | null;
             /**
              * Split
-             * @default all
+             * @default held_out
              * @enum {string}
              */
             split: "all" | "train" | "held_out";
@@ -6557,7 +6996,7 @@ export interface components {
         };
         /**
          * RankingOut
-         * @description What one annotator said of one item. `shown`: the entrants in the order of the screen; `ranks` by name.
+         * @description One annotator's ranking of one item. `shown`: the entrants in the order of the screen; `ranks` by name.
          */
         RankingOut: {
             /** Annotator */
@@ -6595,8 +7034,21 @@ export interface components {
             submitted_at: string | null;
         };
         /**
+         * RecipeFault
+         * @description `field`: the dotted path of what is wrong, such as `stages.sft.lr`; empty for the recipe as a whole.
+         */
+        RecipeFault: {
+            /** Field */
+            field: string;
+            /** Location */
+            location: string;
+            /** Message */
+            message: string;
+        };
+        /**
          * RecipeInputOut
-         * @description An input that a start sets with `NAME=dataset-or-model`. `kind` of a dataset.
+         * @description An input that a start sets with `NAME=dataset-or-model`. `kind` of a dataset; `roles` of models that every stage
+         *     takes which reads it, and `whole` where one of them takes no adapter over its base.
          */
         RecipeInputOut: {
             /** Kind */
@@ -6606,10 +7058,20 @@ export interface components {
             /** Optional */
             optional: boolean;
             /**
+             * Roles
+             * @default []
+             */
+            roles: string[];
+            /**
              * Type
              * @enum {string}
              */
             type: "dataset" | "model";
+            /**
+             * Whole
+             * @default false
+             */
+            whole: boolean;
         };
         /**
          * RecipeOut
@@ -6651,9 +7113,14 @@ export interface components {
             /** Text */
             text: string;
         };
-        /** Report */
+        /**
+         * Report
+         * @description `units`: z, by `units_of`, or raw where nothing defines a usual reward. `evaluation` is null
+         *     in reports of 0.1, which had none.
+         */
         Report: {
             control: components["schemas"]["Control"] | null;
+            evaluation?: components["schemas"]["EvaluationRef"] | null;
             /**
              * Examples
              * @default []
@@ -6670,11 +7137,23 @@ export interface components {
              * @default []
              */
             stages: components["schemas"]["StageRow"][];
+            summary?: components["schemas"]["ReportSummary"] | null;
             /**
              * Synthetic
              * @default false
              */
             synthetic: boolean;
+            /**
+             * Units
+             * @default z
+             * @enum {string}
+             */
+            units: "z" | "raw";
+            /**
+             * Units Of
+             * @default the labelled data
+             */
+            units_of: string | null;
             /**
              * Warnings
              * @default []
@@ -6682,10 +7161,37 @@ export interface components {
             warnings: string[];
         };
         /**
+         * ReportCheck
+         * @description One claim of the paper about conditional training, with the figures of this report.
+         */
+        ReportCheck: {
+            /** Met */
+            met: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
+         * ReportSummary
+         * @description The report in words. `verdict` names a winner only if its interval is above that of every other method.
+         */
+        ReportSummary: {
+            /** Checks */
+            checks: components["schemas"]["ReportCheck"][];
+            /** Cost */
+            cost: string;
+            /** Verdict */
+            verdict: string;
+        };
+        /**
          * ResponseOut
-         * @description `rewards`: raw, by the name of the assessment.
+         * @description `rewards`: raw, by the name of the assessment. `cut`: it is so long that its turns end early here.
          */
         ResponseOut: {
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
             /** Entrant */
             entrant: string;
             /** Finished */
@@ -6703,7 +7209,7 @@ export interface components {
         };
         /**
          * RewardAssessmentOut
-         * @description `values` of `responses` have been scored. `normalised_by` says what z units are of, null where there are none.
+         * @description `values` of `responses` have been scored. `normalised_by` is what z units refer to, null without them.
          */
         RewardAssessmentOut: {
             /** Accuracy */
@@ -6753,6 +7259,17 @@ export interface components {
             /** Unknown */
             unknown: string[];
         };
+        /** RewardBin */
+        RewardBin: {
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Mean */
+            mean?: number | null;
+            /** N */
+            n: number;
+        };
         /**
          * RewardByLength
          * @description Raw rewards of the pinned source, or else of the first one, in bins of about as many rows each.
@@ -6797,7 +7314,7 @@ export interface components {
          */
         RewardHistogram: {
             /** Bins */
-            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            bins: components["schemas"]["Bin"][];
             /** High */
             high: number;
             /** Low */
@@ -6837,7 +7354,7 @@ export interface components {
         };
         /**
          * RewardReport
-         * @description `trained`: entrants that were trained on this model's rewards, for whom it is no independent judge.
+         * @description `trained`: entrants that were trained on this model's rewards, which it cannot judge independently.
          *
          *     `comparison` is in `units`: z by the model's normaliser, raw where it has none. `raw`: the means as the model
          *     gives them. `benchmarks`: the newest of this model on each dataset of pairs, whichever evaluation it is in.
@@ -6857,11 +7374,11 @@ export interface components {
             content_hash: string;
             /** Histogram Raw */
             histogram_raw: {
-                [key: string]: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
+                [key: string]: components["schemas"]["RewardBin"][];
             };
             /** Histogram Z */
             histogram_z: {
-                [key: string]: components["schemas"]["steerboard_contracts__evaluation_report__Bin"][];
+                [key: string]: components["schemas"]["RewardBin"][];
             };
             /** Length Correlation */
             length_correlation: components["schemas"]["LengthCell"][];
@@ -7125,26 +7642,83 @@ export interface components {
             type: "run" | "dataset" | "model";
         };
         /**
+         * RunKindCard
+         * @description A run kind that people start, or training by one method. `key` names it in the address of its form.
+         *
+         *     `makes`: role of the model or kind of the dataset that comes out. `for_data` and `for_model`: what the page of a
+         *     dataset of that kind, or of a model of that role, offers. `form`: fields that the form shows first.
+         */
+        RunKindCard: {
+            /** About */
+            about: string;
+            /** For Data */
+            for_data: {
+                [key: string]: string;
+            };
+            /** For Model */
+            for_model: {
+                [key: string]: string;
+            };
+            /** Form */
+            form: string[];
+            /** Inputs */
+            inputs: components["schemas"]["SlotOut"][];
+            /** Key */
+            key: string;
+            /** Kind */
+            kind: string;
+            /** Makes */
+            makes: string | null;
+            /** Makes Type */
+            makes_type: ("model" | "dataset") | null;
+            /** Method */
+            method: string | null;
+            /** Title */
+            title: string;
+            training: components["schemas"]["MethodOut"] | null;
+        };
+        /**
          * RunKindOut
-         * @description What a launch form needs: the config's JSON Schema and the inputs.
+         * @description With what a launch form needs: the config's JSON Schema.
          */
         RunKindOut: {
+            /** About */
+            about: string;
             /** Config Schema */
             config_schema: {
                 [key: string]: unknown;
             };
             /** Description */
             description: string;
+            /** For Data */
+            for_data: {
+                [key: string]: string;
+            };
+            /** For Model */
+            for_model: {
+                [key: string]: string;
+            };
+            /** Form */
+            form: string[];
             /** Inputs */
             inputs: components["schemas"]["SlotOut"][];
+            /** Key */
+            key: string;
             /** Kind */
             kind: string;
+            /** Makes */
+            makes: string | null;
+            /** Makes Type */
+            makes_type: ("model" | "dataset") | null;
             /** Method */
             method: string | null;
+            /** Title */
+            title: string;
+            training: components["schemas"]["MethodOut"] | null;
         };
         /**
          * RunOutputOut
-         * @description A dataset or model by id and name; reports and answers stand in `document`.
+         * @description A dataset or model by id and name; reports and answers are in `document`.
          */
         RunOutputOut: {
             /** Document */
@@ -7162,7 +7736,7 @@ export interface components {
         };
         /**
          * RunPlace
-         * @description Where a waiting run stands. `place` is among the runs of the pool that have its priority.
+         * @description A waiting run's position. `place` is among the runs of the pool that have its priority.
          */
         RunPlace: {
             /** Place */
@@ -7291,56 +7865,6 @@ export interface components {
             };
         };
         /**
-         * RwrPreview
-         * @description Weights of the train split. `effective_sample_size` and `clipped` are fractions of `n`. `gradient_scale`: about
-         *     how many times as long the gradient is as with equal weights of 1; always 1 when self-normalised.
-         */
-        RwrPreview: {
-            /** Bins */
-            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
-            /** Clipped */
-            clipped: number;
-            /** Effective Sample Size */
-            effective_sample_size: number;
-            /** Gradient Scale */
-            gradient_scale: number;
-            /** Largest Weight */
-            largest_weight: number;
-            /** N */
-            n: number;
-        };
-        /**
-         * RwrPreviewIn
-         * @description `beta`, `max_weight` and `self_normalised` as in the config of `train rwr`.
-         */
-        RwrPreviewIn: {
-            /**
-             * Beta
-             * @default 5
-             */
-            beta: number;
-            /**
-             * Bins
-             * @default 40
-             */
-            bins: number;
-            /**
-             * Data
-             * @description A labelled dataset by name or id.
-             */
-            data: string;
-            /**
-             * Max Weight
-             * @default 20
-             */
-            max_weight: number | null;
-            /**
-             * Self Normalised
-             * @default false
-             */
-            self_normalised: boolean;
-        };
-        /**
          * SampleCount
          * @description `exact` false: there are at least so many (a quoted phrase over many rows).
          */
@@ -7350,8 +7874,16 @@ export interface components {
             /** Rows */
             rows: number;
         };
-        /** SampleOut */
+        /**
+         * SampleOut
+         * @description `cut`: the row is so large that its texts and lists end early here; `whole=true` has all of them.
+         */
         SampleOut: {
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
             /** Extra */
             extra: {
                 [key: string]: unknown;
@@ -7377,7 +7909,7 @@ export interface components {
         };
         /**
          * ScoreFormat
-         * @description How a score is written into the reward prompt: clamp, quantise, `%.2f`.
+         * @description How former releases describe the attribute `rm_score` in a model's folder, where it is the only one.
          */
         ScoreFormat: {
             /**
@@ -7474,8 +8006,42 @@ export interface components {
             row: number;
         };
         /**
+         * SelectionPreview
+         * @description Counts rows of the train split; `share` is null where it has none. Examples: those nearest to the threshold.
+         */
+        SelectionPreview: {
+            /** Dropped Examples */
+            dropped_examples: components["schemas"]["LabelledExample"][];
+            /** Kept */
+            kept: number;
+            /** Kept Examples */
+            kept_examples: components["schemas"]["LabelledExample"][];
+            /** Share */
+            share: number | null;
+            /** Threshold Raw */
+            threshold_raw: number;
+            /** Total */
+            total: number;
+        };
+        /**
+         * SelectionPreviewIn
+         * @description `threshold` is in z, and itself not kept.
+         */
+        SelectionPreviewIn: {
+            /**
+             * Data
+             * @description A labelled dataset by name or id.
+             */
+            data: string;
+            /**
+             * Threshold
+             * @default 0
+             */
+            threshold: number;
+        };
+        /**
          * SelfPreference
-         * @description How often a judge prefers answers of its own family to others', beside what the other sources say of the same.
+         * @description How often a judge prefers answers of its own family, compared with the other sources on the same items.
          *
          *     `others`: by source, on the same items; a preference above theirs is the judge's own.
          */
@@ -7494,12 +8060,16 @@ export interface components {
         /**
          * SessionOut
          * @description Who is signed in. `csrf_token` goes into the X-CSRF-Token header of every POST, PUT, PATCH and DELETE.
+         *
+         *     `is_operator`: they run this server, and may see who signs in.
          */
         SessionOut: {
             /** Csrf Token */
             csrf_token: string;
             /** Has Password */
             has_password: boolean;
+            /** Is Operator */
+            is_operator: boolean;
             /** May Create Projects */
             may_create_projects: boolean;
             /** Projects */
@@ -7627,7 +8197,7 @@ export interface components {
         /** SourceRewards */
         SourceRewards: {
             /** Bins */
-            bins: components["schemas"]["steerboard__datasets__schemas__Bin"][];
+            bins: components["schemas"]["Bin"][];
             figures: components["schemas"]["RewardFigures"];
             /**
              * Kind
@@ -7871,6 +8441,18 @@ export interface components {
             mean: number;
         };
         /**
+         * Unfinished
+         * @description Something under way or failed. Without `by` every figure may depend on it, else those of the source alone.
+         */
+        Unfinished: {
+            /** By */
+            by?: ("human" | "judge" | "reward") | null;
+            /** Source */
+            source?: string | null;
+            /** Words */
+            words: string;
+        };
+        /**
          * Unmatched
          * @description A row that was left out, and why.
          */
@@ -7885,8 +8467,27 @@ export interface components {
             reason: string;
         };
         /**
+         * UnusedColumn
+         * @description A column that feeds no field. With `kind` and `field`: what it looks like, and could be mapped to.
+         */
+        UnusedColumn: {
+            /** Field */
+            field?: string | null;
+            /**
+             * Kept
+             * @description It is kept with each row and exported, but not used for training.
+             */
+            kept: boolean;
+            /** Kind */
+            kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
+            /** Name */
+            name: string;
+        };
+        /**
          * VerdictOut
          * @description `a`, `b`: names of entrants. `raw`: what the judge wrote; `detail`: why there is no value.
+         *
+         *     `cut`: `raw` is so long that it ends early here; the export of the judge's verdicts has all of it.
          */
         VerdictOut: {
             /** A */
@@ -7900,6 +8501,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut: boolean;
             /** Detail */
             detail: string | null;
             /** Id */
@@ -7938,7 +8544,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "failed_pipeline" | "collection" | "import" | "sign_in" | "failed_evaluation" | "campaign";
+            kind: "failed_pipeline" | "collection" | "import" | "sign_in" | "failed_evaluation" | "campaign" | "disk";
             link: components["schemas"]["WaitingLink"];
             /** Title */
             title: string;
@@ -7957,7 +8563,7 @@ export interface components {
              * Page
              * @enum {string}
              */
-            page: "pipeline" | "collection" | "import" | "members" | "evaluation" | "campaign";
+            page: "pipeline" | "collection" | "import" | "members" | "evaluation" | "campaign" | "queue";
         };
         /** WaitingOut */
         WaitingOut: {
@@ -7966,7 +8572,7 @@ export interface components {
         };
         /**
          * WebhookChange
-         * @description Only what is given changes. An inactive webhook is told nothing; what waits for it goes on when it is active.
+         * @description Only what is given changes. An inactive webhook receives nothing; pending deliveries resume when it is active.
          */
         WebhookChange: {
             /** Active */
@@ -8056,6 +8662,56 @@ export interface components {
             };
         };
         /**
+         * WeightsPreview
+         * @description Weights of the train split. `effective_sample_size` and `clipped` are fractions of `n`. `gradient_scale`: about
+         *     how many times as long the gradient is as with equal weights of 1; always 1 when self-normalised.
+         */
+        WeightsPreview: {
+            /** Bins */
+            bins: components["schemas"]["Bin"][];
+            /** Clipped */
+            clipped: number;
+            /** Effective Sample Size */
+            effective_sample_size: number;
+            /** Gradient Scale */
+            gradient_scale: number;
+            /** Largest Weight */
+            largest_weight: number;
+            /** N */
+            n: number;
+        };
+        /**
+         * WeightsPreviewIn
+         * @description Weights exp(z / beta), at most `max_weight`; `self_normalised`: over their sum in a batch.
+         */
+        WeightsPreviewIn: {
+            /**
+             * Beta
+             * @default 5
+             */
+            beta: number;
+            /**
+             * Bins
+             * @default 40
+             */
+            bins: number;
+            /**
+             * Data
+             * @description A labelled dataset by name or id.
+             */
+            data: string;
+            /**
+             * Max Weight
+             * @default 20
+             */
+            max_weight: number | null;
+            /**
+             * Self Normalised
+             * @default false
+             */
+            self_normalised: boolean;
+        };
+        /**
          * WorkerOut
          * @description `alive`: its heartbeat is fresh by the database's clock. A worker can be `busy` with a run of a project that
          *     you may not read; `run` is null then.
@@ -8121,29 +8777,6 @@ export interface components {
             pipeline: components["schemas"]["PipelineRef"] | null;
             /** Project */
             project: string;
-        };
-        /**
-         * Bin
-         * @description `low` belongs to the bin, `high` to the next one; the last bin has both.
-         */
-        steerboard__datasets__schemas__Bin: {
-            /** Count */
-            count: number;
-            /** High */
-            high: number;
-            /** Low */
-            low: number;
-        };
-        /** Bin */
-        steerboard_contracts__evaluation_report__Bin: {
-            /** High */
-            high: number;
-            /** Low */
-            low: number;
-            /** Mean */
-            mean?: number | null;
-            /** N */
-            n: number;
         };
     };
     responses: never;
@@ -8244,7 +8877,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8373,7 +9006,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8547,7 +9180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8678,7 +9311,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9047,6 +9680,13 @@ export interface operations {
                     min_margin?: number | null;
                     /** Name */
                     name: string;
+                    /**
+                     * Unused
+                     * @description refuse: import nothing while a column feeds no field (`unused_columns`).
+                     * @default keep
+                     * @enum {string}
+                     */
+                    unused?: "keep" | "refuse";
                 };
             };
         };
@@ -9078,7 +9718,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9212,7 +9852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9343,7 +9983,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9482,7 +10122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9563,7 +10203,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9714,6 +10354,8 @@ export interface operations {
                 order?: "row" | "reward_asc" | "reward_desc";
                 cursor?: string | null;
                 limit?: number;
+                /** @description Do not cut large rows; ask for one at a time. */
+                whole?: boolean;
                 /** @description Words that a row has all of, in its prompt or its answers; `"several words"` side by side. */
                 q?: string | null;
                 /** @description Where a mixture took the row from. */
@@ -9725,6 +10367,8 @@ export interface operations {
                 split?: ("train" | "held_out") | null;
                 /** @description Leave out the rows before this one. */
                 from_row?: number;
+                /** @description The responses to one prompt. */
+                group?: number | null;
             };
             header?: never;
             path: {
@@ -9771,7 +10415,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9805,6 +10449,8 @@ export interface operations {
                 split?: ("train" | "held_out") | null;
                 /** @description Leave out the rows before this one. */
                 from_row?: number;
+                /** @description The responses to one prompt. */
+                group?: number | null;
             };
             header?: never;
             path: {
@@ -9851,7 +10497,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10039,7 +10685,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10105,7 +10751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10177,7 +10823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10359,7 +11005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10484,7 +11130,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10556,7 +11202,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10710,7 +11356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10850,7 +11496,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11047,7 +11693,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11426,7 +12072,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11627,7 +12273,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11754,7 +12400,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11883,7 +12529,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12050,7 +12696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12131,8 +12777,71 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_preferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreferencesChoice"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreferencesPreview"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12160,6 +12869,8 @@ export interface operations {
                 /** @description Only prompts that occur in training data, or do not. */
                 seen?: boolean | null;
                 category?: string | null;
+                /** @description Do not cut long texts; ask for one prompt at a time. */
+                whole?: boolean;
             };
             header?: never;
             path: {
@@ -12516,7 +13227,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12713,7 +13424,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12781,7 +13492,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12851,7 +13562,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12919,7 +13630,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12987,7 +13698,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13055,7 +13766,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13187,7 +13898,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13253,7 +13964,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13325,7 +14036,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13404,10 +14115,207 @@ export interface operations {
             };
         };
     };
+    create_model_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelUploadCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelUploadOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_model_upload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                hash: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelUploadOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    upload_model_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                hash: string;
+                path: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelUploadOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_models: {
         parameters: {
             query?: {
-                role?: ("base" | "sft" | "reward" | "preference" | "policy") | null;
+                role?: ("base" | "sft" | "reward" | "preference" | "policy" | "critic") | null;
                 stage?: ("candidate" | "production") | null;
                 /** @description A part of the name. */
                 name?: string | null;
@@ -13565,7 +14473,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14049,7 +14957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14187,6 +15095,84 @@ export interface operations {
             };
         };
     };
+    pipeline_gate: {
+        parameters: {
+            query?: {
+                /** @description junit: one test case a rule, as XML. */
+                format?: "json" | "junit";
+                /** @description Which evaluation; the last one by default. */
+                stage?: string | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+                pipeline: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GateRules"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GateVerdict"];
+                    "application/xml": unknown;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_report: {
         parameters: {
             query?: {
@@ -14231,6 +15217,74 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_pipeline: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pipeline: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PipelineDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14479,7 +15533,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14788,7 +15842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14808,7 +15862,7 @@ export interface operations {
             };
         };
     };
-    preview_mle_filter: {
+    preview_selection: {
         parameters: {
             query?: never;
             header?: never;
@@ -14819,7 +15873,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["MleFilterPreviewIn"];
+                "application/json": components["schemas"]["SelectionPreviewIn"];
             };
         };
         responses: {
@@ -14829,7 +15883,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MleFilterPreview"];
+                    "application/json": components["schemas"]["SelectionPreview"];
                 };
             };
             /** @description Sign in first */
@@ -14870,7 +15924,7 @@ export interface operations {
             };
         };
     };
-    preview_rwr: {
+    preview_weights: {
         parameters: {
             query?: never;
             header?: never;
@@ -14881,7 +15935,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RwrPreviewIn"];
+                "application/json": components["schemas"]["WeightsPreviewIn"];
             };
         };
         responses: {
@@ -14891,7 +15945,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RwrPreview"];
+                    "application/json": components["schemas"]["WeightsPreview"];
                 };
             };
             /** @description Sign in first */
@@ -15038,7 +16092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15344,7 +16398,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15416,7 +16470,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15488,7 +16542,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15556,7 +16610,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15710,6 +16764,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    draft_recipe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RecipeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftOut"];
                 };
             };
             /** @description Sign in first */
@@ -15978,7 +17094,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16171,7 +17287,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16239,7 +17355,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16311,7 +17427,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16512,8 +17628,57 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_schemas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunKindCard"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16703,7 +17868,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16949,7 +18114,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17201,7 +18366,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with what is there */
+            /** @description It conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17647,6 +18812,53 @@ export interface operations {
             };
         };
     };
+    list_methods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MethodsOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_queues: {
         parameters: {
             query?: never;
@@ -17792,7 +19004,7 @@ export interface operations {
             };
         };
     };
-    sign_in: {
+    show_sign_in: {
         parameters: {
             query?: never;
             header?: never;
@@ -17804,11 +19016,13 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Successful Response */
-            303: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "text/html": string;
+                };
             };
             /** @description Sign in first */
             401: {
@@ -17816,7 +19030,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "text/html": components["schemas"]["Problem"];
                 };
             };
             /** @description Not allowed */
@@ -17825,7 +19039,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "text/html": components["schemas"]["Problem"];
                 };
             };
             /** @description The request cannot be understood */
@@ -17834,12 +19048,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Problem"];
+                    "text/html": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    confirm_sign_in: {
+    use_sign_in: {
         parameters: {
             query?: never;
             header?: never;

@@ -9,8 +9,8 @@ export function NoPage() {
   return (
     <Box component="section" p={project ? 0 : "xl"}>
       <Page title="No such page">
-        <Empty title="This address leads nowhere">
-          It may have been mistyped, or be of a newer Steerboard.{" "}
+        <Empty title="There is nothing at this address">
+          It may be mistyped, or from a newer version of Steerboard.{" "}
           <Anchor href="/" underline="always">
             Go to your project
           </Anchor>

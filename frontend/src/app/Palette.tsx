@@ -2,16 +2,17 @@ import { Spotlight, type SpotlightActionData } from "@mantine/spotlight";
 import { IconSearch } from "@tabler/icons-react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { datasetsQuery, modelsQuery } from "../api/data";
-import { evaluationsQuery } from "../api/evaluations";
-import { pipelinesQuery } from "../api/runs";
+import { datasetsQuery } from "../api/datasets/datasets";
+import { evaluationsQuery } from "../api/evaluation/evaluations";
+import { modelsQuery } from "../api/models/models";
+import { pipelinesQuery } from "../api/runs/pipelines";
 
 interface Place {
   to: string;
   label: string;
 }
 
-/** Pages that stand behind another one in the navigation. */
+/** Pages that are below another one in the navigation. */
 const FURTHER: readonly Place[] = [
   { to: "/p/$project/imports", label: "Import a dataset" },
   { to: "/p/$project/evaluations/new", label: "New evaluation" },

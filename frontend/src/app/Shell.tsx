@@ -43,9 +43,8 @@ import {
 import { useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { createLink, Navigate, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { forwardRef, useEffect } from "react";
-import { api } from "../api/client";
-import { useConnection, useLive } from "../api/live";
-import { sessionQuery, useMay } from "../api/session";
+import { useConnection, useLive } from "../api/live/live";
+import { endSession, sessionQuery, useMay } from "../api/accounts/session";
 import { Empty } from "../shared/Feedback";
 import { Page } from "../shared/Page";
 import { Link, useProject } from "../shared/links";
@@ -72,7 +71,7 @@ const PLACES = [
   { to: "/p/$project/settings", label: "Settings", icon: IconSettings },
 ] as const;
 
-/** What a place needs beside reading. */
+/** The scope a place needs besides reading. */
 const NEEDS: Record<string, "run" | "rank"> = { "/p/$project/launch": "run", "/p/$project/rank": "rank" };
 
 export function Shell() {
@@ -130,7 +129,7 @@ export function Shell() {
         {!mine.includes(project) ? (
           <Page title="No such project">
             <Empty title={`No project ${project} for you`}>
-              There is none of this name, or you are no member of it; then ask one of its owners.
+              There is no project with this name, or you are not a member of it. Ask one of its owners.
               {mine.map((name) => (
                 <div key={name}>
                   <Link to="/p/$project" params={{ project: name }}>
@@ -173,7 +172,7 @@ function Connection() {
   const state = useConnection();
   if (state === "live") return null;
   return (
-    <Tooltip label="The live stream broke. This page shows what it knew and catches up by itself.">
+    <Tooltip label="The live connection was lost. This page shows the last known state and catches up by itself.">
       <Badge
         color="orange"
         role="status"
@@ -229,7 +228,7 @@ function Person() {
   const client = useQueryClient();
   const navigate = useNavigate();
   const signOut = async () => {
-    await api.DELETE("/api/v1/session");
+    await endSession();
     client.clear();
     await navigate({ to: "/sign-in", search: {} });
   };

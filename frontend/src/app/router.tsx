@@ -12,7 +12,7 @@ import {
 } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { Problem } from "../api/client";
-import { sessionQuery } from "../api/session";
+import { sessionQuery } from "../api/accounts/session";
 import { Failure, Loading } from "../shared/Feedback";
 import { NoPage } from "./NoPage";
 import { Shell } from "./Shell";
@@ -108,7 +108,7 @@ const tabs = [
   }),
   createRoute({
     ...tab("members"),
-    component: lazyRouteComponent(() => import("../features/settings/MembersPage"), "MembersPage"),
+    component: lazyRouteComponent(() => import("../features/settings/members/MembersPage"), "MembersPage"),
   }),
   createRoute({
     ...tab("tokens"),
@@ -127,7 +127,7 @@ const tabs = [
     ...tab("webhooks"),
     // The webhook whose deliveries are shown.
     validateSearch: (search): { of?: string } => ({ of: textOf(search.of) }),
-    component: lazyRouteComponent(() => import("../features/settings/WebhooksPage"), "WebhooksPage"),
+    component: lazyRouteComponent(() => import("../features/settings/webhooks/WebhooksPage"), "WebhooksPage"),
   }),
   createRoute({
     ...tab("project"),
@@ -172,7 +172,7 @@ const pages = [
     // A model to begin with.
     validateSearch: (search): { model?: string } => ({ model: textOf(search.model) }),
     component: lazyRouteComponent(
-      () => import("../features/evaluations/NewEvaluationPage"),
+      () => import("../features/evaluations/create/NewEvaluationPage"),
       "NewEvaluationPage",
     ),
   }),

@@ -1,7 +1,7 @@
 import { Button, SimpleGrid, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Schemas } from "../api/client";
-import { DataTable, type Column } from "./DataTable";
+import { DataTable, type Column } from "./tables/DataTable";
 import { count, percent } from "./format";
 import { Link } from "./links";
 import { When } from "./When";

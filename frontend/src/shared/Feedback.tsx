@@ -3,7 +3,7 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import { Problem } from "../api/client";
 import { Page } from "./Page";
-import { WithCode } from "./WithCode";
+import { WithCode } from "./text/WithCode";
 
 /** What went wrong, where, and the next step. */
 export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
@@ -106,7 +106,7 @@ export function Loaded<T>({
   children: (data: T) => ReactNode;
 }) {
   if (query.data !== undefined) {
-    // That the server is away stands at the top of every page; what was known is worth more than saying it again.
+    // Every page shows at the top that the server is away; the known data are worth more than repeating it.
     const away = query.error instanceof Problem && query.error.code === "unreachable";
     return (
       <>

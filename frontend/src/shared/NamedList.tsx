@@ -1,7 +1,7 @@
 import { Button, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
-import { DataTable, type Column } from "./DataTable";
+import { DataTable, type Column } from "./tables/DataTable";
 import { Empty } from "./Feedback";
 import { count } from "./format";
 

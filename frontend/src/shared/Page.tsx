@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 
 interface Properties {
   title: string;
-  /** What the browser's tab says where it says more than the heading. */
+  /** The browser tab's title, if it differs from the heading. */
   tab?: string;
   beside?: ReactNode;
   actions?: ReactNode;

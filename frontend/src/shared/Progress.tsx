@@ -1,6 +1,6 @@
 import { Progress, Text } from "@mantine/core";
 import { count } from "./format";
-import type { Run } from "../api/runs";
+import type { Run } from "../api/runs/runs";
 
 interface Counted {
   done: number;
@@ -11,7 +11,8 @@ interface Counted {
 
 export function RunProgress({ run }: { run: Run }) {
   const progress = run.progress as Counted | null;
-  if (run.state !== "running" || !progress?.total) return null;
+  // An evaluation waits for its parts, and shows how many of them are done.
+  if (!["running", "pending"].includes(run.state) || !progress?.total) return null;
   const share = Math.min(100, (100 * progress.done) / progress.total);
   const text = `${progress.phase}: ${count(progress.done)} of ${count(progress.total)} ${progress.unit}`;
   return (

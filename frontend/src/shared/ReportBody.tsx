@@ -1,15 +1,19 @@
-import { Alert, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { Alert, Card, Group, List, SimpleGrid, Stack, Text, ThemeIcon, Title } from "@mantine/core";
+import { IconCheck, IconX } from "@tabler/icons-react";
 import { useMemo } from "react";
 import type { Schemas } from "../api/client";
-import { Chart } from "./Chart";
-import { Examples } from "./Examples";
+import { Chart } from "./charts/Chart";
+import { Examples } from "./text/Examples";
 import { count, percent, signed } from "./format";
-import { MethodsTable } from "./MethodsTable";
+import { Link, useProject } from "./links";
+import { MethodsTable } from "./tables/MethodsTable";
 
 export type Report = Schemas["Report"];
 
-/** An evaluation's report: how far to trust it, every method on one scale, and what they wrote. */
-export function ReportBody({ report }: { report: Report }) {
+/** What a recipe's evaluation found: how far to trust it, every method on one scale, and what they wrote. */
+export function ReportBody({ report, inside }: { report: Report; inside?: "evaluation" }) {
+  const project = useProject();
+  const evaluation = inside ? undefined : report.evaluation?.name;
   return (
     <Stack gap="xl">
       {report.synthetic && (
@@ -18,20 +22,64 @@ export function ReportBody({ report }: { report: Report }) {
           never how good they are on real text.
         </Alert>
       )}
+      {report.summary && <Summary summary={report.summary} />}
+      {evaluation && (
+        <Text size="sm">
+          Ask people or a judge about the same answers in the evaluation{" "}
+          <Link underline="always" to="/p/$project/evaluations/$evaluation" params={{ project, evaluation }}>
+            {evaluation}
+          </Link>
+          .
+        </Text>
+      )}
       <Figures report={report} />
       <div>
         <Title order={2} size="h4" mb={4}>
           Methods
         </Title>
         <Text size="sm" c="dimmed" mb="sm">
-          Mean reward of answers to {count(report.prompts)} held-out prompts in z units of the labelled data;
-          the bar is the 95% bootstrap interval over prompts.
+          Mean reward of answers to {count(report.prompts)} held-out prompts,{" "}
+          {report.units === "raw" ? "raw" : `in z units of ${report.units_of}`}; the bar is the 95% bootstrap
+          interval over prompts.
         </Text>
         <MethodsTable groups={[{ rows: report.methods }]} />
       </div>
-      {report.control && <ControlCurve control={report.control} />}
+      {report.control && <ControlCurve control={report.control} units={report.units} />}
       <Examples examples={report.examples ?? []} />
       <Warnings warnings={report.warnings ?? []} />
+    </Stack>
+  );
+}
+
+/** The winner, if there is one, and what the paper claims: the words that the command line prints too. */
+function Summary({ summary }: { summary: NonNullable<Report["summary"]> }) {
+  return (
+    <Stack gap="sm">
+      <Text fw={600} size="lg" style={{ textWrap: "pretty" }}>
+        {summary.verdict}
+      </Text>
+      <Text size="sm" c="dimmed">
+        {summary.cost}
+      </Text>
+      {summary.checks.length > 0 && (
+        <List aria-label="What the paper claims, checked here" spacing={4} size="sm" center>
+          {summary.checks.map((check) => (
+            <List.Item
+              key={check.text}
+              icon={
+                <ThemeIcon size={20} radius="xl" variant="light" color={check.met ? "teal" : "red"}>
+                  {check.met ? <IconCheck size={14} aria-hidden /> : <IconX size={14} aria-hidden />}
+                </ThemeIcon>
+              }
+            >
+              <Text span size="sm" fw={600}>
+                {check.met ? "Met: " : "Not met: "}
+              </Text>
+              {check.text}
+            </List.Item>
+          ))}
+        </List>
+      )}
     </Stack>
   );
 }
@@ -75,7 +123,13 @@ function Figures({ report }: { report: Report }) {
   );
 }
 
-function ControlCurve({ control }: { control: NonNullable<Report["control"]> }) {
+function ControlCurve({
+  control,
+  units,
+}: {
+  control: NonNullable<Report["control"]>;
+  units: Report["units"];
+}) {
   const lines = useMemo(() => {
     const pairs = control.requested
       .map((x, at) => ({ x, y: control.achieved[at] ?? null }))
@@ -91,7 +145,7 @@ function ControlCurve({ control }: { control: NonNullable<Report["control"]> }) 
         What the model was asked for in its prompt, and the mean reward of what it then wrote.
       </Text>
       <Card withBorder p="sm" maw={720}>
-        <Chart lines={lines} x="requested score" y="achieved reward (z)" height={260} marks />
+        <Chart lines={lines} x="requested score" y={`achieved reward (${units})`} height={260} marks />
       </Card>
     </div>
   );
@@ -100,7 +154,7 @@ function ControlCurve({ control }: { control: NonNullable<Report["control"]> }) 
 function Warnings({ warnings }: { warnings: string[] }) {
   if (!warnings.length) return null;
   return (
-    <Alert color="orange" variant="light" title="Read this with the figures">
+    <Alert color="orange" variant="light" title="Caveats">
       <Stack gap={4}>
         {warnings.map((warning) => (
           <Group key={warning} gap="xs">

@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { bytes, figure, percent, seconds, short, signed } from "./format";
+import { bytes, figure, percent, result, seconds, short, signed } from "./format";
 
 describe("numbers with units", () => {
-  it("tells time as people do", () => {
+  it("shows a result that counts bytes in bytes", () => {
+    expect(result("memory_peak", 1_523_000_000)).toBe("1.5 GB");
+    expect(result("steps", 1500)).toBe("1,500");
+  });
+  it("formats time as people do", () => {
     expect([0.04, 9.96, 61, 411.4, 3599.6, 7260].map((value) => seconds(value))).toEqual([
       "0.0 s",
       "10.0 s",

@@ -53,6 +53,11 @@ export function figure(value: number): string {
   return Number.isInteger(value) ? count(value) : short(value);
 }
 
+/** A result of a run by its name: memory is in bytes. */
+export function result(name: string, value: number): string {
+  return name.startsWith("memory_") ? bytes(value) : figure(value);
+}
+
 export function ago(iso: string, now: number): string {
   const past = (now - Date.parse(iso)) / 1000;
   if (past < 5) return "just now";

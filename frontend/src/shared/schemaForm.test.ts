@@ -51,7 +51,7 @@ describe("a form from a schema", () => {
     expect(field("max_steps")).toMatchObject({ nullable: true, minimum: 1 });
   });
 
-  it("reads what people type and says what is wrong", () => {
+  it("reads what people type and reports what is wrong", () => {
     expect(read(field("lr"), " 1e-5 ")).toEqual({ value: 1e-5 });
     expect(read(field("lr"), "fast")).toEqual({ error: "not a number" });
     expect(read(field("lr"), "2")).toEqual({ error: "at most 1" });

@@ -13,7 +13,7 @@ export interface Field {
   source: string;
   minimum?: number;
   maximum?: number;
-  /** The field that holds this one: `lora.rank` stands in `lora`. */
+  /** The field that holds this one: `lora.rank` is in `lora`. */
   group?: string;
   /** This one holds others and may be absent: a switch. */
   optionalGroup?: boolean;
@@ -109,7 +109,9 @@ function resolve(node: Node, root: Node): Node {
 function typeOf(node: Node): FieldType {
   if (node.enum) return "choice";
   if (node.type === "number" || node.type === "integer" || node.type === "boolean") return node.type;
-  return node.type === "string" ? "text" : "json";
+  // A number or a text, such as a condition: the server reads both from a text.
+  const text = node.type === "string" || node.anyOf?.some((one) => one.type === "string");
+  return text ? "text" : "json";
 }
 
 /** As a person reads and edits it: 5e-6 stays 5e-6, null is empty. */
@@ -147,7 +149,7 @@ export function read(field: Field, text: string): { value: unknown } | { error: 
   return { value: trimmed };
 }
 
-/** Only what differs from the defaults, so that a config says what was chosen. */
+/** Only what differs from the defaults, so a config shows what was chosen. */
 export function changed(
   fields: Field[],
   texts: Record<string, string>,

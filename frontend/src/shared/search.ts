@@ -1,4 +1,4 @@
-/** What stands in the address, as the pages want it. Anything odd there is as if it were absent. */
+/** The URL's search parameters, as the pages need them. Invalid values count as absent. */
 
 export function textOf(value: unknown): string | undefined {
   return typeof value === "string" && value ? value : undefined;
@@ -23,6 +23,8 @@ export interface DatasetSearch {
   source?: string;
   min?: number;
   max?: number;
+  /** Several answers to one prompt. */
+  group?: number;
   /** The row that is open. */
   row?: number;
 }
@@ -35,6 +37,7 @@ export function datasetSearch(search: Record<string, unknown>): DatasetSearch {
     source: textOf(search.source),
     min: numberOf(search.min),
     max: numberOf(search.max),
+    group: numberOf(search.group),
     row: numberOf(search.row),
   };
 }

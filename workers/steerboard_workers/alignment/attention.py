@@ -1,4 +1,4 @@
-"""Attention for sequences that stand behind each other in one row, without padding.
+"""Attention for sequences concatenated in one row, without padding.
 
 Everything but attention works on each token alone, so only attention lays the sequences out side by side, padded to
 the longest of the micro-batch, and puts its answers back into the row. Matrix products never see padding, and no
@@ -24,7 +24,7 @@ PLAIN_ATTENTION_TOKENS = 512
 
 @dataclass
 class Segments:
-    """Where the T tokens of a row stand when its sequences are laid out as (rows, width).
+    """Positions of a row's T tokens when its sequences are laid out as (rows, width).
 
     places (T,): flat index in rows * width; visible (rows, 1, width, width) bool, or None for causal.
     """
@@ -40,7 +40,7 @@ class Segments:
         return Segments(self.places.to(device, non_blocking=True), self.rows, self.width, visible)
 
     def spread(self, row: Tensor) -> Tensor:
-        """(1, heads, T, dim) -> (rows, heads, width, dim), zeros where nothing stands."""
+        """(1, heads, T, dim) -> (rows, heads, width, dim), zeros elsewhere."""
         tokens = row[0].transpose(0, 1)
         grid = tokens.new_zeros(self.rows * self.width, *tokens.shape[1:]).index_copy(0, self.places, tokens)
         return grid.view(self.rows, self.width, *tokens.shape[1:]).transpose(1, 2)

@@ -3,7 +3,7 @@
 The global batch is drawn at random before it comes here; sorting by length happens only inside it, since reward and
 length go together and a step sorted over the whole data would see one reward only.
 
-Layouts: `padded` has a sequence a row and needs no attention mask, because padding stands on the right and attention
+Layouts: `padded` has a sequence a row and needs no attention mask, because padding is on the right and attention
 is causal. `packed` has one row for all, kept apart by position ids; `padding_free` has such a row too, which attention
 alone lays out as padded (attention.py). With `share`, the responses of one sample follow each other in one row behind
 a single copy of their prompt, under a mask that hides them from each other.
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -22,13 +22,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.attention import Segments
 from steerboard_workers.alignment.examples import Example
 
 Layout = Literal["padded", "packed", "padding_free"]
-# What the loss reads: the tokens that predict a label, or the last real token of each sequence.
-Reads = Literal["labels", "ends"]
-# What a forward and backward pass costs beside its tokens, as a share of the budget that fills the machine.
+
+
+# What a forward and backward pass costs besides its tokens, as a share of the budget that fills the machine.
 PASS_COST = 0.05
 # What a padded position costs where only attention sees it, against one that everything sees.
 PADDING_COST = 0.15
@@ -36,11 +37,13 @@ PADDING_COST = 0.15
 
 @dataclass
 class MicroBatch:
-    """One forward pass. B rows of T tokens, N places to read, S sequences (a sample's stand side by side).
+    """One forward pass. B rows of T tokens, N places to read, S sequences (a sample's are adjacent).
 
     input_ids (B, T); position_ids (B, T) or None for 0..T-1; attention_mask (B, 1, T, T) bool or None for causal;
     read (N,) flat places in B*T; labels (N,) the tokens predicted there (reads="labels"); sequence (N,) which of the
-    S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens.
+    S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens; label_counts (S,)
+    supervised ones. frozen_log_probs: by name of a frozen model, (S,) float32 sums over the labels of a sequence.
+    prepared: what the objective's `prepare` found of the global batch that this is a part of.
     """
 
     input_ids: Tensor
@@ -50,17 +53,17 @@ class MicroBatch:
     weights: Tensor
     margins: Tensor
     lengths: Tensor
+    label_counts: Tensor
     position_ids: Tensor | None = None
     attention_mask: Tensor | None = None
     segments: Segments | None = None
+    frozen_log_probs: Mapping[str, Tensor] = field(default_factory=dict)
+    prepared: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> MicroBatch:
         if device.type == "cpu":
             return self
-        moved: dict[str, Any] = {
-            name: None if value is None else value.to(device) for name, value in vars(self).items()
-        }
-        return MicroBatch(**moved)
+        return MicroBatch(**{name: _moved(value, device) for name, value in vars(self).items()})
 
     def model_inputs(self) -> dict[str, Tensor | Segments | None]:
         return {
@@ -99,7 +102,7 @@ class Batcher:
         return len(rows) * max(rows) if self.layout == "padded" else sum(rows)
 
     def _cheapest(self, ordered: Sequence[Example]) -> list[int]:
-        """Where to cut a sorted batch: the fewest positions, where every pass costs some beside its tokens.
+        """Where to cut a sorted batch: the fewest positions, where every pass has a cost besides its tokens.
 
         Filling each pass to the budget would pad a fifth of the positions of real dialogues; shorter passes of nearly
         equal lengths are up to 15% faster in all.
@@ -156,6 +159,8 @@ class Batcher:
             weights=torch.tensor([e.weight for e in examples for _ in e.responses], dtype=torch.float32),
             margins=torch.tensor([e.margin for e in examples], dtype=torch.float32),
             lengths=torch.tensor([n for e in examples for n in e.lengths], dtype=torch.float32),
+            label_counts=torch.tensor([n for e in examples for n in e.label_counts], dtype=torch.float32),
+            frozen_log_probs=_frozen_log_probs(examples),
         )
         if self.layout != "padded" or self.share:
             batch.position_ids = _positions(rows, starts, shape)
@@ -212,8 +217,22 @@ class Batcher:
         )
 
 
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Mapping):
+        return {name: tensor.to(device) for name, tensor in value.items()}
+    return None if value is None else value.to(device)
+
+
+def _frozen_log_probs(examples: Sequence[Example]) -> dict[str, Tensor]:
+    """(S,) of each frozen model that all examples have log-probs of."""
+    names = set.intersection(*(set(e.frozen_log_probs) for e in examples))
+    return {
+        name: torch.from_numpy(np.concatenate([e.frozen_log_probs[name] for e in examples])) for name in sorted(names)
+    }
+
+
 def _positions(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
-    """Position ids (B, T) that restart with every sequence; each response of a shared prompt goes on from its end."""
+    """Position ids (B, T) that restart with every sequence; each response of a shared prompt continues from its end."""
     positions = np.tile(np.arange(shape[1]), shape[0])
     for row, start in zip(rows, starts, strict=True):
         positions[start : start + len(row.ids)] = np.arange(len(row.ids))
@@ -224,7 +243,7 @@ def _positions(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, in
 
 
 def _visible(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
-    """(B, 1, T, T) bool: a token sees what stands before it in its sample's prompt and in its own response."""
+    """(B, 1, T, T) bool: a token sees what precedes it in its sample's prompt and in its own response."""
     owner = np.full(shape[0] * shape[1], -1, dtype=np.int64)
     branch_of = np.zeros(shape[0] * shape[1], dtype=np.int64)
     for row, start in zip(rows, starts, strict=True):

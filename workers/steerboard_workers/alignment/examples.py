@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,12 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One sample. Singles have one response, pairs have (chosen, rejected), rollouts n of one prompt.
+    """One sample. Singles have one response, pairs have (chosen, rejected), rollouts n of one prompt; a prompt that is
+    yet to be answered has none.
 
-    `weight` multiplies a single's loss; `margin` is what a pair's difference must exceed.
+    `weight` multiplies a single's loss; `margin` is what a pair's difference must exceed. `frozen_log_probs`: by name
+    of a frozen model, (responses,) float32 sums of log pi over the labels of each sequence; `label_counts` are their
+    numbers.
     """
 
     row: int
@@ -26,12 +30,13 @@ class Example:
     weight: float = 1.0
     margin: float = 0.0
     truncated: bool = False
+    frozen_log_probs: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, row: int, group: RenderedGroup, *, weight: float = 1.0, margin: float = 0.0) -> Example:
         learned = np.array(group.prompt_supervised) if any(group.prompt_supervised) else None
         if learned is not None:
-            learned[0] = False  # nothing stands before the first token that could predict it
+            learned[0] = False  # nothing precedes the first token that could predict it
         return cls(
             row=row,
             prompt=np.array(group.prompt, dtype=np.int32),
@@ -44,16 +49,23 @@ class Example:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Tokens of each full sequence, its prompt included."""
+        """Tokens of each full sequence, its prompt included; of the prompt where it is alone."""
+        if not self.responses:
+            return (len(self.prompt),)
         return tuple(len(self.prompt) + len(response) for response in self.responses)
 
     @property
     def tokens(self) -> int:
-        """Real tokens that this sample stands for, however they are computed."""
+        """Real tokens of this sample, however they are computed."""
         return sum(self.lengths)
+
+    @property
+    def label_counts(self) -> tuple[int, ...]:
+        """Supervised tokens of each sequence."""
+        inside = 0 if self.prompt_supervised is None else int(self.prompt_supervised.sum())
+        return tuple(inside + len(response) for response in self.responses)
 
     @property
     def labels(self) -> int:
         """Supervised tokens."""
-        inside = 0 if self.prompt_supervised is None else int(self.prompt_supervised.sum())
-        return sum(inside + len(response) for response in self.responses)
+        return sum(self.label_counts)

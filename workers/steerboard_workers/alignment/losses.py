@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 
 def weighted_nll(log_probs: Tensor, sequence: Tensor, weights: Tensor) -> Tensor:
@@ -18,20 +17,11 @@ def weighted_nll(log_probs: Tensor, sequence: Tensor, weights: Tensor) -> Tensor
     return -(log_probs * weights[sequence]).sum()
 
 
-def bradley_terry(chosen: Tensor, rejected: Tensor, margin: Tensor | None = None, centre: float = 0.0) -> Tensor:
-    """sum -log sigma(r_w - r_l - m) + lambda (r_w + r_l)^2: Eq. 2 of arXiv 2308.12050. All (pairs,), in float32."""
-    difference = chosen - rejected if margin is None else chosen - rejected - margin
-    loss = -F.logsigmoid(difference)
-    if centre:
-        loss = loss + centre * (chosen + rejected).square()
-    return loss.sum()
-
-
-def rwr_weight(z: float, beta: float, max_weight: float | None) -> float:
-    """exp(z / beta) of Eq. 5, at most `max_weight`. Large z never overflows."""
-    limit = math.inf if max_weight is None else max_weight
-    exponent = min(z / beta, 700.0)
-    return min(math.exp(exponent), limit)
+def sequence_sums(values: Tensor, counts: Tensor) -> Tensor:
+    """Sums (S,) in float32 of consecutive stretches of values (N,), such as a micro-batch's log-probs by its
+    `label_counts` (S,). The order of summation is fixed, on a GPU too."""
+    sums: Tensor = torch.segment_reduce(values.float(), "sum", lengths=counts.long(), initial=0.0)
+    return sums
 
 
 def effective_sample_size(weights: Sequence[float]) -> float:

@@ -1,6 +1,6 @@
 """Models as training sees them: one nn.Module whose forward returns just what the loss needs.
 
-Wrapping matters: DDP and DeepSpeed synchronise around this forward, so nothing of the loss may run the model beside it.
+Wrapping matters: DDP and DeepSpeed synchronise around this forward, so the loss must not run the model outside of it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ class PolicyModule(nn.Module):
 
     forward returns (log_probs (N,) float32, correct (N,) bool): log pi of each label, and whether it was the likeliest.
     `whole_head`: read logits from the model's own full forward, for architectures that do more to them than one
-    linear layer (soft caps, scales).
+    linear layer (soft caps, scales). `own_attention`: the model's implementation before batching chose another.
+    `temperature`: log-probs are of softmax(logits / temperature).
     """
 
     def __init__(self, model: Any, whole_head: bool = False) -> None:
         super().__init__()
         self.model = model
         self.whole_head = whole_head
+        self.temperature = 1.0
+        self.own_attention: str = model.config._attn_implementation
         self.vocabulary = int(model.config.get_text_config().vocab_size)
 
     def forward(
@@ -53,17 +56,23 @@ class PolicyModule(nn.Module):
             return read_hidden(self.model, inputs, read)
         if self.whole_head or probe == "whole_head":
             logits = self.model(**inputs).logits
-            return label_log_probs(logits.flatten(0, 1).index_select(0, read), labels)
+            return self._log_probs(logits.flatten(0, 1).index_select(0, read), labels)
         hidden = read_hidden(self.model, inputs, read)
         head = self.model.get_output_embeddings()
         rows = max(1, CHUNK_ELEMENTS // self.vocabulary)
         if len(read) <= rows:
-            return label_log_probs(head(hidden), labels)
+            return self._head_log_probs(head, hidden, labels)
         parts = [
-            checkpoint(_head_log_probs, head, hidden[at : at + rows], labels[at : at + rows], use_reentrant=False)
+            checkpoint(self._head_log_probs, head, hidden[at : at + rows], labels[at : at + rows], use_reentrant=False)
             for at in range(0, len(read), rows)
         ]
         return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
+
+    def _head_log_probs(self, head: nn.Module, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        return self._log_probs(head(hidden), labels)
+
+    def _log_probs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        return label_log_probs(logits if self.temperature == 1.0 else logits / self.temperature, labels)
 
 
 class RewardModule(nn.Module):
@@ -90,6 +99,26 @@ class RewardModule(nn.Module):
         return rewards
 
 
+class JointModule(nn.Module):
+    """Several models that learn in the same steps. forward returns what each gives for the same places, by its name;
+    `MAIN` is the one that training is for, which probes are asked of unless they name another `part`."""
+
+    MAIN = "model"
+
+    def __init__(self, parts: dict[str, PolicyModule | RewardModule]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict(parts)
+
+    @property
+    def model(self) -> Any:
+        return self.parts[self.MAIN].model
+
+    def forward(self, *, part: str | None = None, probe: Probe | None = None, **inputs: Any) -> Any:
+        if probe is not None or part is not None:
+            return self.parts[part or self.MAIN](**inputs, probe=probe)
+        return {name: module(**inputs) for name, module in self.parts.items()}
+
+
 def read_hidden(model: Any, inputs: dict[str, Any], read: Tensor) -> Tensor:
     """Last hidden states (N, hidden) at the flat places `read`."""
     hidden: Tensor = model.base_model(**inputs).last_hidden_state
@@ -103,7 +132,7 @@ def label_log_probs(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _LabelLogProbs(torch.autograd.Function):
-    """Reads the logits twice, a few rows at a time, and keeps no second (N, V) tensor beside them and their gradient.
+    """Reads the logits twice, a few rows at a time, and keeps no (N, V) tensor besides them and their gradient.
 
     torch's cross_entropy makes a float32 copy of bf16 logits, a log softmax and its gradient, each as large as the
     logits: a tenth of an SFT step on a CPU.
@@ -137,10 +166,6 @@ class _LabelLogProbs(torch.autograd.Function):
 def _row_blocks(logits: Tensor) -> list[slice]:
     rows = max(1, BLOCK_ELEMENTS // logits.shape[1]) if logits.device.type == "cpu" else max(1, len(logits))
     return [slice(at, at + rows) for at in range(0, len(logits), rows)]
-
-
-def _head_log_probs(head: nn.Module, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    return label_log_probs(head(hidden), labels)
 
 
 def model_inputs(

@@ -1,24 +1,26 @@
-"""One objective a method: how a global batch is counted, what its loss is, what is measured beside it.
+"""What an objective is: how a global batch is counted, its loss, and its other metrics. And the one that most
+methods share, the likelihood of responses. Others are with their method.
 
 An objective sees examples (singles, pairs, or n responses to a prompt) and what a module's forward returned for a
-micro-batch of them. Methods that need a reference's log-probs or rollouts carry them on the example and get them in
-the micro-batch; nothing here or in the training loop assumes one response.
+micro-batch of them. The log-probs of frozen models are on the example and in the micro-batch; nothing here or in the
+training loop assumes one response.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from steerboard_workers.alignment.batching import MicroBatch, Reads
+from steerboard_contracts.specs.method import Reads
+from steerboard_workers.alignment.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import (
-    bradley_terry,
-    correlation,
     effective_sample_size,
     weighted_nll,
 )
@@ -35,7 +37,8 @@ class Objective(Protocol):
         ...
 
     def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
-        """(loss, a scalar sum with gradient; measures (len(measures),) float64)."""
+        """(loss, a scalar sum with gradient; measures (len(measures),) float64). `output` is what the module gives, by
+        name where several models are trained: "model", and others by their roles."""
         ...
 
     def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
@@ -47,8 +50,36 @@ class Objective(Protocol):
         ...
 
 
+class Passes(Protocol):
+    """Forward passes without gradient or dropout. The processes share the work, and each gets all results, which do not
+    depend on their number. `model` is the name of a frozen one that is used for `forward`, or the role of one that is
+    trained, too; None: the one that training is for.
+    """
+
+    def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[NDArray[np.float32]]:
+        """(responses,) of each example: sums of log pi over the labels of a sequence, or what a model that reads ends
+        gives for it."""
+        ...
+
+    def per_label(self, examples: Sequence[Example], model: str | None = None) -> list[list[NDArray[np.float32]]]:
+        """Of each example, (labels,) of each response: log pi of every supervised token, or what a critic gives before
+        it."""
+        ...
+
+
+@runtime_checkable
+class BatchObjective(Objective, Protocol):
+    """An objective that needs something of the whole global batch before any of its micro-batches.
+
+    `prepare` sees the examples of all processes and has to give each process the same; its result is every
+    micro-batch's `prepared`. It is called for each optimiser step, and for an evaluation with all held-out examples.
+    """
+
+    def prepare(self, examples: Sequence[Example], passes: Passes) -> Mapping[str, Tensor]: ...
+
+
 class LanguageObjective:
-    """SFT, MLE with filtering and Decision Transformer (all weights 1), and RWR.
+    """-sum w log pi(y | x): the weighted likelihood of responses, Eq. 1 and Eq. 5 of arXiv 2308.12050.
 
     `self_normalised`: divide by sum of weight x tokens instead of tokens.
     """
@@ -94,54 +125,3 @@ class LanguageObjective:
             "max_weight": max(weights),
             "clipped": clipped / len(weights),
         }
-
-
-class RewardObjective:
-    """Bradley-Terry with an optional margin and centring term; responses stand as (chosen, rejected)."""
-
-    reads: Reads = "ends"
-    measures: tuple[str, ...] = (
-        *("loss_sum", "pairs", "correct", "margin"),
-        *("n", "reward", "length", "reward_2", "length_2", "reward_length"),
-    )
-
-    def __init__(self, centre: float = 0.0, use_margin: bool = False) -> None:
-        self._centre = centre
-        self._use_margin = use_margin
-
-    def count(self, examples: Sequence[Example]) -> float:
-        return float(len(examples))
-
-    def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
-        chosen, rejected = output.view(-1, 2).unbind(1)
-        loss = bradley_terry(chosen, rejected, batch.margins if self._use_margin else None, self._centre)
-        with torch.no_grad():
-            difference = (chosen - rejected).double()
-            right = (difference > 0).double() + 0.5 * (difference == 0).double()
-            reward, length = output.double(), batch.lengths.double()
-            pairs = torch.tensor(len(chosen), dtype=torch.float64, device=loss.device)
-            sums = torch.stack(
-                [
-                    *(loss.double(), pairs, right.sum(), difference.sum()),
-                    *(2 * pairs, reward.sum(), length.sum()),
-                    *(reward.square().sum(), length.square().sum(), (reward * length).sum()),
-                ]
-            )
-        return loss, sums
-
-    def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
-        pairs, n = sums["pairs"], sums["n"]
-        mean = sums["reward"] / n
-        return {
-            "loss": sums["loss_sum"] / pairs,
-            "pair_accuracy": sums["correct"] / pairs,
-            "margin": sums["margin"] / pairs,
-            "reward_mean": mean,
-            "reward_std": math.sqrt(max(0.0, sums["reward_2"] / n - mean * mean)),
-            "reward_length_correlation": correlation(
-                n, sums["reward"], sums["length"], sums["reward_2"], sums["length_2"], sums["reward_length"]
-            ),
-        }
-
-    def batch_metrics(self, examples: Sequence[Example]) -> dict[str, float]:
-        return {}

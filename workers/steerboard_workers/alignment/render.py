@@ -8,13 +8,18 @@ assistant marker or the score, and a truncated response gets no end token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.templates import Prompt, PromptText, Template, split_literals
+
+# Tokens of a generated answer, by default; a model with a small window gets half of it.
+DEFAULT_NEW_TOKENS = 256
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class Renderer:
         self.end_id: int = tokenizer.convert_tokens_to_ids(self.template.end_token)
         self.bos_id: int | None = tokenizer.bos_token_id
         self._tail_lengths: dict[str, int] = {}
+        # Around each use of the tokenizer for whole texts: its library may hang or crash.
+        self.tokenising: Callable[[], AbstractContextManager[None]] = nullcontext
 
     # -- inference ------------------------------------------------------------------------------------------------
 
@@ -75,10 +82,27 @@ class Renderer:
     ) -> list[list[int]]:
         """`prompt_ids` of many prompts in one call of the tokenizer."""
         texts = [self.template.prompt(p, s) for p, s in zip(prompts, scores or [None] * len(prompts), strict=True)]
-        tokens = self._tokenise_prompts(texts)
+        with self.tokenising():
+            tokens = self._tokenise_prompts(texts)
         if room is None:
             return [t.ids for t in tokens]
         return [self._cut_prompt(t, max(self.max_length - room, t.kept + 1))[0] for t in tokens]
+
+    def render_prompts(
+        self, prompts: Sequence[Prompt], scores: Sequence[str | None] | None, room: int
+    ) -> list[RenderedGroup | None]:
+        """Prompts to which answers of `room` tokens will be sampled, as inference has them. None: the window leaves no
+        room for the marker and the score."""
+        texts = [self.template.prompt(p, s) for p, s in zip(prompts, scores or [None] * len(prompts), strict=True)]
+        with self.tokenising():
+            tokens = self._tokenise_prompts(texts)
+        return [self._prompt_alone(one, self.max_length - room) for one in tokens]
+
+    def _prompt_alone(self, prompt: _PromptTokens, room: int) -> RenderedGroup | None:
+        if room < min(len(prompt.ids), prompt.kept + (self.bos_id is not None)):
+            return None
+        ids, _ = self._cut_prompt(prompt, room)
+        return RenderedGroup(ids, [False] * len(ids), [], len(ids) < len(prompt.ids))
 
     def response_text(self, ids: Sequence[int]) -> str:
         """The text of generated ids: control tokens and the one leading space are gone."""
@@ -105,7 +129,12 @@ class Renderer:
         scores: Sequence[str | None] | None = None,
     ) -> list[RenderedGroup | None]:
         """Several responses to each prompt (a pair, n samples), the prompt cut the same way for all of them."""
-        scores = scores or [None] * len(prompts)
+        with self.tokenising():
+            return self._render_groups(prompts, responses, scores or [None] * len(prompts))
+
+    def _render_groups(
+        self, prompts: Sequence[Prompt], responses: Sequence[Sequence[str]], scores: Sequence[str | None]
+    ) -> list[RenderedGroup | None]:
         texts = [self.template.prompt(p, s) for p, s in zip(prompts, scores, strict=True)]
         tokens = self._tokenise_prompts(texts)
         joints, places = [], []
@@ -209,6 +238,18 @@ class Renderer:
         encoded = self.tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True)
         offsets = encoded["offset_mapping"]
         return [any(start <= at < end for start, end in text.replies) for at, _ in offsets]
+
+
+def answer_room(window: int, max_new_tokens: int | None) -> int:
+    """How many tokens an answer may have. Raises `BadInput` (`too_many_new_tokens`) when prompts keep no room."""
+    room = max_new_tokens or min(DEFAULT_NEW_TOKENS, window // 2)
+    if room >= window:
+        raise BadInput(
+            f"max_new_tokens is {room}, but the model's window has {window} tokens in all",
+            code="too_many_new_tokens",
+            hint=f"Ask for at most {window // 2}, so prompts keep some room.",
+        )
+    return room
 
 
 def _single(group: RenderedGroup) -> Rendered:

@@ -1,7 +1,7 @@
 """Conversations as text, in the paper's plain template or in the tokenizer's own chat template.
 
     plain   {bos}[System: {s} ]User: {u} Assistant:[ <rm_score> 5.00] {response}{eos}
-    chat    the tokenizer's template; the score opens the assistant's message
+    chat    the tokenizer's template; the condition opens the assistant's message
 
 What a user typed must never act as a special token. Texts that contain the spelling of one come out in pieces,
 and those pieces are tokenised as plain characters.
@@ -15,9 +15,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from steerboard_contracts.prompts import SCORE_MARKER, TemplateName, score_prompt
-from steerboard_contracts.samples import Message
+from jinja2 import TemplateError
 
+from steerboard_contracts.conditions.format import condition_prompt, template_arguments
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.prompts import TemplateName
+from steerboard_contracts.samples import Message
+from steerboard_workers.alignment.limits import computing_at_most
+
+# Of the processor, for one conversation; templates take less than a millisecond.
+TEMPLATE_SECONDS = 10.0
 # Stands for a special token's spelling inside user text while the template is applied. Private-use characters.
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
 
@@ -47,7 +54,7 @@ class PromptText:
 
 
 class Template:
-    """Renders prompts for one tokenizer. `separator` stands between the prompt and a response."""
+    """Renders prompts for one tokenizer. `separator` comes between the prompt and a response."""
 
     def __init__(self, tokenizer: Any, name: TemplateName) -> None:
         self.name = name
@@ -82,16 +89,14 @@ class Template:
                 replies.append((len(text), len(text) + 1 + len(turn.content) + len(self._eos)))
                 text += f" {turn.content}{self._eos}"
             before = turn.role
-        ending = score_prompt(score_text) if score_text else ""
+        ending = condition_prompt(score_text) if score_text else ""
         return PromptText(text + ending, tail=len(" Assistant:" + ending), replies=tuple(replies))
 
     def _chat(self, turns: list[Turn], score_text: str | None) -> PromptText:
         messages = [turn._asdict() for turn in turns]
-        apply = self._tokenizer.apply_chat_template
-        # The folder's own template may open the answer with a default score; here the caller decides.
-        opened: str = apply(messages, add_generation_prompt=True, tokenize=False, rm_score="")
-        closed: str = apply(messages, add_generation_prompt=False, tokenize=False, rm_score="")
-        ending = f"{SCORE_MARKER} {score_text}" if score_text else ""
+        opened = self._apply(messages, add_generation_prompt=True)
+        closed = self._apply(messages, add_generation_prompt=False)
+        ending = condition_prompt(score_text).removeprefix(" ") if score_text else ""
         marker = len(opened) - len(closed) if opened.startswith(closed) else 0
         replies = []
         position = 0
@@ -104,6 +109,22 @@ class Template:
                     replies.append((at, position + len(self._turn_end)))
         return PromptText(opened + ending, tail=marker + len(ending), replies=tuple(replies))
 
+    def _apply(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
+        """By the model's own template. Raises `BadInput` when that fails, or does not come to an end."""
+        try:
+            with computing_at_most(TEMPLATE_SECONDS, _endless):
+                # The folder's own template may open the answer with a default score; here the caller decides.
+                text: str = self._tokenizer.apply_chat_template(
+                    messages, add_generation_prompt=add_generation_prompt, tokenize=False, **template_arguments("")
+                )
+        except TemplateError as error:
+            raise BadInput(
+                f"the model's chat template fails: {str(error)[:300]}",
+                code="bad_chat_template",
+                hint="Correct the template in the model's tokenizer, or use `template: plain`.",
+            ) from error
+        return text
+
     @cached_property
     def end_token(self) -> str:
         """The token that closes an assistant turn: the tokenizer's eos, or what its chat template uses instead."""
@@ -114,8 +135,8 @@ class Template:
         """What a chat template writes right after an assistant message, when that is a special token."""
         probe = "steerboard probe"
         messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": probe}]
-        text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, rm_score="")
-        after = text[text.index(probe) + len(probe) :]
+        text = self._apply(messages, add_generation_prompt=False)
+        after = text.partition(probe)[2]
         found = self._special.match(after) if self._special else None
         return found.group() if found else ""
 
@@ -129,6 +150,14 @@ class Template:
             return f"{_OPEN}{len(literals) - 1}{_CLOSE}"
 
         return [Turn(turn.role, self._special.sub(put_aside, turn.content)) for turn in turns], literals
+
+
+def _endless() -> BadInput:
+    return BadInput(
+        f"the model's chat template had not written one conversation after {TEMPLATE_SECONDS:g} seconds of computing",
+        code="template_timed_out",
+        hint="Look for an endless loop in the chat template of the model's tokenizer.",
+    )
 
 
 def split_literals(text: str) -> list[tuple[str, int | None]]:

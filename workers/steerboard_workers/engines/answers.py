@@ -7,12 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from steerboard_contracts.configs import Decoding
-from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.render import Renderer, answer_room
 from steerboard_workers.engines.protocol import Completion, Delta, Request
-
-# Of an answer, when nobody says how many; a model with a small window gets half of it.
-DEFAULT_NEW_TOKENS = 256
 
 
 @dataclass(frozen=True)
@@ -42,20 +38,14 @@ def asked(renderer: Renderer, requests: Sequence[Request], decoding: Decoding) -
     Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window.
     """
     window = renderer.max_length
-    most = decoding.max_new_tokens or min(DEFAULT_NEW_TOKENS, window // 2)
-    if most >= window:
-        raise BadInput(
-            f"max_new_tokens is {most}, but the model's window has {window} tokens in all",
-            code="too_many_new_tokens",
-            hint=f"Ask for at most {window // 2}, so that prompts keep some room.",
-        )
+    most = answer_room(window, decoding.max_new_tokens)
     prompts = renderer.prompts_ids([r.prompt for r in requests], [r.score_text for r in requests], room=most)
     order = sorted(range(len(requests)), key=lambda i: -len(prompts[i]))
     return [Asked(requests[i], prompts[i], min(most, window - len(prompts[i]))) for i in order]
 
 
 class Writer:
-    """Takes tokens into answers and says when one has ended."""
+    """Collects tokens into answers and reports when one has ended."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from steerboard_contracts.samples import Message
 class Request:
     """One prompt to answer. `row` is its own: with the run's seed it decides the randomness of its answers.
 
-    `score_text` is the written score of the reward prompt (`5.00`), None for models without one.
+    `score_text` is the condition as it is written (`5.00`, `helpfulness:4`), None for models without one.
     """
 
     row: int

@@ -34,7 +34,7 @@ class TransformersRewards:
 
     @torch.inference_mode()
     def score(self, sequences: Sequence[list[int]], batch_tokens: int) -> Iterator[tuple[list[int], list[float]]]:
-        """Longest sequences first. A batch holds such of similar length; padding stands on the right of causal models
+        """Longest sequences first. A batch holds such of similar length; padding is on the right for causal models
         and the score is read at each sequence's last real token, so batch mates change nothing."""
         if self._device.type == "cpu":
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)

@@ -1,4 +1,4 @@
-"""Choosing the next token, so that nothing but (seed, row, n, position) decides a draw.
+"""Choosing the next token, so a draw depends only on (seed, row, n, position).
 
 Sampling is argmax(warped logits + Gumbel noise), which draws from the softmax. The noise of a token comes from a
 counter-based generator (SplitMix64), so batching, sharding, compaction and resuming change nothing.
@@ -16,10 +16,11 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
-def stream_key(seed: int, row: int, n: int) -> int:
-    """64-bit key of one answer's random stream, as a signed integer for torch."""
+def stream_key(seed: int, *parts: int) -> int:
+    """64-bit key of one answer's random stream, as a signed integer for torch. `parts` name the answer: (row, n), in
+    training (step, row, n)."""
     key = 0
-    for part in (seed, row, n):
+    for part in (seed, *parts):
         key = _mix_int((key + _GOLDEN + (part & _MASK)) & _MASK)
     return _signed(key)
 
@@ -30,7 +31,7 @@ def gumbel_noise(keys: Tensor, positions: Tensor, vocabulary: int) -> Tensor:
     at = _mix(keys + (positions + 1) * golden)
     tokens = torch.arange(1, vocabulary + 1, dtype=torch.int64, device=keys.device) * golden
     bits = _mix(at[:, None] + tokens)
-    # The upper 53 bits, moved off zero: u lies strictly inside (0, 1), so both logarithms are finite.
+    # The upper 53 bits, moved off zero: u is strictly inside (0, 1), so both logarithms are finite.
     uniform = (((bits >> 11) & ((1 << 53) - 1)).to(torch.float64) + 0.5) * 2.0**-53
     return uniform.log_().neg_().log_().neg_()
 
@@ -57,6 +58,13 @@ def next_tokens(logits: Tensor, decoding: Decoding, keys: Tensor, positions: Ten
     if decoding.temperature == 0:
         return logits.argmax(-1)
     return (warp(logits, decoding) + gumbel_noise(keys, positions, logits.shape[-1])).argmax(-1)
+
+
+def log_probs_of(tokens: Tensor, logits: Tensor, decoding: Decoding) -> Tensor:
+    """log softmax (B,) float32 of logits (B, V) / temperature at each token, at 1 for greedy decoding; of all tokens,
+    whether top-k and top-p ruled some out or not."""
+    logits = logits.float() / (decoding.temperature or 1.0)
+    return logits.gather(1, tokens[:, None]).squeeze(1) - logits.logsumexp(-1)
 
 
 def _mix(x: Tensor) -> Tensor:

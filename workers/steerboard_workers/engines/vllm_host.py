@@ -20,7 +20,7 @@ from steerboard_contracts.errors import BadInput, EngineMissing
 from steerboard_contracts.models import vllm_rank
 from steerboard_workers.engines.watchdog import EngineFailed, GiveUp, Watchdog
 
-# What an operator sets goes before these. A GiB holds the cache of 32 answers of a 1B model.
+# The operator's settings override these. A GiB holds the cache of 32 answers of a 1B model.
 VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 CPU_VARIABLES = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -101,7 +101,7 @@ def _engine_errors() -> Iterator[None]:
     try:
         yield
     except EngineDeadError as error:
-        raise EngineFailed("a process of the engine died", hint="The run's log has its last words.") from error
+        raise EngineFailed("a process of the engine died", hint="The run's log has its last output.") from error
     except RuntimeError as error:
         # Some kernels tell only when they are first called that they do not know a model's sizes.
         if "unsupported" in str(error).lower():
@@ -175,7 +175,7 @@ def _start(
     except RuntimeError as error:
         if "initialization failed" not in str(error):
             raise
-        # Its core, a process of its own, said why in the log.
+        # Its core, a separate process, has logged the cause.
         raise EngineFailed("a process of the engine died while it started", hint="See the run's log.") from error
 
 

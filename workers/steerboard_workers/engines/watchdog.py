@@ -11,11 +11,11 @@ from multiprocessing.process import BaseProcess
 from steerboard_contracts.errors import SteerboardError
 
 GiveUp = Callable[[SteerboardError], None]
-"""Tells what happened and ends the process: whoever hangs in a library's code hears no exception."""
+"""Reports what happened and ends the process: code that hangs in a library receives no exception."""
 
 
 class EngineFailed(SteerboardError):
-    """An engine that hangs, or whose processes died. Another attempt goes on with the rows that are done."""
+    """An engine that hangs, or whose processes died. Another attempt continues after the finished rows."""
 
     code = "engine_failed"
     title = "The engine does not work any more"
@@ -77,7 +77,7 @@ class Watchdog:
         self._give_up(
             EngineFailed(
                 what,
-                hint="Look at the run's log and the device; vllm.load_seconds and vllm.step_seconds are the limits.",
+                hint="Check the run's log and the device; vllm.load_seconds and vllm.step_seconds are the limits.",
             )
         )
 

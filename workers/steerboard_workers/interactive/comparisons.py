@@ -15,21 +15,20 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import NotFound
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.leases import LeaseLost
 from steerboard.playground import claims
 from steerboard.playground.claims import Claim
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
-from steerboard.runs.errors import LeaseLost
 from steerboard_contracts.configs import Decoding
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.engines.protocol import Completion, Delta, Request
-from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.interactive.failures import problem_of, with_memory
-from steerboard_workers.interactive.keeping import Stopping
-from steerboard_workers.interactive.models import HeldModel, ModelCache
+from steerboard_workers.interactive.answer_writer import AnswerWriter
+from steerboard_workers.interactive.errors import problem_of, with_memory
+from steerboard_workers.interactive.leases import Stopping
+from steerboard_workers.interactive.models import HeldModel, ModelCache, NotAtHand
 from steerboard_workers.interactive.remote import RemoteAnswers
 from steerboard_workers.interactive.rewards import own_units, rewards_of
-from steerboard_workers.interactive.writing import AnswerWriter
 
 
 @dataclass
@@ -60,7 +59,8 @@ class _Group:
 
 
 class ComparisonServer:
-    """For the worker's one thread that computes; endpoints answer in threads of their own (`RemoteAnswers`)."""
+    """For any thread, a comparison each. Models compute in processes of their own (`ModelHost`); endpoints answer in
+    threads of their own (`RemoteAnswers`)."""
 
     def __init__(
         self,
@@ -110,13 +110,15 @@ class ComparisonServer:
         if group.model_id is None:
             # With its row the database also forgot whether it was a model or an endpoint.
             raise NotFound(f"{group.name} was deleted before it could answer")
-        if self._models.loaded(group.model_id) is None:
+        if not self._models.at_hand(group.model_id):
             for place in group.places:
                 writer.set(place, waits_for=f"loading {group.name}")
             writer.flush()
-        held = self._models.get(group.model_id)
-        group.normaliser = held.loaded.info.normaliser
-        engine = TransformersEngine(held.loaded.model, held.loaded.renderer, held.loaded.device)
+        with self._models.using(group.model_id, writer.wanted) as held:
+            group.normaliser = held.normaliser
+            self._write_texts(comparison, group, held, writer)
+
+    def _write_texts(self, comparison: Comparison, group: _Group, held: HeldModel, writer: AnswerWriter) -> None:
         for part in group.parts.values():
             part.text, part.tokens, part.first_token_seconds, part.unscored = "", 0, None, False
             for place in part.places:
@@ -137,8 +139,7 @@ class ComparisonServer:
             else:
                 self._text_ended(comparison, group, part, delta.completion, seconds, writer)
 
-        for _ in engine.generate(group.requests, group.decoding, comparison.seed, show):
-            pass
+        held.host.generate(group.requests, group.decoding, comparison.seed, show, writer.wanted)
 
     def _text_ended(
         self,
@@ -162,34 +163,47 @@ class ComparisonServer:
             )
         writer.flush()
         # Loading a reward model here would hold up the other columns.
-        if comparison.reward_model_id is not None and self._models.loaded(comparison.reward_model_id) is None:
+        if comparison.reward_model_id is not None and not self._models.at_hand(comparison.reward_model_id):
             part.unscored = True
-        else:
+            return
+        try:
             for place in part.places:
-                self.score(comparison, place, part.text, group.normaliser, writer)
+                self.score(comparison, place, part.text, group.normaliser, writer, load=False)
+        except NotAtHand:
+            part.unscored = True
 
     def score(
-        self, comparison: Comparison, place: int, text: str, normaliser: Normaliser | None, writer: AnswerWriter
+        self,
+        comparison: Comparison,
+        place: int,
+        text: str,
+        normaliser: Normaliser | None,
+        writer: AnswerWriter,
+        *,
+        load: bool = True,
     ) -> None:
-        """End an answer whose text is complete, with its reward where one was asked for."""
-        # The id is gone when the model is; the name says that a reward was asked for.
+        """End an answer whose text is complete, with its reward where one was asked for. Raises `NotAtHand` where its
+        model is not in memory and must not be loaded."""
+        # The id is gone when the model is; the name shows that a reward was requested.
         if comparison.reward_model_name is None:
             writer.now(place, state="succeeded")
             return
-        if comparison.reward_model_id is not None and self._models.loaded(comparison.reward_model_id) is None:
+        if load and comparison.reward_model_id is not None and not self._models.at_hand(comparison.reward_model_id):
             writer.now(place, waits_for=f"loading {comparison.reward_model_name}")
         try:
-            reward, z = with_memory(self._models, lambda: self._reward(comparison, text, normaliser))
-        except SQLAlchemyError:
+            reward, z = with_memory(self._models, lambda: self._reward(comparison, text, normaliser, writer, load))
+        except (LeaseLost, Stopping, NotAtHand, SQLAlchemyError):
             raise
         except Exception as error:
             writer.now(place, state="failed", error=problem_of(error))
             return
         writer.now(place, state="succeeded", reward=reward, reward_z=z)
 
-    def _reward(self, comparison: Comparison, text: str, normaliser: Normaliser | None) -> tuple[float, float | None]:
-        reward_model: HeldModel = self._models.get(comparison.reward_model_id)
-        reward = rewards_of(reward_model, [(comparison.prompt, text)])[0]
+    def _reward(
+        self, comparison: Comparison, text: str, normaliser: Normaliser | None, writer: AnswerWriter, load: bool
+    ) -> tuple[float, float | None]:
+        with self._models.using(comparison.reward_model_id, writer.wanted, load=load) as reward_model:
+            reward = rewards_of(reward_model, [(comparison.prompt, text)], writer.wanted)[0]
         units = own_units(normaliser, reward_model)
         return reward, units.z(reward) if units else None
 

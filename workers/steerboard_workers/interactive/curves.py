@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,24 +14,25 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker, undefer
 
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import NotFound
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.leases import LeaseLost
 from steerboard.playground import claims
 from steerboard.playground.claims import Claim
-from steerboard.playground.columns import score_format
+from steerboard.playground.columns import condition_format
 from steerboard.playground.curves import announce
 from steerboard.playground.errors import problem_document
 from steerboard.playground.schemas import CurvePoint
 from steerboard.playground.tables import Curve
 from steerboard.registry.tables import Model
-from steerboard.runs.errors import LeaseLost
+from steerboard_contracts.conditions.condition import Condition, varied
+from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.configs import Decoding
-from steerboard_contracts.prompts import Normaliser, ScoreFormat
+from steerboard_contracts.prompts import Normaliser
 from steerboard_statistics.bootstrap import Interval, Resamples
 from steerboard_statistics.correlation import spearman
-from steerboard_workers.engines.protocol import Delta, Request
-from steerboard_workers.engines.transformers_engine import TransformersEngine
-from steerboard_workers.interactive.failures import problem_of, with_memory
-from steerboard_workers.interactive.keeping import Keeper, Stopping
+from steerboard_workers.engines.protocol import Completion, Delta, Request
+from steerboard_workers.interactive.errors import problem_of, with_memory
+from steerboard_workers.interactive.leases import Keeper, Stopping, Wanted
 from steerboard_workers.interactive.models import HeldModel, ModelCache
 from steerboard_workers.interactive.rewards import own_units, rewards_of
 
@@ -46,20 +48,21 @@ class _Work:
 
     claim: Claim[Curve]
     curve: Curve
-    score_format: ScoreFormat
+    form: ConditionFormat
     normaliser: Normaliser | None
     points: list[dict[str, Any]]
+    wanted: Wanted
     texts: list[str] = field(default_factory=list)
     tokens: int = 0
     rewards: list[float] = field(default_factory=list)
 
     @property
-    def score(self) -> float:
-        return self.curve.scores[len(self.points)]
+    def score(self) -> Condition:
+        return Condition.model_validate(self.curve.scores[len(self.points)])
 
     @property
     def score_text(self) -> str:
-        return self.score_format.text(self.score)
+        return self.form.text(self.score)
 
     @property
     def done(self) -> int:
@@ -67,7 +70,7 @@ class _Work:
 
 
 class CurveServer:
-    """At most one curve in hand. For the worker's one thread that computes."""
+    """At most one curve in hand. For one thread at a time."""
 
     def __init__(
         self, sessions: sessionmaker[Session], models: ModelCache, keeper: Keeper, stopping: threading.Event
@@ -90,7 +93,7 @@ class CurveServer:
         except LeaseLost:
             self._put_down(work)
         except SQLAlchemyError:
-            # The lease runs out, and then the curve goes on from its last point.
+            # The lease runs out, and then the curve continues from its last point.
             self._put_down(work)
             raise
         except Exception as error:
@@ -105,7 +108,7 @@ class CurveServer:
                 return None
             curve = session.get_one(Curve, claim.id, options=[undefer(Curve.prompts)], populate_existing=True)
             model = session.get(Model, curve.model_id)
-            form = score_format(model) if model else None
+            form = condition_format(model) if model else None
             given = model.info.get("normaliser") if model else None
             # A point that was not complete is measured again.
             curve.state, curve.done, curve.waits_for = "running", len(curve.points) * len(curve.prompts), None
@@ -116,7 +119,8 @@ class CurveServer:
             return None
         self._keeper.hold(claim)
         normaliser = Normaliser.model_validate(given) if given else None
-        return _Work(claim, curve, form, normaliser, list(curve.points))
+        wanted = Wanted(self._sessions, claim, self._stopping)
+        return _Work(claim, curve, form, normaliser, list(curve.points), wanted)
 
     def _put_down(self, work: _Work) -> None:
         self._work = None
@@ -126,8 +130,8 @@ class CurveServer:
         prompts = work.curve.prompts
         equal = next((point for point in work.points if point["score_text"] == work.score_text), None)
         if equal is not None:
-            # The score format writes both scores alike, so the answers are the same.
-            self._add_point(work, {**equal, "score": work.score})
+            # Both are written alike, so the answers are the same.
+            self._add_point(work, {**equal, "score": work.score.plain()})
         elif len(work.texts) < len(prompts):
             self._write_some(work)
         elif len(work.rewards) < len(prompts):
@@ -136,41 +140,45 @@ class CurveServer:
             self._add_point(work, self._point(work))
 
     def _write_some(self, work: _Work) -> None:
-        held = self._load(work, work.curve.model_id, work.curve.model_name)
-        engine = TransformersEngine(held.loaded.model, held.loaded.renderer, held.loaded.device)
         start = len(work.texts)
         # The row of a prompt is the same at every score, so that their draws are compared and not their luck.
         requests = [
             Request(row, prompt, work.score_text)
             for row, prompt in enumerate(work.curve.prompts[start : start + ANSWER_BATCH], start)
         ]
-        done = sorted(
-            engine.generate(requests, Decoding(**work.curve.decoding), work.curve.seed, self._stop_between_tokens),
-            key=lambda completion: completion.row,
-        )
+        done: list[Completion] = []
+
+        def keep(delta: Delta) -> None:
+            work.wanted()
+            if delta.completion is not None:
+                done.append(delta.completion)
+
+        with self._using(work, work.curve.model_id, work.curve.model_name) as held:
+            held.host.generate(requests, Decoding(**work.curve.decoding), work.curve.seed, keep, work.wanted)
+        done.sort(key=lambda completion: completion.row)
         work.texts += [completion.text for completion in done]
         work.tokens += sum(completion.tokens for completion in done)
         self._note(work, done=work.done)
 
-    def _stop_between_tokens(self, _: Delta) -> None:
-        if self._stopping.is_set():
-            raise Stopping
-
     def _score_some(self, work: _Work) -> None:
-        reward_model = self._load(work, work.curve.reward_model_id, work.curve.reward_model_name)
         start = len(work.rewards)
         places = range(start, min(start + SCORE_BATCH, len(work.texts)))
-        work.rewards += rewards_of(reward_model, [(work.curve.prompts[i], work.texts[i]) for i in places])
+        with self._using(work, work.curve.reward_model_id, work.curve.reward_model_name) as reward_model:
+            samples = [(work.curve.prompts[i], work.texts[i]) for i in places]
+            work.rewards += rewards_of(reward_model, samples, work.wanted)
         if own_units(work.normaliser, reward_model) is None:
             work.normaliser = None
 
-    def _load(self, work: _Work, model_id: uuid.UUID, name: str) -> HeldModel:
-        if self._models.loaded(model_id) is not None:
-            return self._models.get(model_id)
-        self._note(work, waits_for=f"loading {name}")
-        held = self._models.get(model_id)
-        self._note(work, waits_for=None)
-        return held
+    @contextmanager
+    def _using(self, work: _Work, model_id: uuid.UUID, name: str) -> Iterator[HeldModel]:
+        """A model, and what the curve waits for while it is loaded."""
+        at_hand = self._models.at_hand(model_id)
+        if not at_hand:
+            self._note(work, waits_for=f"loading {name}")
+        with self._models.using(model_id, work.wanted) as held:
+            if not at_hand:
+                self._note(work, waits_for=None)
+            yield held
 
     def _point(self, work: _Work) -> dict[str, Any]:
         count = len(work.rewards)
@@ -196,7 +204,8 @@ class CurveServer:
             curve = claims.fenced(session, work.claim)
             curve.points, curve.done = points, len(points) * len(work.curve.prompts)
             if len(points) >= 3:
-                curve.spearman = spearman([p["score"] for p in points], [p["mean"] for p in points])
+                asked = varied(Condition.model_validate(point["score"]) for point in points)
+                curve.spearman = spearman(asked, [p["mean"] for p in points]) if asked else None
             if len(points) == len(curve.scores):
                 curve.state, curve.waits_for, curve.ended_at = "succeeded", None, func.clock_timestamp()
                 curve.lease_owner = None

@@ -1,34 +1,42 @@
-"""Models that stay loaded between requests: the least recently used ones leave when memory is needed."""
+"""Models that stay loaded between requests, each in a process of its own: the least recently used ones leave when
+memory is needed."""
 
 from __future__ import annotations
 
-import gc
 import logging
+import os
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-import psutil
-import torch
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import NotFound
-from steerboard.platform.local_cache import LocalCache
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.platform.storage.local_cache import LocalCache
 from steerboard.registry import service as registry
 from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Model
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.stages.loading import LoadedModel, load_policy, load_reward_model, pick_device
+from steerboard_contracts.prompts import Normaliser
+from steerboard_workers.interactive.hosts import LOOK_SECONDS, ModelHost, Wanted, environment
+from steerboard_workers.memory import machine_memory, stage_memory
+from steerboard_workers.supervisor.warm_start import stage_parent
 
 log = logging.getLogger(__name__)
 
 _RAM_SHARE = 1 / 3
 _GPU_SHARE = 0.7
+# Of one process, whatever its model: on a CPU torch and transformers imported, on a GPU CUDA's context. Measured.
+_PROCESS_BYTES = {"cpu": 300 << 20, "cuda": 500 << 20}
+# Of the machine's memory, for one process, which has its model, caches and prompts in it.
+_HOST_SHARE = 0.5
+_PULSE_SECONDS = 1.0
 
 
 class ModelTooLarge(BadInput):
@@ -38,110 +46,230 @@ class ModelTooLarge(BadInput):
     title = "The model is too large for the playground"
 
 
-@dataclass(frozen=True)
+class NotAtHand(Exception):
+    """A model would have to be loaded first."""
+
+
+@dataclass(eq=False)
 class HeldModel:
-    """A loaded model. `hash` identifies its files, `size` is bytes of memory."""
+    """A model with its process. `hash` identifies its files, `normaliser` is a policy's, `size` is bytes of memory.
+    Only the caller that made it `busy` uses it."""
 
     id: uuid.UUID
     project_id: uuid.UUID
     name: str
     hash: str
+    normaliser: Normaliser | None
     size: int
-    loaded: LoadedModel
-
-
-def default_limit() -> int:
-    """Bytes: what training and everything else can spare."""
-    if torch.cuda.is_available():
-        return int(torch.cuda.get_device_properties(0).total_memory * _GPU_SHARE)
-    return int(psutil.virtual_memory().total * _RAM_SHARE)
+    host: ModelHost
+    busy: bool = True
+    loaded: bool = False
 
 
 class ModelCache:
-    """At most `limit` bytes of models. One thread loads and uses them; `holds` may be called from any."""
+    """At most so many bytes of models as the settings say. For any thread."""
 
-    def __init__(self, sessions: sessionmaker[Session], store: ArtifactStore, cache: LocalCache, limit: int) -> None:
+    def __init__(
+        self, sessions: sessionmaker[Session], store: ArtifactStore, cache: LocalCache, settings: Settings
+    ) -> None:
         self._sessions = sessions
         self._store = store
         self._cache = cache
-        self._lock = threading.Lock()
+        self._settings = settings
+        self._changed = threading.Condition()
         self._held: OrderedDict[uuid.UUID, HeldModel] = OrderedDict()
-        self.limit = limit
+        self._gpu_memory = 0
+        self._closing = threading.Event()
         self.on_change: Callable[[], None] = lambda: None
+        # All that were started, until they are closed.
+        self._hosts: set[ModelHost] = set()
+        # It imports everything ahead, so nobody has to wait.
+        self._parent = stage_parent(settings, environment("", threads()))
+        self._pulse = threading.Thread(target=self._keep_alive, name="pulse", daemon=True)
+        self._pulse.start()
 
     def holds(self) -> list[dict[str, str]]:
         """As `workers.holds`, most recently used first."""
-        with self._lock:
-            return [{"project_id": str(held.project_id), "name": held.name} for held in reversed(self._held.values())]
+        with self._changed:
+            held = [one for one in reversed(self._held.values()) if one.loaded and not one.host.ended(0)]
+            return [{"project_id": str(one.project_id), "name": one.name} for one in held]
 
-    def loaded(self, model_id: uuid.UUID) -> HeldModel | None:
-        """A model, if it is in memory; nothing is loaded."""
-        with self._lock:
-            held = self._held.get(model_id)
-            if held is not None:
-                self._held.move_to_end(model_id)
-            return held
+    def at_hand(self, model_id: uuid.UUID | None) -> bool:
+        """Whether a model is in memory."""
+        with self._changed:
+            held = self._held.get(model_id) if model_id else None
+            return held is not None and held.loaded and not held.host.ended(0)
 
-    def get(self, model_id: uuid.UUID | None) -> HeldModel:
-        """A model, loaded if need be. Raises `NotFound`, `ModelTooLarge`, and what materialising and loading raise."""
-        held = self.loaded(model_id) if model_id else None
-        if held is not None:
-            return held
+    @contextmanager
+    def using(self, model_id: uuid.UUID | None, wanted: Wanted, *, load: bool = True) -> Iterator[HeldModel]:
+        """A model for this caller alone, loaded if need be. A caller that already holds one passes `load=False`, lest
+        two callers wait for each other's memory, and gets `NotAtHand` if it is not in memory.
+
+        Raises `NotFound`, `ModelTooLarge`, what materialising and loading raise, and what `wanted` does."""
+        held = self._take(model_id, wanted, load)
+        try:
+            yield held
+        finally:
+            with self._changed:
+                held.busy = False
+                if held.host.killed or held.host.ended(0):
+                    self._forget(held)
+                self._changed.notify_all()
+            self.on_change()
+
+    def clear(self) -> None:
+        """Forget all models that are not being used, and give their memory back."""
+        with self._changed:
+            for held in [one for one in self._held.values() if not one.busy]:
+                self._forget(held)
+            self._changed.notify_all()
+        self.on_change()
+
+    def close(self) -> None:
+        """End all processes."""
+        self._closing.set()
+        self._pulse.join()
+        with self._changed:
+            self._held.clear()
+            hosts = list(self._hosts)
+        for host in hosts:
+            host.kill()
+        for host in hosts:
+            self._close_host(host)
+        if self._parent is not None:
+            self._parent.close()
+
+    # -- taking one up --------------------------------------------------------------------------------------------
+
+    def _take(self, model_id: uuid.UUID | None, wanted: Wanted, load: bool) -> HeldModel:
+        while True:
+            with self._changed:
+                held = self._held.get(model_id) if model_id else None
+                if held is not None and not held.busy and held.host.ended(0):
+                    self._forget(held)
+                    held = None
+                if held is not None and not held.busy:
+                    held.busy = True
+                    self._held.move_to_end(held.id)
+                    return held
+                if held is not None:
+                    self._changed.wait(LOOK_SECONDS)
+            if held is None:
+                if not load:
+                    raise NotAtHand
+                found = self._load(model_id, wanted)
+                if found is not None:
+                    return found
+            wanted()
+
+    def _load(self, model_id: uuid.UUID | None, wanted: Wanted) -> HeldModel | None:
+        """None when somebody else began to load it meanwhile."""
         with transaction(self._sessions) as session:
             model = session.get(Model, model_id) if model_id else None
             if model is None:
                 raise NotFound("the model was deleted", code="unknown_model")
-            self._make_room(model.name, self._expected(session, model))
             manifest = registry.manifest_of(session, model)
-        log.info("loading %s", model.name)
-        with ExitStack() as holds:
-            folder = materialise(self._store, manifest, self._cache, holds)
-            loaded = load_reward_model(folder) if model.role == "reward" else load_policy(folder)
-        held = HeldModel(model.id, model.project_id, model.name, model.artifact_hash, _size(loaded), loaded)
-        # What the files promised may differ from what they hold.
-        self._make_room(model.name, held.size)
-        with self._lock:
-            self._held[model.id] = held
+        weights = sum(file["size"] for file in manifest.files if file["path"].endswith(".safetensors"))
+        reward = model.role == "reward"
+        given = model.info.get("normaliser")
+        normaliser = Normaliser.model_validate(given) if given else None
+        host = self._new_host()
+        held = HeldModel(model.id, model.project_id, model.name, model.artifact_hash, normaliser, 0, host)
+        try:
+            device = held.host.wait_until_ready(wanted).device
+            width = 2 if device == "cuda" and not reward else 4
+            needed = int(model.info.get("parameters") or 0) * width or weights
+            if not self._reserve(held, needed + _PROCESS_BYTES[device], device, wanted):
+                self._close_host(held.host)
+                return None
+            log.info("loading %s", model.name)
+            with ExitStack() as holds:
+                folder = materialise(self._store, manifest, self._cache, holds)
+                loaded = held.host.load(model.name, folder, reward=reward, wanted=wanted)
+            self._gpu_memory = loaded.device_memory
+            # What the files promised may differ from what they hold.
+            self._resize(held, loaded.size + _PROCESS_BYTES[device], device)
+            held.loaded = True
+        except BaseException:
+            with self._changed:
+                self._forget(held)
+                self._changed.notify_all()
+            raise
         self.on_change()
         return held
 
-    def clear(self) -> None:
-        """Forget all models and give their memory back."""
-        with self._lock:
-            self._held.clear()
-        _give_back()
-        self.on_change()
+    def _limit(self, device: str) -> int | None:
+        """Bytes for all models; None while nothing is known of the GPU."""
+        if self._settings.interactive_memory_mb is not None:
+            return self._settings.interactive_memory_mb << 20
+        if device == "cuda":
+            return int(self._gpu_memory * _GPU_SHARE) or None
+        return int(machine_memory() * _RAM_SHARE)
 
-    def _expected(self, session: Session, model: Model) -> int:
-        parameters = int(model.info.get("parameters") or 0)
-        width = 2 if pick_device().type == "cuda" and model.role != "reward" else 4
-        files = registry.manifest_of(session, model).files
-        weights = sum(file["size"] for file in files if file["path"].endswith(".safetensors"))
-        return parameters * width or weights
+    def _reserve(self, held: HeldModel, needed: int, device: str, wanted: Wanted) -> bool:
+        """Put it into the cache; False if it is already in it."""
+        with self._changed:
+            if held.id in self._held:
+                return False
+            self._held[held.id] = held
+        self._resize(held, needed, device, wanted)
+        return True
 
-    def _make_room(self, name: str, needed: int) -> None:
-        if needed > self.limit:
+    def _resize(self, held: HeldModel, size: int, device: str, wanted: Wanted | None = None) -> None:
+        """Let it have so many bytes, and others make room; those in use only if `wanted` sets a time limit.
+        Raises `ModelTooLarge`."""
+        limit = self._limit(device)
+        if limit is not None and size > limit:
             raise ModelTooLarge(
-                f"{name} needs {needed >> 20} MB, and the interactive worker may use {self.limit >> 20} MB",
+                f"{held.name} needs {size >> 20} MB, and the interactive worker may use {limit >> 20} MB",
                 hint="Raise STEERBOARD_INTERACTIVE_MEMORY_MB, or start an interactive worker on a larger machine.",
             )
-        evicted = False
-        with self._lock:
-            while self._held and sum(held.size for held in self._held.values()) + needed > self.limit:
-                _, held = self._held.popitem(last=False)
-                log.info("%s leaves memory for %s", held.name, name)
-                evicted = True
-                del held
-        if evicted:
-            _give_back()
+        while True:
+            with self._changed:
+                others = [one for one in self._held.values() if one is not held]
+                idle = [one for one in others if not one.busy]
+                while limit is not None and sum(one.size for one in others) + size > limit and idle:
+                    log.info("%s leaves memory for %s", idle[0].name, held.name)
+                    self._forget(idle[0])
+                    others.remove(idle.pop(0))
+                if limit is None or wanted is None or sum(one.size for one in others) + size <= limit:
+                    held.size = size
+                    return
+                self._changed.wait(LOOK_SECONDS)
+            wanted()
+
+    def _forget(self, held: HeldModel) -> None:
+        """Under the lock."""
+        if self._held.get(held.id) is held:
+            del self._held[held.id]
+        held.host.kill()
+        threading.Thread(target=self._close_host, args=(held.host,), name="close-model", daemon=True).start()
+
+    # -- processes ------------------------------------------------------------------------------------------------
+
+    def _new_host(self) -> ModelHost:
+        """Never under the lock: soon after the start it waits for the parent's imports."""
+        memory = min(stage_memory(self._settings), int(machine_memory() * _HOST_SHARE))
+        host = ModelHost(self._settings, memory=memory, threads=threads(), parent=self._parent)
+        with self._changed:
+            self._hosts.add(host)
+        return host
+
+    def _close_host(self, host: ModelHost) -> None:
+        with self._changed:
+            if host not in self._hosts:
+                return  # somebody else does
+            self._hosts.remove(host)
+        host.close()
+
+    def _keep_alive(self) -> None:
+        while not self._closing.wait(_PULSE_SECONDS):
+            with self._changed:
+                hosts = list(self._hosts)
+            for host in hosts:
+                host.extend_lease()
 
 
-def _size(loaded: LoadedModel) -> int:
-    tensors = {tensor.data_ptr(): tensor for tensor in (*loaded.model.parameters(), *loaded.model.buffers())}
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-
-
-def _give_back() -> None:
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+def threads() -> int:
+    """Of a model's process: training keeps at least as many cores."""
+    return max(1, (os.cpu_count() or 2) // 2)

@@ -7,29 +7,28 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
-from queue import Empty, SimpleQueue
 
 from sqlalchemy import func
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
-from steerboard.platform.errors import NotFound
-from steerboard.platform.outbound import open_client
-from steerboard.platform.secrets import Secrets
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.leases import LeaseLost
+from steerboard.platform.security.safe_http import open_client
+from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.playground.claims import Claim
 from steerboard.playground.columns import endpoint_source, reuse_key
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
-from steerboard.registry.chat import Finish, stream_chat
-from steerboard.registry.endpoints import key_of
+from steerboard.registry.endpoints.client import Finish, stream_chat
+from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint, Model
-from steerboard.runs.errors import LeaseLost
 from steerboard_contracts.configs import Decoding
 from steerboard_contracts.prompts import Normaliser
-from steerboard_workers.interactive.failures import problem_of
-from steerboard_workers.interactive.keeping import Keeper, Stopping
-from steerboard_workers.interactive.writing import AnswerWriter
+from steerboard_workers.interactive.answer_writer import AnswerWriter
+from steerboard_workers.interactive.errors import problem_of
+from steerboard_workers.interactive.leases import Keeper, Stopping
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +40,7 @@ _MOST_AT_ONCE = 16
 
 
 class RemoteAnswers:
-    """Texts come in threads; what is left to compute of them (rewards) waits for `finish_texts`."""
+    """A thread for each."""
 
     def __init__(
         self,
@@ -49,30 +48,18 @@ class RemoteAnswers:
         settings: Settings,
         keeper: Keeper,
         stopping: threading.Event,
-        wake: threading.Event,
     ) -> None:
         self._sessions = sessions
         self._settings = settings
         self._keeper = keeper
         self._stopping = stopping
-        self._wake = wake
         self._slots = threading.BoundedSemaphore(_MOST_AT_ONCE)
-        self._texts: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def start(self, claim: Claim[Comparison], comparison: Comparison, answer: PlaygroundAnswer, score: Score) -> None:
         """Begin to answer one column; its lease is kept until the answer has ended."""
         self._keeper.hold(claim)
         thread = threading.Thread(target=self._run, args=(claim, comparison, answer, score), daemon=True)
         thread.start()
-
-    def finish_texts(self) -> None:
-        """Score the texts that are complete, in the thread that computes."""
-        while True:
-            try:
-                finish = self._texts.get_nowait()
-            except Empty:
-                return
-            finish()
 
     def _run(self, claim: Claim[Comparison], comparison: Comparison, answer: PlaygroundAnswer, score: Score) -> None:
         writer = AnswerWriter(self._sessions, claim, self._stopping)
@@ -90,8 +77,7 @@ class RemoteAnswers:
             problem = problem_of(error)
             self._end(claim, lambda: writer.now(answer.place, state="failed", error=problem))
             return
-        self._texts.put(lambda: self._end(claim, lambda: score(comparison, answer.place, text, normaliser, writer)))
-        self._wake.set()
+        self._end(claim, lambda: score(comparison, answer.place, text, normaliser, writer))
 
     def _end(self, claim: Claim[Comparison], last: Callable[[], None]) -> None:
         """The lease of what is stopped is kept, for the worker to give it back."""
@@ -119,7 +105,7 @@ class RemoteAnswers:
             state="running",
             waits_for=None,
             started_at=func.clock_timestamp(),
-            # Whoever has changed the endpoint since the question must not get this answer for the old one's.
+            # If the endpoint has changed since the question, this answer must not be reused for the old one.
             reuse_key=reuse_key(
                 comparison.project_id,
                 endpoint_source(endpoint),

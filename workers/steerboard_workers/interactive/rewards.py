@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.alignment.templates import Prompt
+from steerboard_workers.interactive.hosts import Wanted
 from steerboard_workers.interactive.models import HeldModel
-from steerboard_workers.stages.scoring import Scorable, reward_engine, score_texts
-
-_BATCH_TOKENS = 8192
 
 
-def rewards_of(reward_model: HeldModel, samples: Sequence[tuple[Prompt, str]]) -> list[float]:
-    """One raw reward for each (prompt, answer). Raises `BadRow`, and `BadInput` (`non_finite_reward`)."""
-    values = score_texts(reward_engine(reward_model.loaded), [Scorable(*sample) for sample in samples], _BATCH_TOKENS)
+def rewards_of(reward_model: HeldModel, samples: Sequence[tuple[Prompt, str]], wanted: Wanted) -> list[float]:
+    """One raw reward for each (prompt, answer). Raises `BadInput` (`non_finite_reward`), and as `ModelHost.score`."""
+    values = reward_model.host.score(samples, wanted)
     if not all(math.isfinite(value) for value in values):
         raise BadInput(
             f"{reward_model.name} gives a reward that is no finite number",

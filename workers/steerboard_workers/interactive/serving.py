@@ -1,31 +1,40 @@
-"""The order of the worker's work: texts of endpoints to score, then comparisons, then a small step of a curve."""
+"""The order of the worker's work: comparisons, of several projects side by side, and small steps of a curve when there
+is none."""
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
+import uuid
+from collections.abc import Callable
+from functools import partial
 
-import torch
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.platform.artifacts import ArtifactStore
 from steerboard.platform.database import transaction
-from steerboard.platform.local_cache import LocalCache
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.platform.storage.local_cache import LocalCache
 from steerboard.playground import claims
+from steerboard.playground.claims import Claim
 from steerboard.playground.tables import Comparison
 from steerboard_workers.interactive.comparisons import ComparisonServer
 from steerboard_workers.interactive.curves import CurveServer
-from steerboard_workers.interactive.keeping import Keeper, Stopping
-from steerboard_workers.interactive.models import ModelCache, default_limit
+from steerboard_workers.interactive.leases import Keeper, Stopping
+from steerboard_workers.interactive.models import ModelCache
 from steerboard_workers.interactive.remote import RemoteAnswers
 
 log = logging.getLogger("steerboard.interactive")
 
+# Projects that are answered side by side. Within one, comparisons wait for each other.
+_PROJECTS_AT_ONCE = 4
+_CURVE = None
+
 
 class Serving:
-    """For one thread, which computes everything."""
+    """`run` and `close` are for one thread. What hangs in one project holds up no other: each is served in a thread of
+    its own, by processes of its own models."""
 
     def __init__(
         self,
@@ -40,38 +49,77 @@ class Serving:
         self._keeper = keeper
         self._stopping = stopping
         self._wake = wake
-        torch.set_num_threads(threads())
-        limit = settings.interactive_memory_mb
-        models = ModelCache(
+        self._models = ModelCache(
             sessions,
             ArtifactStore(settings.artifact_url),
             LocalCache(settings.home / "cache", settings.cache_mb),
-            limit << 20 if limit is not None else default_limit(),
+            settings,
         )
-        models.on_change = keeper.beat_soon
-        keeper.holds = models.holds
-        self._remote = RemoteAnswers(sessions, settings, keeper, stopping, wake)
-        self._comparisons = ComparisonServer(sessions, models, self._remote, stopping)
-        self._curves = CurveServer(sessions, models, keeper, stopping)
-        log.info("ready: %d threads, %d MB for models", threads(), models.limit >> 20)
+        self._models.on_change = keeper.beat_soon
+        keeper.holds = self._models.holds
+        remote = RemoteAnswers(sessions, settings, keeper, stopping)
+        self._comparisons = ComparisonServer(sessions, self._models, remote, stopping)
+        self._curves = CurveServer(sessions, self._models, keeper, stopping)
+        # Threads by project, and that of the curve. Each takes itself out before it wakes this one.
+        self._lock = threading.Lock()
+        self._threads: dict[uuid.UUID | None, threading.Thread] = {}
 
     def run(self) -> None:
         """Until the worker is stopped. Raises what the database does not answer."""
         while not self._stopping.is_set():
             self._wake.clear()
-            try:
-                self._remote.finish_texts()
-                if not self._serve_comparison() and not self._curves.step():
-                    self._wake.wait(self._settings.poll_seconds)
-            except Stopping:
-                return
+            self._take_comparisons()
+            if not self._busy():
+                self._begin(_CURVE, self._curves.step)
+            self._wake.wait(self._settings.poll_seconds)
 
-    def _serve_comparison(self) -> bool:
-        with transaction(self._sessions) as session:
-            claim = claims.claim_next(session, Comparison, self._keeper.owner, self._keeper.lease_seconds)
-        if claim is None:
-            return False
-        self._keeper.hold(claim)
+    def close(self) -> None:
+        """Wait for the threads, which stop by themselves, and end the models' processes."""
+        with self._lock:
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.join()
+        self._models.close()
+
+    def _take_comparisons(self) -> None:
+        """Begin with all that can be served now."""
+        while len(served := [project for project in self._busy() if project is not None]) < _PROJECTS_AT_ONCE:
+            with transaction(self._sessions) as session:
+                owner, seconds = self._keeper.owner, self._keeper.lease_seconds
+                claim = claims.claim_next(session, Comparison, owner, seconds, beside=served)
+            if claim is None:
+                return
+            self._keeper.hold(claim)
+            self._begin(claim.project_id, partial(self._serve, claim))
+
+    def _busy(self) -> list[uuid.UUID | None]:
+        with self._lock:
+            return list(self._threads)
+
+    def _begin(self, key: uuid.UUID | None, work: Callable[[], bool]) -> None:
+        """Do `work` in a thread. It returns whether there may be more of it."""
+
+        def run() -> None:
+            more = False
+            try:
+                more = work()
+            except Stopping:
+                pass
+            except SQLAlchemyError as error:
+                log.warning("the database does not answer: %s", error)
+            except Exception:
+                log.exception("the worker continues after an unexpected error")
+            with self._lock:
+                del self._threads[key]
+            if more:
+                self._wake.set()
+
+        thread = threading.Thread(target=run, name="comparison" if key else "curve", daemon=True)
+        with self._lock:
+            self._threads[key] = thread
+        thread.start()
+
+    def _serve(self, claim: Claim[Comparison]) -> bool:
         try:
             self._comparisons.serve(claim)
         except Stopping:
@@ -81,8 +129,3 @@ class Serving:
             raise
         self._keeper.drop(claim)
         return True
-
-
-def threads() -> int:
-    """Of torch: training keeps at least as many cores."""
-    return max(1, (os.cpu_count() or 2) // 2)

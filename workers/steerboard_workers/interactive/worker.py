@@ -17,15 +17,16 @@ from contextlib import suppress
 import redis
 from sqlalchemy.exc import SQLAlchemyError
 
-from steerboard.platform import startup
+from steerboard.app.wiring import wire
 from steerboard.platform.database import make_sessions, transaction
-from steerboard.platform.redis_url import connect
+from steerboard.platform.events.redis_url import connect
+from steerboard.platform.leases import LeaseLost
+from steerboard.platform.processes import startup
 from steerboard.platform.settings import Settings
 from steerboard.playground import claims
 from steerboard.playground.claims import CHANNEL, POOL
-from steerboard.runs.errors import LeaseLost
-from steerboard_workers.interactive.keeping import Keeper
-from steerboard_workers.stages.__main__ import QUIET
+from steerboard_workers.interactive.leases import Keeper
+from steerboard_workers.interactive.serving import Serving
 from steerboard_workers.worker import NO_SERVERS, begin, find_servers, parse_devices, survive, worker_engine
 
 log = logging.getLogger("steerboard.interactive")
@@ -35,7 +36,8 @@ NICENESS = 5
 
 
 class InteractiveWorker:
-    """One thread computes; others keep the leases, listen to Redis, and talk to endpoints."""
+    """It computes nothing itself: threads serve comparisons, keep the leases, listen to Redis, and talk to endpoints;
+    models are in processes of their own."""
 
     def __init__(self, settings: Settings, *, devices: list[str], name: str | None = None) -> None:
         self.stopping = threading.Event()
@@ -45,7 +47,7 @@ class InteractiveWorker:
         self._keeper = Keeper(self._sessions, settings, devices, name)
 
     def run(self) -> None:
-        """Until `stop`. Nobody waits longer for it than its start takes: torch is imported before the first work."""
+        """Until `stop`."""
         self._keeper.start()
         threading.Thread(target=self._listen, name="listener", daemon=True).start()
         try:
@@ -59,19 +61,19 @@ class InteractiveWorker:
         self.wake.set()
 
     def _serve(self) -> None:
-        # Here, so that the worker is known to be alive while torch is being imported.
-        from steerboard_workers.interactive.serving import Serving
-
         serving = Serving(self._settings, self._sessions, self._keeper, self.stopping, self.wake)
-        while not self.stopping.is_set():
-            try:
-                serving.run()
-            except SQLAlchemyError as error:
-                log.warning("the database does not answer: %s", error)
-                self.stopping.wait(1.0)
-            except Exception:
-                log.exception("the worker goes on after an unexpected error")
-                self.stopping.wait(1.0)
+        try:
+            while not self.stopping.is_set():
+                try:
+                    serving.run()
+                except SQLAlchemyError as error:
+                    log.warning("the database does not answer: %s", error)
+                    self.stopping.wait(1.0)
+                except Exception:
+                    log.exception("the worker continues after an unexpected error")
+                    self.stopping.wait(1.0)
+        finally:
+            serving.close()
 
     def _give_back(self) -> None:
         for claim in self._keeper.held():
@@ -92,6 +94,7 @@ class InteractiveWorker:
 
 
 def main() -> None:
+    wire()
     parser = argparse.ArgumentParser(prog="steerboard_workers.interactive.worker", description="Serve the playground.")
     parser.add_argument("--pool", default=POOL, choices=[POOL])
     parser.add_argument("--devices", default=[], type=parse_devices, help="id of the GPU it owns, such as 0")
@@ -101,10 +104,8 @@ def main() -> None:
     if settings is None:
         parser.error(NO_SERVERS)
     begin(settings, arguments.name)
-    if arguments.devices:  # before torch is imported
+    if arguments.devices:  # models' processes see no others
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(arguments.devices)
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
     os.nice(NICENESS)
     worker = InteractiveWorker(settings, devices=arguments.devices, name=arguments.name)
     for number in (signal.SIGTERM, signal.SIGINT):

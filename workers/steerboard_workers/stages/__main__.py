@@ -15,7 +15,7 @@ from pathlib import Path
 from steerboard_contracts.configs import RunKind
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.stage import Failed
-from steerboard_workers.stages.memory_signs import ran_out_of_memory
+from steerboard_workers.stages.oom import ran_out_of_memory
 from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 
 # Imported when needed: a mix stage must not pay for torch.
@@ -25,7 +25,6 @@ MODULES: dict[RunKind, str] = {
     "generate": "steerboard_workers.stages.generate",
     "mix": "steerboard_workers.stages.mix",
     "score": "steerboard_workers.stages.score",
-    "evaluate": "steerboard_workers.stages.evaluate",
     "benchmark": "steerboard_workers.stages.benchmark",
     "answer": "steerboard_workers.stages.answer",
     "reward": "steerboard_workers.stages.reward_responses",
@@ -35,7 +34,7 @@ DISK_SIGNS = ("no space left", "file too large", "disk quota exceeded", "enforce
 
 
 def failure_of(error: BaseException) -> Failed:
-    """The event that tells the platform why a stage ended. Unknown errors become `stage_crashed`."""
+    """The event that reports why a stage ended. Unknown errors become `stage_crashed`."""
     if isinstance(error, SteerboardError):
         return failed(error)
     text = str(error).lower()
@@ -53,12 +52,24 @@ def failure_of(error: BaseException) -> Failed:
             hint="Lower micro_tokens or batch_size, turn gradient_checkpointing on, or use a larger worker.",
             retryable=True,
         )
+    if is_panic(error):
+        return Failed(
+            code="broken_tokenizer",
+            detail=f"The model's tokenizer crashed: {str(error)[:300]}",
+            hint="Load the tokenizer by itself and encode a text with it; then save it again.",
+        )
     return Failed(
         code="stage_crashed",
         detail=f"{type(error).__name__}: {str(error)[:500]}",
         hint="The worker's log has the traceback.",
         retryable=True,
     )
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a library that is written in Rust met what it was sure could not happen. Such a library is the one of
+    tokenizers; what it has raised is, on purpose, no `Exception`, and nothing of its state can be relied on."""
+    return type(error).__name__ == "PanicException"
 
 
 # A log is not a terminal: no progress bars, no advice. Forking workers after tokenising is not done here.
@@ -79,7 +90,9 @@ def main(directory: Path) -> int:
         events.write(module.run(stage))
     except BrokenPipeError:
         return 1  # nobody listens any more: the guardian is about to end this process group
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and not is_panic(error):
+            raise
         traceback.print_exc()
         events.write(failure_of(error), any_rank=True)
         return 1

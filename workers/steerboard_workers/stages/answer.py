@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard_contracts.configs import MOST_SAMPLES, AnswerConfig, Decoding
+from steerboard_contracts.resumable_rows import ResumableRows
 from steerboard_contracts.stage import ResponsesOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.stages.generate import score_text
-from steerboard_workers.stages.opening import open_policy
-from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.models.open_models import open_policy
+from steerboard_workers.stages.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
 
@@ -40,7 +41,7 @@ def run(stage: Stage) -> Succeeded:
     prompts = [Prompt(**row) for row in stage.evaluated("prompts")]
     total = sum(prompt.turns for prompt in prompts) * config.samples
     key = ("position", "sample", "turn")
-    with open_policy(stage, "model", config) as policy, PartialRows(stage, key) as partial:
+    with open_policy(stage, "model", config) as policy, resumable_rows(stage, key) as partial:
         written = score_text(policy.info, config.score, stage.model("model").name)
         before = len(partial.rows)
         stage.progress(before, total, "answers", "generating")
@@ -73,7 +74,7 @@ def _answers(
     prompts: Sequence[Prompt],
     turn: int,
     written: str | None,
-    partial: PartialRows,
+    partial: ResumableRows,
 ) -> Iterator[tuple[Completion, int]]:
     """(completion, sample) of what is missing of one turn. The samples of a first turn share their prompt's prefill;
     later ones have histories of their own."""
@@ -99,7 +100,7 @@ def _decoding(given: Decoding, temperature: float, n: int) -> Decoding:
     return given.model_copy(update={"temperature": temperature, "n": n})
 
 
-def _history(prompt: Prompt, sample: int, turn: int, partial: PartialRows) -> list[dict[str, str]]:
+def _history(prompt: Prompt, sample: int, turn: int, partial: ResumableRows) -> list[dict[str, str]]:
     """Everything before answer `turn` of one sample."""
     messages = list(prompt.messages)
     for earlier in range(turn):
@@ -120,7 +121,7 @@ def _kept(completion: Completion, sample: int, turn: int) -> dict[str, Any]:
     }
 
 
-def _response(prompt: Prompt, sample: int, partial: PartialRows) -> dict[str, Any]:
+def _response(prompt: Prompt, sample: int, partial: ResumableRows) -> dict[str, Any]:
     turns = [partial.rows[(prompt.position, sample, turn)] for turn in range(prompt.turns)]
     return {
         "position": prompt.position,

@@ -5,10 +5,8 @@ Only safetensors and plain files are taken over; pickles and code in a model fol
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +14,19 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from steerboard_contracts.base_sources import MODEL_FILES, RANDOM_BASES, source_type
+from steerboard_contracts.conditions.format import SCORE_MARKER
 from steerboard_contracts.configs import BaseModelConfig
-from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.disk import Disk
+from steerboard_contracts.errors import BadInput, BadModel, EmptySelection
+from steerboard_contracts.local_folders import LocalFolders, ModelFolder
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
-from steerboard_contracts.prompts import SCORE_MARKER
-from steerboard_contracts.stage import ModelOutput, Succeeded
-from steerboard_workers.stages.loading import (
-    check_safe,
-    load_tokenizer,
-    read_info,
-    save_model,
-)
+from steerboard_contracts.stage import UPLOADED, ModelOutput, Succeeded
+from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
+from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info, save_model
 from steerboard_workers.stages.runtime import Stage
 
-RANDOM = "random:tiny-llama"
-# What a model folder may bring along. Everything else (pickles, code, images) is left out.
-ALLOWED = ["*.safetensors", "*.safetensors.index.json", "config.json", "generation_config.json", "tokenizer*"]
-ALLOWED += ["special_tokens_map.json", "vocab.json", "vocab.txt", "merges.txt", "added_tokens.json", "*.model"]
-ALLOWED += ["*.jinja", MODEL_INFO_FILE]
-HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w./-]+)?")
+RANDOM = RANDOM_BASES[0]
 HUB_SECONDS = 20.0
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 
@@ -44,7 +36,7 @@ def run(stage: Stage) -> Succeeded:
     assert isinstance(config, BaseModelConfig)
     torch.manual_seed(config.seed)
     with stage.output_folder("model") as folder:
-        if config.source.startswith("random:"):
+        if source_type(config.source) == "random":
             info = _random(stage, config, folder)
         else:
             info = _existing(stage, config, folder)
@@ -57,8 +49,6 @@ def run(stage: Stage) -> Succeeded:
 
 
 def _random(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
-    if config.source != RANDOM:
-        raise _unknown(config.source)
     texts = _texts(stage)
     first = next(texts, None)
     if first is None:
@@ -150,21 +140,36 @@ def _chain(first: str, rest: Iterator[str]) -> Iterator[str]:
 
 
 def _existing(stage: Stage, config: BaseModelConfig, folder: Path) -> ModelInfo:
-    local = Path(config.source).expanduser()
-    if local.is_dir():
-        found, lineage = local, {"source": config.source}
-    elif HUB_NAME.fullmatch(config.source):
-        found, revision = _from_hub(stage, config.source)
-        lineage = {"source": config.source, "revision": revision}
-    else:
-        raise _unknown(config.source)
-    check_safe(found)
-    stage.progress(0, 2, "parts", "copying")
-    _copy_allowed(found, folder)
+    lineage = {"source": config.source}
+    with _opened(stage, config.source, lineage) as found:
+        found.check()
+        stage.progress(0, 2, "parts", "copying")
+        left_out = copy_model(found, folder, Disk(folder, "the model", stage.spec.disk_reserve_mb))
+    if left_out:
+        what = "; ".join(left_out)
+        stage.log(f"left out: {what}. Code, kernels and files that a model folder names are never used.", "warning")
     stage.progress(1, 2, "parts", "checking")
-    info = _describe(folder, config, lineage)
+    with stage.using_model(UPLOADED, "opening"):
+        check_safe(folder)
+        info = _describe(folder, config, lineage)
     stage.progress(2, 2, "parts", "checking")
     return info
+
+
+def _opened(stage: Stage, source: str, lineage: dict[str, str]) -> AbstractContextManager[ModelFolder]:
+    kind = source_type(source)
+    if kind == "folder":
+        return stage.spec.folders.open(source)
+    if kind == "upload":
+        uploaded = stage.model_path(UPLOADED)
+        return LocalFolders(roots=(uploaded,)).open(str(uploaded))
+    if kind != "hub":
+        raise _unknown(source)
+    from huggingface_hub import constants
+
+    found, lineage["revision"] = _from_hub(stage, source)
+    # The files of the hub's cache are links to where it keeps their contents.
+    return LocalFolders(roots=(Path(constants.HF_HUB_CACHE),)).open(str(found))
 
 
 def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
@@ -181,14 +186,14 @@ def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
         raise _unknown(source) from error
     except Exception as error:
         try:
-            path = snapshot_download(name, revision=wanted, allow_patterns=ALLOWED, local_files_only=True)
+            path = snapshot_download(name, revision=wanted, allow_patterns=list(MODEL_FILES), local_files_only=True)
         except Exception:
             raise _not_downloaded(source, error) from error
         stage.log(f"the hub cannot be reached; taking the copy of {source} in this machine's cache", "warning")
         return Path(path), Path(path).name
     stage.log(f"downloading {name} at {commit} (safetensors and tokenizer files only)")
     try:
-        return Path(snapshot_download(name, revision=commit, allow_patterns=ALLOWED)), str(commit)
+        return Path(snapshot_download(name, revision=commit, allow_patterns=list(MODEL_FILES))), str(commit)
     except OSError:
         raise  # a full disk has a code of its own
     except Exception as error:
@@ -204,25 +209,13 @@ def _not_downloaded(source: str, error: Exception) -> BadInput:
     )
 
 
-def _copy_allowed(source: Path, folder: Path) -> None:
-    for pattern in ALLOWED:
-        for path in sorted(source.glob(pattern)):
-            if path.is_file():
-                shutil.copyfile(path, folder / path.name)
-    # Code that a config refers to was not copied; transformers' own class of that architecture is used.
-    for name in ("config.json", "tokenizer_config.json"):
-        path = folder / name
-        if path.is_file():
-            content = json.loads(path.read_text())
-            if content.pop("auto_map", None) is not None:
-                path.write_text(json.dumps(content, indent=2))
-
-
 def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) -> ModelInfo:
     """Check that the folder loads as a language model, and write steerboard.json into it."""
+    check_model(folder)
+    with its_own_fault("the tokenizer does not load"):
+        tokenizer = load_tokenizer(folder)
     before = read_info(folder)
     model = _load_causal(folder)
-    tokenizer = load_tokenizer(folder)
     window = getattr(model.config, "max_position_embeddings", None) or config.max_length
     info = before.model_copy(
         update={
@@ -232,28 +225,23 @@ def _describe(folder: Path, config: BaseModelConfig, lineage: dict[str, str]) ->
             "lineage": {**before.lineage, **lineage},
         }
     )
-    tokenizer.save_pretrained(folder)
+    with its_own_fault("the tokenizer cannot be saved again"):
+        tokenizer.save_pretrained(folder)
     (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
     return info
 
 
 def _load_causal(folder: Path) -> Any:
-    try:
+    with its_own_fault("the folder does not load as a language model"):
         model, report = AutoModelForCausalLM.from_pretrained(
             folder, dtype="auto", use_safetensors=True, trust_remote_code=False, output_loading_info=True
         )
-    except (ValueError, OSError, KeyError) as error:
-        raise BadInput(
-            f"the folder does not load as a language model: {str(error).splitlines()[0][:300]}",
-            code="unknown_model",
-            hint="Give a causal language model saved by save_pretrained.",
-        ) from error
     if report["missing_keys"]:
         missing = sorted(report["missing_keys"])
-        raise BadInput(
-            f"{len(missing)} tensors of {type(model).__name__} are not in the folder, such as {missing[0]}",
-            code="unknown_model",
-        )
+        raise BadModel(f"{len(missing)} tensors of {type(model).__name__} are not in the folder, such as {missing[0]}")
+    if report["mismatched_keys"]:
+        first = sorted(map(str, report["mismatched_keys"]))[0]
+        raise BadModel(f"tensors of the folder do not have the shapes in config.json, such as {first[:200]}")
     return model
 
 
@@ -261,5 +249,5 @@ def _unknown(source: str) -> BadInput:
     return BadInput(
         f"unknown base model {source!r}",
         code="unknown_model",
-        hint=f"Give {RANDOM}, a folder on the worker's machine, or a hub name like org/name.",
+        hint=f"Give {RANDOM}, a folder that the worker may read, or a hub name like org/name.",
     )

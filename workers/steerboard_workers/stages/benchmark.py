@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from steerboard_contracts.configs import BenchmarkConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.stage import BenchmarkOutput, Succeeded
-from steerboard_statistics.pair_benchmark import benchmark
-from steerboard_workers.stages.opening import open_reward_model
-from steerboard_workers.stages.partial import PartialRows
-from steerboard_workers.stages.remembered import KEY, Scorer
+from steerboard_statistics.benchmarks.pairs import benchmark
+from steerboard_workers.stages.cached_scoring import KEY, Scorer
+from steerboard_workers.stages.models.open_models import open_reward_model
+from steerboard_workers.stages.models.scoring import Scorable
+from steerboard_workers.stages.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.scoring import Scorable
 
 
 def run(stage: Stage) -> Succeeded:
@@ -30,7 +30,7 @@ def run(stage: Stage) -> Succeeded:
         )
     if dataset.rows == 0:
         raise EmptySelection(f"dataset {dataset.name} has no pairs to score")
-    with open_reward_model(stage, "reward", config, config.precision) as rewards, PartialRows(stage, KEY) as partial:
+    with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
         before = len(partial.rows)
         scorer = Scorer(stage, rewards, config.batch_tokens, partial)
         texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))

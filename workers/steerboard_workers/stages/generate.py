@@ -8,37 +8,45 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.configs import GenerateConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.generation import check_written, sample_of, selected
+from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.stage import Answer, AnswersOutput, DatasetOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Request
-from steerboard_workers.stages.opening import OpenPolicy, open_policy
-from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.models.open_models import OpenPolicy, open_policy
+from steerboard_workers.stages.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
 
 class NoScoreFormat(BadInput):
-    """A score was requested of a model that was not trained with reward prompts."""
+    """A score or another condition was requested of a model that was not trained with any."""
 
     code = "no_score_format"
     title = "This model does not understand scores"
 
 
-def score_text(info: ModelInfo, score: float | None, name: str) -> str | None:
-    """How `score` is written for a policy; its own default when None, and None for a policy without scores."""
-    written = info.score_format
-    if score is None:
-        default = info.default_score
-        return written.text(default) if written is not None and default is not None else None
-    if written is None:
+def resolved(info: ModelInfo, asked: Condition | None, name: str) -> Condition | None:
+    """What a policy is asked for; its own default when `asked` is None, and None for a policy without conditions.
+
+    Raises `NoScoreFormat`, and `BadInput` (`unknown_attribute`)."""
+    if info.condition is not None:
+        return info.condition.resolve(asked)
+    if asked is not None:
         method = info.method or info.role
         raise NoScoreFormat(
-            f"score {score:g} was requested of {name}, a model of kind {method} that knows no scores",
-            hint="Only decision_transformer policies take scores; leave the score out for others.",
+            f"score {asked:g} was requested of {name}, a model of kind {method} that knows no scores",
+            hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
         )
-    return written.text(score)
+    return None
+
+
+def score_text(info: ModelInfo, asked: Condition | None, name: str) -> str | None:
+    """How that is written into the prompt."""
+    found = resolved(info, asked, name)
+    return info.condition.text(found) if info.condition is not None and found is not None else None
 
 
 def run(stage: Stage) -> Succeeded:
@@ -49,9 +57,10 @@ def run(stage: Stage) -> Succeeded:
 
 
 def _inline(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeeded:
-    scores: list[float | None] = [*config.scores] or [config.score]
-    asked = [(prompt, score) for prompt in config.prompts for score in scores]
     name = stage.model("model").name
+    wanted: list[Condition | None] = [*config.scores] or [config.score]
+    scores = [resolved(policy.info, one, name) for one in wanted]
+    asked = [(prompt, score) for prompt in config.prompts for score in scores]
     requests = [
         Request(i, [{"role": "user", "content": prompt}], score_text(policy.info, score, name))
         for i, (prompt, score) in enumerate(asked)
@@ -60,11 +69,10 @@ def _inline(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeed
     for completion in policy.engine.generate(requests, config.decoding, config.seed):
         done[completion.row, completion.n] = completion
         stage.progress(len(done), len(asked) * config.decoding.n, "answers", "generating")
-    default = policy.info.default_score if policy.info.score_format else None
     answers = [
         Answer(
             prompt=asked[row][0],
-            score=asked[row][1] if asked[row][1] is not None else default,
+            score=asked[row][1],
             n=n,
             text=c.text,
             tokens=c.tokens,
@@ -85,7 +93,7 @@ def _dataset(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succee
     requests = [Request(row, prompt, text) for row, prompt in chosen]
     total = len(requests) * config.decoding.n
     prompts = dict(chosen)
-    with PartialRows(stage, ("row", "n")) as partial:
+    with resumable_rows(stage, ("row", "n")) as partial:
         before = len(partial.rows)
         left = [r for r in requests if any((r.row, n) not in partial for n in range(config.decoding.n))]
         for completion in policy.engine.generate(left, config.decoding, config.seed):
@@ -95,7 +103,7 @@ def _dataset(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succee
     written = 0
     with stage.output_file("generated.jsonl") as path, path.open("w", encoding="utf-8") as file:
         for answer in done:
-            row = sample_of(prompts[answer["row"]], answer["text"], answer["row"])
+            row = sample_of(prompts[answer["row"]], answer["text"], answer["row"], answer["n"])
             if row is None:
                 continue
             file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,7 +1,8 @@
 """The mix stage: the paper's mixture of generated answers, instructions and both sides of preferences.
 
 Each part gives its share of `size`, drawn without replacement; `auto` parts divide what is left by their row counts.
-Held-out prompts stay held out, because the split goes by the prompt's hash and not by the row.
+Held-out prompts stay held out, because the split goes by the prompt's hash and not by the row. Rows are drawn, not
+groups; the groups of different parts stay apart under new numbers.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from steerboard_contracts.configs import MixConfig, MixPart
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.samples import GROUP_FIELDS
 from steerboard_contracts.stage import DatasetOutput, Succeeded
 from steerboard_workers.stages.runtime import Stage
 
@@ -28,10 +30,13 @@ def run(stage: Stage) -> Succeeded:
     available = [stage.dataset(n).rows * _sides(stage, n, p) for n, p in zip(names, config.parts, strict=True)]
     wanted = quotas(config, available)
     sources: Counter[str] = Counter()
+    groups: dict[tuple[int, int], int] = {}
     total = 0
     with stage.output_file("mixture.jsonl") as path, path.open("w", encoding="utf-8") as file:
         for index, (name, part) in enumerate(zip(names, config.parts, strict=True)):
             for row in _draw(stage, name, part, index, config.seed, wanted[index], available[index]):
+                if "group" in row:
+                    row["group"] = groups.setdefault((index, row["group"]), len(groups))
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
                 sources[row["source"]] += 1
                 total += 1
@@ -113,4 +118,5 @@ def _candidates(stage: Stage, name: str, part: MixPart) -> Iterator[dict[str, An
                 yield {"prompt": row["prompt"], "response": row[side], "source": f"preferences.{side}"}
         else:
             source = row.get("source") or "instructions"
-            yield {"prompt": row["prompt"], "response": row["response"], "source": source}
+            place = {name: row[name] for name in GROUP_FIELDS if name in row}
+            yield {"prompt": row["prompt"], "response": row["response"], "source": source, **place}

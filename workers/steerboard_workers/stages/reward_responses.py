@@ -1,7 +1,8 @@
 """The reward stage: a reward model scores responses of an evaluation, and held-out preference pairs.
 
-Equal texts get one score, so that a tie is a tie. The pairs tell how far its scores can be believed; labelled rows,
-or else the pairs themselves, tell what its scores are in z units.
+Equal texts get one score, so that a tie is a tie. The pairs show how far its scores can be trusted; labelled rows,
+or else the pairs themselves, define its z units. The known quality of synthetic answers is scored by the same rules,
+in its own units.
 """
 
 from __future__ import annotations
@@ -13,60 +14,86 @@ from steerboard_contracts.configs import RewardConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import ResponseRewardsOutput, RewardSummary, Succeeded
-from steerboard_workers.stages.evaluation.judging import MOST_PAIRS, Labelled
-from steerboard_workers.stages.opening import open_reward_model
-from steerboard_workers.stages.partial import PartialRows
-from steerboard_workers.stages.remembered import KEY, Scorer
+from steerboard_workers.stages.cached_scoring import KEY, Scorer
+from steerboard_workers.stages.known_quality import KnownQuality
+from steerboard_workers.stages.labelled import Labelled, percentiles
+from steerboard_workers.stages.models.open_models import open_reward_model
+from steerboard_workers.stages.models.scoring import Scorable
+from steerboard_workers.stages.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.scoring import Scorable
+
+# Enough for an accuracy within a percent; more would only cost time.
+MOST_PAIRS = 5000
+
+Pair = tuple[Scorable, Scorable]
+"""Chosen and rejected."""
 
 
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, RewardConfig)
-    with open_reward_model(stage, "reward", config, config.precision) as rewards, PartialRows(stage, KEY) as partial:
-        before = len(partial.rows)
+    if config.quality is not None:
+        return _scored(stage, config, KnownQuality(stage), resumed_rows=0)
+    with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
         scorer = Scorer(stage, rewards, config.batch_tokens, partial)
-        rows = sum(1 for _ in stage.evaluated("responses"))
-        texts = (Scorable(row["prompt"], row["response"]) for row in stage.evaluated("responses"))
-        scorer.score(texts, rows, "answers")
-        with stage.output_file("rewards.jsonl") as path, path.open("w") as file:
-            for row in stage.evaluated("responses"):
-                value = scorer.value(Scorable(row["prompt"], row["response"]))
-                kept = {"entrant": row["entrant"], "position": row["position"], "sample": row["sample"]}
-                file.write(json.dumps(kept | {"value": value}) + "\n")
-        found = _held_out(stage, scorer, config.seed)
+        return _scored(stage, config, scorer, resumed_rows=len(partial.rows))
+
+
+def _scored(stage: Stage, config: RewardConfig, scorer: Scorer | KnownQuality, resumed_rows: int) -> Succeeded:
+    rows = sum(1 for _ in stage.evaluated("responses"))
+    texts = (Scorable(row["prompt"], row["response"]) for row in stage.evaluated("responses"))
+    scorer.score(texts, rows, "answers")
+    with stage.output_file("rewards.jsonl") as path, path.open("w") as file:
+        for row in stage.evaluated("responses"):
+            value = scorer.value(Scorable(row["prompt"], row["response"]))
+            kept = {"entrant": row["entrant"], "position": row["position"], "sample": row["sample"]}
+            file.write(json.dumps(kept | {"value": value}) + "\n")
+    pairs = list(_pairs(stage)) if stage.has_input("preferences") else []
+    found = _of_pairs(stage, scorer, pairs)
+    if isinstance(scorer, Scorer):
+        _normalise(stage, scorer, config.seed, pairs, found)
     output = ResponseRewardsOutput(path=stage.output_path("rewards.jsonl"), rows=rows, found=found)
     accuracy = found.correct / found.pairs if found.pairs else None
     return Succeeded(
         outputs=[output],
-        summary={"responses": rows, "pairs": found.pairs, "held_out_accuracy": accuracy, "resumed_rows": before},
+        summary={
+            "responses": rows,
+            "pairs": found.pairs,
+            "held_out_accuracy": accuracy,
+            "resumed_rows": resumed_rows,
+        },
     )
 
 
-def _held_out(stage: Stage, scorer: Scorer, seed: int) -> RewardSummary:
-    """Margins of the held-out pairs, and a normaliser where one can be fitted."""
+def _of_pairs(stage: Stage, scorer: Scorer | KnownQuality, pairs: list[Pair]) -> RewardSummary:
+    """Their margins, and how many are right."""
     found = RewardSummary()
-    pairs: list[tuple[Scorable, Scorable]] = []
     if stage.has_input("preferences"):
-        pairs = list(_pairs(stage))
         found.dataset = stage.dataset("preferences").name
     texts = [side for pair in pairs for side in pair]
     scorer.score(texts, len(texts), "held-out texts")
     found.margins = [scorer.value(chosen) - scorer.value(rejected) for chosen, rejected in pairs]
     found.pairs = len(pairs)
     found.correct = sum(0.5 if margin == 0 else float(margin > 0) for margin in found.margins)
+    return found
 
+
+def _normalise(stage: Stage, scorer: Scorer, seed: int, pairs: list[Pair], found: RewardSummary) -> None:
+    """Fill in a normaliser if one can be fitted, and the range of the labelled rows' rewards."""
     name, model = stage.model("reward").name, stage.model("reward").content_hash
+    texts: list[Scorable] = []
     if stage.has_input("labelled"):
         labelled = Labelled(stage, seed)
         found.normalised_by = stage.dataset("labelled").name
         if labelled.is_by(model):
             found.normaliser = labelled.normaliser
-            return found
+            found.labelled = percentiles(labelled.rewards)
+            return
         texts = labelled.sample
         scorer.score(texts, len(texts), "labelled rows")
-    elif texts:
+        found.labelled = percentiles([scorer.value(text) for text in texts])
+    elif pairs:
+        texts = [side for pair in pairs for side in pair]
         found.normalised_by = f"the held-out pairs of {found.dataset}"
     if texts:
         try:
@@ -74,10 +101,9 @@ def _held_out(stage: Stage, scorer: Scorer, seed: int) -> RewardSummary:
         except BadInput as error:
             stage.log(f"rewards cannot be brought to z units: {error.detail}", "warning")
             found.normalised_by = None
-    return found
 
 
-def _pairs(stage: Stage) -> Iterator[tuple[Scorable, Scorable]]:
+def _pairs(stage: Stage) -> Iterator[Pair]:
     """The held-out pairs, the first `MOST_PAIRS` of them."""
     count = 0
     for row in stage.rows("preferences"):

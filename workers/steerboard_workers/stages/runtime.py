@@ -17,6 +17,7 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
+from steerboard_contracts.disk import sync_folder
 from steerboard_contracts.errors import BadInput, BadRow, SteerboardError
 from steerboard_contracts.samples import sample_problems
 from steerboard_contracts.stage import (
@@ -36,6 +37,8 @@ from steerboard_contracts.stage import (
 
 OUTPUTS = "outputs"
 CHECKPOINTS = "checkpoints"
+# One per process, recording what it does with a model's files while it does it.
+MODEL_MARKS = "model-in-use"
 # A terminal bar needs no more, and a fast stage must not flood the supervisor's pipe.
 PROGRESS_SECONDS = 0.2
 
@@ -118,6 +121,18 @@ class Stage:
 
     def checkpointed(self, step: int, path: Path) -> None:
         self.emit(Checkpointed(step=step, path=str(path.relative_to(self.directory))))
+
+    @contextmanager
+    def using_model(self, name: str, doing: str) -> Iterator[None]:
+        """Around what libraries do with the files of input `name`. Native code that these break takes the process with
+        it, or hangs: meanwhile a file records what it was `doing` (opening, tokenising with)."""
+        mark = self.directory / f"{MODEL_MARKS}.{world_rank()}"
+        known = name in self.spec.inputs
+        mark.write_text(f"{doing} the model {self.model(name).name}" if known else f"{doing} the model")
+        try:
+            yield
+        finally:
+            mark.unlink(missing_ok=True)
 
     # -- inputs ---------------------------------------------------------------------------------------------------
 
@@ -235,12 +250,3 @@ def failed(error: SteerboardError) -> Failed:
 def sync_file(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def sync_folder(path: Path) -> None:
-    """Makes a rename inside `path` survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,12 +8,13 @@ from typing import Any
 
 from steerboard_contracts.configs import ScoreConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.resumable_rows import ResumableRows
 from steerboard_contracts.stage import RewardsOutput, Succeeded
 from steerboard_workers.engines.rewards import RewardEngine
-from steerboard_workers.stages.opening import open_reward_model
-from steerboard_workers.stages.partial import PartialRows
+from steerboard_workers.stages.models.open_models import open_reward_model
+from steerboard_workers.stages.models.scoring import Scorable, score_batches
+from steerboard_workers.stages.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.scoring import Scorable, score_batches
 
 # Rows read, rendered and scored at a time: enough to sort by length, few enough to keep in memory.
 BLOCK_ROWS = 16_384
@@ -32,7 +33,7 @@ def run(stage: Stage) -> Succeeded:
     places = _places(stage)
     with (
         open_reward_model(stage, "reward", config, config.precision) as rewards,
-        PartialRows(stage, ("row",)) as partial,
+        resumable_rows(stage, ("row",)) as partial,
     ):
         before = len(partial.rows)
         block: list[tuple[int, Scorable]] = []
@@ -80,7 +81,7 @@ def _score(
     stage: Stage,
     config: ScoreConfig,
     rewards: RewardEngine,
-    partial: PartialRows,
+    partial: ResumableRows,
     block: list[tuple[int, Scorable]],
     total: int,
 ) -> None:

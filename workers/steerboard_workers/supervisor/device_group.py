@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import psutil
-
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
+from steerboard_workers.memory import stage_memory
 
 # How long the first node waits for the others, and they for it, before a run's attempt is given up.
 MEET_SECONDS = 300
@@ -59,6 +58,4 @@ class DeviceGroup:
 
 def process_memory(settings: Settings, group: DeviceGroup) -> int:
     """Bytes that each process of a stage may take of this machine's memory."""
-    limit = (settings.stage_memory_mb or 0) << 20
-    share: int = psutil.virtual_memory().total // max(1, len(group.devices))
-    return min(limit, share) if limit else share
+    return stage_memory(settings) // max(1, len(group.devices))

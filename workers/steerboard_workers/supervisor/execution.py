@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,33 +15,45 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.observability import logs, traces
-from steerboard.platform import vllm
-from steerboard.platform.artifacts import ArtifactStore
-from steerboard.platform.database import transaction
+from steerboard.platform.database import patiently, transaction
+from steerboard.platform.leases import LeaseLost
+from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings
-from steerboard.runs import claims, endings, inputs, journal, outputs, settling
-from steerboard.runs.claims import Claim
-from steerboard.runs.endings import Failure
-from steerboard.runs.errors import LeaseLost
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.platform.storage.disk import database_is_full, disk_of, no_space_for_rows
+from steerboard.platform.telemetry import logs, traces
+from steerboard.runs import inputs, progress_log
+from steerboard.runs.checkpoints import stored as stored_checkpoints
+from steerboard.runs.results import outputs
+from steerboard.runs.state import attempt_outcomes, claims, dependencies
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
+from steerboard_contracts.disk import FULL, Disk
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
-from steerboard_contracts.stage import Succeeded
-from steerboard_workers.supervisor import evidence, gathering, judging, process
+from steerboard_contracts.stage import Checkpointed, Succeeded
+from steerboard_workers.memory import stage_memory
+from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, merge_shards, process
+from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
+from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
 from steerboard_workers.supervisor.device_group import DeviceGroup
-from steerboard_workers.supervisor.journal import Journal
 from steerboard_workers.supervisor.lease import LeaseKeeper
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.process import StageProcess
+from steerboard_workers.supervisor.progress_log import Journal
+from steerboard_workers.supervisor.warm_start import StageParent
 from steerboard_workers.supervisor.workspace import Workspace
 
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
-# Hashing a large model again may take a while in which the database hears nothing.
-_REGISTRATION_PATIENCE = "10min"
-_FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+# Hashing a large model again may take a while in which the database hears nothing, and many rows one in which it is
+# not heard.
+_REGISTRATION_SECONDS = 600
+# What a checkpoint that is on its way when its attempt ends may still take: the machine may be about to go.
+_PARTING_SECONDS = 15.0
+_DISK_SECONDS = 1.0
 
 
 @dataclass
@@ -51,10 +64,12 @@ class Attempt:
     workspace: Workspace
     device_seconds: float = 0.0
     succeeded: bool = False
+    uploads: CheckpointUploads | None = None
 
 
 class Supervisor:
-    """Executes claimed runs one at a time. `stopping` is set when the worker should go away."""
+    """Executes claimed runs one at a time. `renewals`: sessions for the lease, by default the same. `stopping` is set
+    when the worker should go away. `parent` forks stages, where there is one."""
 
     def __init__(
         self,
@@ -62,15 +77,19 @@ class Supervisor:
         store: ArtifactStore,
         settings: Settings,
         *,
+        renewals: sessionmaker[Session] | None = None,
         group: DeviceGroup,
         stopping: threading.Event,
+        parent: StageParent | None = None,
     ) -> None:
         self._sessions = sessions
+        self._renewals = renewals or sessions
         self._store = store
         self._settings = settings
         self._home = settings.home
         self._group = group
         self._stopping = stopping
+        self._parent = parent
 
     def execute(self, claim: Claim) -> None:
         """Work on a claimed run until it has ended, is queued again, or belongs to another attempt."""
@@ -82,15 +101,19 @@ class Supervisor:
     def _execute(self, claim: Claim, span: traces.Span) -> None:
         workspace = Workspace(self._home, claim)
         lease = LeaseKeeper(
-            self._sessions,
+            self._renewals,
             claim,
             lease_seconds=self._settings.lease_seconds,
             heartbeat_seconds=self._settings.heartbeat_seconds,
         )
-        with lease, workspace:
+        with lease, workspace, ExitStack() as stack:
             try:
                 with transaction(self._sessions) as session:
                     attempt = Attempt(claims.fenced(session, claim), workspace)
+                if attempt.run.kind == "train" and self._store.outlives(self._home):
+                    attempt.uploads = stack.enter_context(
+                        CheckpointUploads(self._sessions, self._store, claim, workspace)
+                    )
                 span.update_name(f"run {attempt.run.kind}")
                 span.set_attribute("steerboard.run", attempt.run.name)
                 log.info("run %s, attempt %d: begins", attempt.run.name, claim.attempt)
@@ -98,7 +121,10 @@ class Supervisor:
                 if attempt.succeeded:
                     log.info("run %s, attempt %d: succeeded", attempt.run.name, claim.attempt)
                     workspace.discard()
+                    self._clear_checkpoints(claim, attempt)
                     return
+                if attempt.uploads is not None and not (lease.lost.is_set() or lease.cancelled.is_set()):
+                    attempt.uploads.settle(_PARTING_SECONDS)
                 self._persist(lease, lambda: self._write_ending(claim, attempt, lease, failure))
                 workspace.discard_attempt()
             except LeaseLost as error:
@@ -116,11 +142,13 @@ class Supervisor:
             return Failure.of(error)
         except OSError as error:
             log.warning("run %s: %s", attempt.run.name, error, exc_info=True)
-            if error.errno in _FULL_DISK:
-                return Failure.of(NoSpaceLeft("The worker's disk or a quota is full.", hint="Free some space on it."))
+            if error.errno in FULL:
+                return Failure.of(_disk_of(attempt.workspace).full())
             return Failure("worker_error", f"The worker met an error of the system: {error}", retryable=True)
         except OperationalError as error:
             log.warning("run %s: %s", attempt.run.name, error)
+            if database_is_full(error):
+                return Failure.of(no_space_for_rows())
             return Failure("database_unavailable", "The worker lost the database.", retryable=True)
         except Exception as error:
             log.exception("run %s", attempt.run.name)
@@ -134,48 +162,56 @@ class Supervisor:
         process.kill_marked(f"{run.id}:")
         workspace.open()
         with transaction(self._sessions) as session:
-            shards = settling.shards_of(session, run)
+            shards = dependencies.shards_of(session, run)
         if shards:
-            result = gathering.gather(self._sessions, self._store, shards, workspace.directory)
+            result = merge_shards.gather(self._sessions, self._store, shards, workspace.directory)
             seconds = sum(shard.device_seconds for shard in shards)
             self._persist(lease, lambda: self._register(claim, attempt, result, seconds))
             return None
         # Before anything is fetched for a run that cannot be started here.
-        by_vllm = run.config.get("engine") == "vllm" and not judging.asks_elsewhere(run)
+        by_vllm = run.config.get("engine") == "vllm" and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
-        if run.kind != judging.KIND:
+        if run.kind != endpoint_runs.KIND:
             spec = prepare(
                 self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
             )
             workspace.write_spec(spec)
+        if attempt.uploads is not None:
+            fetch_newest(self._sessions, self._store, claim, workspace.checkpoints)
         lease.check()
         if self._leaving(lease):
             return None
-        kills_before = evidence.oom_kills()
+        kills_before = failure_diagnosis.oom_kills()
         stage = self._start(claim, run, workspace, python)
+        why: Failure | None = None
         try:
-            self._watch(claim, stage, lease)
+            why = self._watch(claim, attempt, stage, lease)
         finally:
             seconds = stage.end()
             # What computes elsewhere is paid for in tokens.
-            attempt.device_seconds = 0.0 if judging.asks_elsewhere(run) else seconds * self._group.count
+            attempt.device_seconds = 0.0 if endpoint_runs.asks_elsewhere(run) else seconds * self._group.count
         lease.check()
         done = isinstance(stage.result, Succeeded)
         if lease.cancelled.is_set() or (self._stopping.is_set() and not done):
             return None
-        # A stage that was stopped after its last word has done its work: its outputs are in place before it says so.
+        if why is not None:
+            return why
+        # A stage that was stopped after its last word has done its work: its outputs are in place before it reports it.
         status = "exit 0" if done and self._stopping.is_set() else stage.status
-        killed_for_memory = evidence.oom_kills() > kills_before
-        failure = evidence.failure_of(stage.result, status, stage.tail, killed_for_memory)
+        killed_for_memory = failure_diagnosis.oom_kills() > kills_before
+        doing = failure_diagnosis.doing_with_model(workspace.directory)
+        failure = failure_diagnosis.failure_of(stage.result, status, stage.tail, killed_for_memory, doing)
         if failure is None:
             assert isinstance(stage.result, Succeeded)
             result = stage.result
+            if attempt.uploads is not None:
+                attempt.uploads.close()
             outputs.upload(self._store, result.outputs, workspace.directory)
             self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure
 
     def _start(self, claim: Claim, run: Run, workspace: Workspace, vllm_python: Path | None) -> StageProcess:
-        if judging.asks_elsewhere(run):
+        if endpoint_runs.asks_elsewhere(run):
             return StageProcess(
                 workspace.directory,
                 run_id=str(run.id),
@@ -183,26 +219,32 @@ class Supervisor:
                 threads=self._settings.stage_threads,
                 memory=0,
                 devices=[],
-                command=judging.command(claim, run),
-                variables=judging.variables(self._settings),
+                command=endpoint_runs.command(claim, run),
+                variables=endpoint_runs.variables(self._settings),
             )
         return StageProcess(
             workspace.directory,
             run_id=str(run.id),
             attempt=claim.attempt,
             threads=self._settings.stage_threads,
-            memory=(self._settings.stage_memory_mb or 0) << 20,
+            memory=stage_memory(self._settings),
             devices=self._group.devices,
             launcher=self._group.launcher(run, claim.attempt),
             command=process.stage_command(workspace.directory, python=vllm_python) if vllm_python else None,
-            variables=vllm.variables(vllm_python, self._home) if vllm_python else None,
+            variables=(vllm.variables(vllm_python, self._home) if vllm_python else {})
+            | (process.hub_variables() if run.kind == "base" else {}),
+            parent=self._parent,
         )
 
     def _leaving(self, lease: LeaseKeeper) -> bool:
         return lease.cancelled.is_set() or self._stopping.is_set()
 
-    def _watch(self, claim: Claim, stage: StageProcess, lease: LeaseKeeper) -> None:
-        """Pass on what the stage says until it has ended, or end it when it must not go on."""
+    def _watch(self, claim: Claim, attempt: Attempt, stage: StageProcess, lease: LeaseKeeper) -> Failure | None:
+        """Pass on the stage's events until it has ended, or end it when it must not go on. Returns why, where that is
+        a failure: its silence, or a disk that has room for nothing but the database."""
+        why: Failure | None = None
+        heard = looked = time.monotonic()
+        disk = _disk_of(attempt.workspace)
         notes = Journal(lambda batch: self._write(claim, batch))
         lease.on_renewed = stage.extend
         lease.on_end = stage.kill
@@ -214,18 +256,47 @@ class Supervisor:
             if self._stopping.is_set():
                 stage.kill()
             try:
-                notes.add(stage.events.get(timeout=_POLL_SECONDS))
+                event = stage.events.get(timeout=_POLL_SECONDS)
+                heard = time.monotonic()
+                notes.add(event)
+                if isinstance(event, Checkpointed) and attempt.uploads is not None:
+                    attempt.uploads.offer(event.step)
             except queue.Empty:
+                if not stage.killed:
+                    why = self._stalled(attempt, time.monotonic() - heard)
+                    if why is not None:
+                        stage.kill()
                 # Once more through the queue after the end: its last events may still be on their way.
                 if ended or (stage.killed and not stage.ended(process.KILL_SECONDS)):
                     break
                 ended = stage.ended(0)
+            if not stage.killed and time.monotonic() - looked > _DISK_SECONDS:
+                looked = time.monotonic()
+                try:
+                    disk.need(0)
+                except NoSpaceLeft as full:
+                    why = Failure.of(full)
+                    stage.kill()
             notes.flush_when_due()
         self._persist(lease, notes.flush_or_raise)
+        return why
 
-    def _write(self, claim: Claim, batch: journal.Batch) -> None:
+    def _stalled(self, attempt: Attempt, silent: float) -> Failure | None:
+        """What to say of a stage that has been silent for so many seconds, if that is too long."""
+        # What asks elsewhere may have to wait for long, and runs nobody's model.
+        if endpoint_runs.asks_elsewhere(attempt.run):
+            return None
+        longest = self._settings.stage_stall_seconds
+        shorter = min(longest, self._settings.model_stall_seconds)
+        if silent <= shorter:
+            return None
+        doing = failure_diagnosis.doing_with_model(attempt.workspace.directory)
+        limit = longest if doing is None else shorter
+        return failure_diagnosis.stalled(limit, doing) if silent > limit else None
+
+    def _write(self, claim: Claim, batch: progress_log.Batch) -> None:
         with transaction(self._sessions) as session:
-            journal.write(session, claim, batch)
+            progress_log.write(session, claim, batch)
 
     def _persist(self, lease: LeaseKeeper, write: Callable[[], None]) -> None:
         """Do a transaction that must not get lost because the database is away for a while.
@@ -243,17 +314,40 @@ class Supervisor:
                 lease.check()
 
     def _register(self, claim: Claim, attempt: Attempt, result: Succeeded, device_seconds: float) -> None:
-        """Outputs, accounting and state in one transaction."""
-        with transaction(self._sessions) as session:
-            session.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_REGISTRATION_PATIENCE}'"))
-            run = claims.fenced(session, claim)
-            if run.shard is None:
-                things = inputs.resolve(session, run)
-                outputs.register(session, self._store, run, things, result.outputs, attempt.workspace.directory)
-            else:
-                gathering.keep_shard(session, self._store, run, result.outputs, attempt.workspace.directory)
-            endings.succeed(session, run, result.summary, device_seconds)
+        """Outputs, accounting and state in one transaction. Raises `NoSpaceLeft` when the database has none for them:
+        to try again at once would only keep the disk full."""
+        try:
+            self._register_once(claim, attempt, result, device_seconds)
+        except OperationalError as error:
+            if database_is_full(error):
+                raise no_space_for_rows() from error
+            raise
         attempt.succeeded = True
+
+    def _register_once(self, claim: Claim, attempt: Attempt, result: Succeeded, device_seconds: float) -> None:
+        with transaction(self._sessions) as session:
+            session.execute(text(f"SET LOCAL idle_in_transaction_session_timeout = '{_REGISTRATION_SECONDS}s'"))
+            run = claims.fenced(session, claim)
+            with patiently(session, _REGISTRATION_SECONDS):
+                self._register_outputs(session, run, attempt, result)
+            stored_checkpoints.forget(session, claim)
+            attempt_outcomes.succeed(session, run, result.summary, device_seconds)
+
+    def _register_outputs(self, session: Session, run: Run, attempt: Attempt, result: Succeeded) -> None:
+        if run.shard is None:
+            things = inputs.resolve(session, run)
+            outputs.register(session, self._store, run, things, result.outputs, attempt.workspace.directory)
+        else:
+            merge_shards.keep_shard(session, self._store, run, result.outputs, attempt.workspace.directory)
+
+    def _clear_checkpoints(self, claim: Claim, attempt: Attempt) -> None:
+        """Of a run that has succeeded. What stays here because the store is away, `steerboard gc` removes."""
+        if attempt.uploads is None:
+            return
+        try:
+            stored_checkpoints.clear(self._store, claim)
+        except (SteerboardError, OSError) as error:
+            log.warning("the stored checkpoints of run %s stay for now: %s", attempt.run.name, error)
 
     def _write_ending(self, claim: Claim, attempt: Attempt, lease: LeaseKeeper, failure: Failure | None) -> None:
         """Of an attempt that did not succeed."""
@@ -261,9 +355,13 @@ class Supervisor:
             run = claims.fenced(session, claim)
             seconds = attempt.device_seconds
             if lease.cancelled.is_set() or run.cancel_requested_at is not None:
-                endings.cancel(session, run, seconds)
+                attempt_outcomes.cancel(session, run, seconds)
             elif failure is not None:
-                endings.fail(session, run, failure, seconds, self._settings.retry_seconds)
+                attempt_outcomes.fail(session, run, failure, seconds, self._settings.retry_seconds)
             else:
-                endings.stop(session, run, "its worker was stopped; waits for another", seconds)
+                attempt_outcomes.stop(session, run, "its worker was stopped; waits for another", seconds)
             log.info("run %s, attempt %d: %s, %s", run.name, claim.attempt, run.state, run.reason)
+
+
+def _disk_of(workspace: Workspace) -> Disk:
+    return disk_of(workspace.directory, "the run's files")

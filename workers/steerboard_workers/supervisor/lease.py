@@ -13,19 +13,22 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
-from steerboard.runs import claims
-from steerboard.runs.claims import Claim
-from steerboard.runs.errors import LeaseLost
+from steerboard.platform.leases import LeaseLost
+from steerboard.runs.state import claims
+from steerboard.runs.state.claims import Claim
 from steerboard_workers import guardian
 
 log = logging.getLogger(__name__)
 
 # The stage is gone before another worker may start the next attempt: the rest of the lease is for killing it.
 STAGE_SHARE = 0.8
+# How soon a cancellation is seen: somebody waits for it.
+_LOOK_SECONDS = 1.0
 
 
 class LeaseKeeper:
-    """Renews every `heartbeat_seconds` and tells `on_renewed` until when the stage may run.
+    """Renews every `heartbeat_seconds` and passes `on_renewed` how long the stage may run. Looks every second whether
+    the run is cancelled.
 
     `lost` and `cancelled` are events to look at; `on_end` is called once, from the keeper's thread, when either is
     set. Failing to reach the database is neither: the guardian's deadline settles that.
@@ -69,12 +72,16 @@ class LeaseKeeper:
             raise LeaseLost(f"attempt {self._claim.attempt} of run {self._claim.run_id} no longer holds its lease")
 
     def _keep(self) -> None:
-        while not self._closed.wait(self._heartbeat_seconds):
+        due = guardian.now()
+        while not self._closed.wait(min(_LOOK_SECONDS, self._heartbeat_seconds)):
             # Taken before asking: however long the answer takes, the lease is good for that much from here.
             asked = guardian.now()
             try:
                 with transaction(self._sessions) as session:
-                    renewal = claims.renew(session, self._claim, self._lease_seconds)
+                    if asked >= due:
+                        renewal = claims.renew(session, self._claim, self._lease_seconds)
+                    else:
+                        renewal = claims.Renewal(False, claims.cancel_requested(session, self._claim))
             except LeaseLost:
                 # Also right after the ending was written, when nobody minds any more.
                 self.lost.set()
@@ -84,6 +91,7 @@ class LeaseKeeper:
                 log.warning("could not renew the lease of run %s: %s", self._claim.run_id, error)
                 continue
             if renewal.renewed:
+                due = asked + self._heartbeat_seconds
                 self.deadline = asked + STAGE_SHARE * self._lease_seconds
                 self.on_renewed(self.deadline)
             if renewal.cancel_requested and not self.cancelled.is_set():

@@ -8,21 +8,29 @@ from pathlib import Path
 from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
+from steerboard.accounts.tables import Project
 from steerboard.datasets import service as datasets
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation import stage_files
-from steerboard.platform.artifacts import ArtifactStore
-from steerboard.platform.database import transaction
-from steerboard.platform.local_cache import LocalCache
+from steerboard.platform.database import patiently, transaction
 from steerboard.platform.settings import Settings
+from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
+from steerboard.platform.storage.local_cache import LocalCache
 from steerboard.registry import service as registry
 from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Model
+from steerboard.registry.uploads import service as uploads
 from steerboard.runs import inputs
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import RUN_CONFIG
-from steerboard_contracts.stage import DatasetInput, ModelInput, Shard, StageInput, StageSpec
+from steerboard_contracts.base_sources import source_type
+from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
+from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.stage import UPLOADED, DatasetInput, ModelInput, Shard, StageInput, StageSpec
+from steerboard_contracts.training import TrainingConfig
 
+# For the first rows of a large dataset: they are sorted first.
+_EXPORT_SECONDS = 600
 _ROWS, _ABOUT = "rows.jsonl", "input.json"
 
 
@@ -38,12 +46,14 @@ def prepare(
     """Bring every input of `run` into the cache under `home`, where it stays until `holds` is closed, or into the
     attempt's own `folder`, and describe the stage.
 
-    Raises `UnusableInput`, `CorruptArtifact`, `StoreUnavailable`, OSError when the disk is full."""
+    Raises `UnusableInput`, `BadInput` for a model that is no longer uploaded, `CorruptArtifact`, `StoreUnavailable`,
+    `NoSpaceLeft`."""
     cache = LocalCache(home / "cache", settings.cache_mb)
     with transaction(sessions) as session:
         things = inputs.resolve(session, run)
         of_evaluation = stage_files.inputs_of(session, run, folder)
-    config = RUN_CONFIG.validate_python(run.config)
+        config = stored_config(run.config)
+        uploaded = _uploaded(session, run, config)
     count = int(run.config.get("shards") or 1)
     return StageSpec(
         run_id=str(run.id),
@@ -51,10 +61,47 @@ def prepare(
         name=run.name,
         config=config,
         inputs={name: _localise(sessions, store, thing, cache, holds) for name, thing in things.items()}
-        | of_evaluation,
+        | of_evaluation
+        | ({} if uploaded is None else {UPLOADED: _folder(store, "uploaded", uploaded, cache, holds)}),
         shard=Shard(index=run.shard, count=count) if run.shard is not None else Shard(),
         threads=settings.stage_threads,
+        folders=settings.model_folders if isinstance(config, BaseModelConfig) else LocalFolders(),
+        disk_reserve_mb=settings.disk_reserve_mb,
+        caches=_log_prob_caches(run, config, things, cache, holds),
     )
+
+
+def _log_prob_caches(
+    run: Run, config: RunConfig, things: dict[str, Dataset | Model], cache: LocalCache, holds: ExitStack
+) -> dict[str, str]:
+    """By name of a frozen model, a folder that the runs of a project share for what they read from it. It leaves with
+    the rest of the cache; what a run finds in it has its own key."""
+    if not isinstance(config, TrainingConfig):
+        return {}
+    read = {one.name for one in needed_method(config.method).frozen if "log_probs" in one.uses}
+    found = {}
+    for name in sorted(read):
+        model = things.get(name, things.get("model"))
+        if isinstance(model, Model):
+            key = f"{run.project_id}-{model.artifact_hash}"
+            folder = cache.take("log-probs", key, size=0, fill=_nothing, intact=Path.is_dir, holds=holds)
+            found[name] = str(folder)
+    return found
+
+
+def _nothing(folder: Path) -> None:
+    """A folder of the cache that is filled later."""
+
+
+def _uploaded(session: Session, run: Run, config: RunConfig) -> Manifest | None:
+    if not (isinstance(config, BaseModelConfig) and source_type(config.source) == "upload"):
+        return None
+    return uploads.finished(session, session.get_one(Project, run.project_id), config.source)
+
+
+def _folder(store: ArtifactStore, name: str, manifest: Manifest, cache: LocalCache, holds: ExitStack) -> ModelInput:
+    path = str(materialise(store, manifest, cache, holds))
+    return ModelInput(name=name, path=path, content_hash=manifest.hash)
 
 
 def _localise(
@@ -65,17 +112,12 @@ def _localise(
     with transaction(sessions) as session:
         cost, shared = inputs.training_cost(session, thing)
         manifest = registry.manifest_of(session, thing)
-    return ModelInput(
-        name=thing.name,
-        path=str(materialise(store, manifest, cache, holds)),
-        content_hash=thing.artifact_hash,
-        cost_seconds=cost,
-        shared_seconds=shared,
-    )
+    found = _folder(store, thing.name, manifest, cache, holds)
+    return found.model_copy(update={"cost_seconds": cost, "shared_seconds": shared})
 
 
 def _dataset(sessions: sessionmaker[Session], dataset: Dataset, cache: LocalCache, holds: ExitStack) -> DatasetInput:
-    """The jsonl file of a dataset and, beside it, what `export_for_stage` said of it.
+    """The jsonl file of a dataset and the result of `export_for_stage`.
 
     Keyed by id: rows never change, and equal rows in another project have another split.
     """
@@ -84,10 +126,11 @@ def _dataset(sessions: sessionmaker[Session], dataset: Dataset, cache: LocalCach
         with transaction(sessions) as session:
             # A slow disk may keep the server waiting, and this transaction holds no lock that anybody could wait for.
             session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
-            described = datasets.export_for_stage(session, session.get_one(Dataset, dataset.id), folder / _ROWS)
+            with patiently(session, _EXPORT_SECONDS):
+                described = datasets.export_for_stage(session, session.get_one(Dataset, dataset.id), folder / _ROWS)
         (folder / _ABOUT).write_text(described.model_dump_json())
 
-    # Rows that somebody touched are exported again: it costs little more than to tell what happened to them.
+    # Files that were touched are exported again: that costs little more than checking them.
     folder = cache.take("datasets", str(dataset.id), size=0, fill=export, intact=lambda _: False, holds=holds)
     described = DatasetInput.model_validate_json((folder / _ABOUT).read_bytes())
     return described.model_copy(update={"path": str(folder / _ROWS)})

@@ -2,7 +2,7 @@
 
     HOME/work/RUN/checkpoints/   shared by all attempts, kept until the run has succeeded
     HOME/work/RUN/aN/            attempt N: stage.json, outputs/, and `checkpoints` leading to the above
-    HOME/cache/                  inputs, shared by all runs and read-only (`platform.local_cache`)
+    HOME/cache/                  inputs, shared by all runs and read-only (`platform.storage.local_cache`)
 
 An attempt has a folder of its own so that a worker that was frozen and wakes up later touches nothing of its successor.
 """
@@ -19,8 +19,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import transaction
-from steerboard.platform.folder_lock import working_in
-from steerboard.runs.claims import Claim
+from steerboard.platform.storage.folder_lock import working_in
+from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.stage import STAGE_FILE, StageSpec
 
@@ -32,6 +32,7 @@ class Workspace:
     def __init__(self, home: Path, claim: Claim) -> None:
         self._run = home / "work" / str(claim.run_id)
         self.directory = self._run / f"a{claim.attempt}"
+        self.checkpoints = self._run / "checkpoints"
         self.holds = ExitStack()
 
     def __enter__(self) -> Workspace:
@@ -45,8 +46,7 @@ class Workspace:
     def open(self) -> None:
         """Make the attempt's folder, and clear away those of attempts that ended too suddenly to do it themselves."""
         self.holds.enter_context(working_in(self._run))
-        checkpoints = self._run / "checkpoints"
-        checkpoints.mkdir(parents=True, exist_ok=True)
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
         for other in self._run.glob("a*"):
             if other != self.directory:
                 shutil.rmtree(other, ignore_errors=True)

@@ -1,7 +1,7 @@
 """The known quality of an answer to a synthetic prompt: a number in [0, 1] from its text alone.
 
 It grades what a model writes freely, not only the writer's own sentences: a step counts when most of its content
-words stand in one sentence, each step counts once, sentences about other topics and repeated ones pull down.
+words are in one sentence, each step counts once, sentences about other topics and repeated ones pull down.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Topic:
     """One thing to ask about. `verb` completes "How can I ...", `noun` names it, `question` asks back about it,
-    `steps` are facts that a full answer tells, in their natural order."""
+    `steps` are the facts of a full answer, in their natural order."""
 
     verb: str
     noun: str

@@ -1,1 +1,1 @@
-"""Figures of benchmarks from files alone, without a project. `evaluation.figures` reads the files."""
+"""Figures of benchmarks from files alone, without a project. `cli.evaluation.figures` reads the files."""

@@ -10,13 +10,13 @@ from typing import Any
 from steerboard.evaluation.benchmark_files.tables import place_of
 from steerboard.evaluation.formats.alpaca_eval import annotation
 from steerboard.evaluation.formats.records import Unreadable, named, number
-from steerboard_statistics import alpaca_eval, length_controlled
-from steerboard_statistics.length_controlled import CannotFit, Gamed, Weights
+from steerboard_statistics.benchmarks import alpaca_eval, length_controlled
+from steerboard_statistics.benchmarks.length_controlled import CannotFit, Gamed, Weights
 
 
 @dataclass(frozen=True)
 class LengthControl:
-    """What length control needs beside the judgments. `difficulty`: of each of the benchmark's prompts by place, NaN
+    """What length control needs besides the judgments. `difficulty`: of each of the benchmark's prompts by place, NaN
     where there is none; `weights`: published ones by model, taken instead of a fit; `c`: instead of cross-validation.
     """
 

@@ -12,7 +12,8 @@ import numpy as np
 from steerboard.evaluation.formats.arena_hard import BASELINE
 from steerboard.evaluation.formats.records import Judgment
 from steerboard_contracts.errors import BadInput
-from steerboard_statistics import arena_hard, fastchat, ranks
+from steerboard_statistics import ranks
+from steerboard_statistics.benchmarks import arena_hard, fastchat
 
 Row = list[Judgment]
 """The judgments of one row of a file: one, or one of each order or answer."""

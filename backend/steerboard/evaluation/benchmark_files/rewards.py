@@ -11,7 +11,7 @@ from typing import Any
 
 from steerboard.evaluation.benchmark_files.tables import content
 from steerboard.evaluation.formats.records import Unreadable, number
-from steerboard_statistics import rewardbench
+from steerboard_statistics.benchmarks import rewardbench
 
 # What tools call the rewards of the chosen and the rejected side.
 _REWARDS = (

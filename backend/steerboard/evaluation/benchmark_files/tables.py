@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, UnknownColumn, WrongFileType
-from steerboard.datasets.files.lines import BOM, GZIP_ERRORS, damaged_gzip, unpacked
+from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, unpacked
 from steerboard.evaluation.formats.records import Unreadable, number
 from steerboard_contracts.errors import BadInput
-from steerboard_statistics.alpaca_eval import probability
-from steerboard_statistics.length_controlled import Gamed, Weights
+from steerboard_statistics.benchmarks.alpaca_eval import probability
+from steerboard_statistics.benchmarks.length_controlled import Gamed, Weights
 
 Row = dict[str, str | None]
 Lines = list[tuple[int, Row]]
@@ -24,7 +24,7 @@ Lines = list[tuple[int, Row]]
 _GZIP = b"\x1f\x8b"
 _MOST_BYTES = 256 << 20
 _LONGEST_FIELD = 16 << 20
-# Where a prompt stands among those of its benchmark. The published regressions went by the row of the annotations.
+# A prompt's position in its benchmark. The published regressions went by the row of the annotations.
 _PLACES = ("row", "index", "instruction_index")
 _MOST_PROMPTS = 1_000_000
 _WEIGHTS = ("np.tanh(std_delta_len)", "instruction_difficulty", "not_gamed_baseline.astype(float)")
@@ -76,17 +76,19 @@ def table(path: Path, *columns: str) -> Lines:
                 f"{path.name} has no column {missing[0]!r}; it has {', '.join(names)[:300] or 'none'}",
                 hint="See docs/evaluation.md for the columns of each table.",
             )
-        # Fields beyond the last column stand under None.
+        # Fields beyond the last column are under None.
         rows = [(reader.line_num, {name: value for name, value in row.items() if name is not None}) for row in reader]
     except csv.Error as error:
         raise BrokenFile(f"{path.name} is no CSV file: {error} on line {reader.line_num}") from error
     if not rows:
-        raise EmptyFile(f"{path.name} has no rows", hint="A table has a line of column names, and rows below it.")
+        raise EmptyFile(
+            f"{path.name} has no rows", hint="A table needs a header line with column names, followed by rows."
+        )
     return rows
 
 
 def place_of(row: Mapping[str, Any], *more: str) -> int | None:
-    """Where a row's prompt stands in its benchmark, from 0; None where the row does not say. Raises `Unreadable`."""
+    """The position of a row's prompt in its benchmark, from 0; None if the row has none. Raises `Unreadable`."""
     for name in (*_PLACES, *more):
         value = number(row, name)
         if value is None:

@@ -1,4 +1,4 @@
-"""AlpacaEval's prompts, outputs and annotations. None of them has ids: the instruction itself tells which it is."""
+"""AlpacaEval's prompts, outputs and annotations. None of them has ids: the instruction itself identifies them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from steerboard.evaluation.formats.records import (
     text,
     user,
 )
-from steerboard.runs.texts import storable_text
-from steerboard_statistics.alpaca_eval import probability
+from steerboard.platform.texts import storable
+from steerboard_statistics.benchmarks.alpaca_eval import probability
 
 
 def question(row: Mapping[str, Any]) -> Question:
@@ -62,7 +62,7 @@ def annotation(row: Mapping[str, Any]) -> list[Judgment]:
             turn=1,
             value=value,
             status="ok" if value is not None else status_of(row, "unparsed"),
-            raw=storable_text(completion) if completion is not None else None,
+            raw=storable(completion) if completion is not None else None,
             judge=optional_text(row, "annotator"),
             outputs=(optional_text(row, "output_2"), optional_text(row, "output_1")),
         )

@@ -22,7 +22,7 @@ from steerboard.evaluation.formats.records import (
     texts,
     user,
 )
-from steerboard_statistics.arena_hard import verdict as verdict_of
+from steerboard_statistics.benchmarks.arena_hard import verdict as verdict_of
 
 # Of v0.1, whose judgments do not name it.
 BASELINE = "gpt-4-0314"

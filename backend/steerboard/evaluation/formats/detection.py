@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from steerboard.datasets.errors import WrongFileType
-from steerboard.datasets.files.records import Problem, Source
+from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.formats import alpaca_eval, arena_hard, fastchat, plain, vicuna
 from steerboard.evaluation.formats.records import Answer, Judgment, Question, Unreadable
 from steerboard.evaluation.formats.rows import read_rows

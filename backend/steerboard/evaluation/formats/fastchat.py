@@ -91,7 +91,7 @@ def judge_name(row: Mapping[str, Any]) -> str | None:
 def single(row: Mapping[str, Any]) -> list[Judgment]:
     """{question_id, model, judge: [model, template], judgment, score, turn, tstamp}; score -1 or null: not parsed.
 
-    The stored score is kept as it is, whatever the judgment says. Rows of arena-bench have no judge, turn or time.
+    The stored score is kept as it is, whatever the judgment's text. Rows of arena-bench have no judge, turn or time.
     """
     score, raw = number(row, "score"), optional_text(row, "judgment")
     if score is None and "score" not in row:

@@ -1,4 +1,4 @@
-"""Prompts of one's own: JSON lines with a text or a list of messages."""
+"""Your own prompts: JSON lines with a text or a list of messages."""
 
 from __future__ import annotations
 

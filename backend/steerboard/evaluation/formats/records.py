@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from steerboard.runs.texts import storable_text
+from steerboard.platform.names import NAME
+from steerboard.platform.texts import storable
 
 # Possessive, so that no text makes it slow.
 _NUMBER = re.compile(r"[+-]?+(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?+\d{1,3}+)?+", re.ASCII)
@@ -20,7 +21,7 @@ _MILLISECONDS = 4e9
 
 
 class Unreadable(ValueError):
-    """Why a row is not what its format wants. The message goes on after `line 12`."""
+    """Why a row is not what its format wants. The message follows `line 12`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def text(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     if not isinstance(value, str):
         raise Unreadable(f"has no text in `{name}`" if value is None else f"has {_kind(value)} in `{name}`, not a text")
-    return storable_text(value)
+    return storable(value)
 
 
 def optional_text(row: Mapping[str, Any], name: str) -> str | None:
@@ -110,7 +111,7 @@ def identifier(row: Mapping[str, Any], *names: str) -> str | None:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int | str) or len(str(value)) > 200:
             raise Unreadable(f"has {_kind(value)} in `{name}`, not an id")
-        return storable_text(str(value))
+        return storable(str(value))
     return None
 
 
@@ -147,7 +148,7 @@ def turn_of(row: Mapping[str, Any]) -> int:
 def moment(row: Mapping[str, Any], name: str = "tstamp") -> float | None:
     """Seconds since 1970, of a number of seconds or milliseconds or of an ISO date; None where it makes no date.
 
-    It only tells which of several rows is the newest, so a row is never refused for it.
+    It only decides which of several rows is the newest, so a row is never refused for it.
     """
     value = row.get(name)
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -169,7 +170,7 @@ def texts(value: object, name: str) -> list[str]:
     """A list of texts. Raises `Unreadable`."""
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         raise Unreadable(f"has no list of texts in `{name}`")
-    return [storable_text(one) for one in value]
+    return [storable(one) for one in value]
 
 
 def status_of(row: Mapping[str, Any], otherwise: str) -> str:
@@ -196,3 +197,10 @@ def split_turns(turns: Sequence[str]) -> tuple[list[dict[str, str]], list[str]]:
 def _kind(value: object) -> str:
     names = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number"}
     return names.get(type(value), "something else" if not isinstance(value, str) else "a text")
+
+
+def entrant_name(model: str) -> str:
+    """The name that an entrant has for a model of a file: `bard:20230327` is bard-20230327."""
+    if NAME.fullmatch(model):
+        return model
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")[:128] or "imported"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
-from steerboard.datasets.files.jsonl import nested_too_deeply, read_jsonl
-from steerboard.datasets.files.lines import BOM, GZIP_ERRORS, damaged_gzip, unpacked
-from steerboard.datasets.files.records import Limits, Problem, Record, Source
+from steerboard.datasets.formats.jsonl import nested_too_deeply, read_jsonl
+from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, size_of, unpacked
+from steerboard.datasets.formats.records import Limits, Problem, Record, Source
 
 MOST_ROWS = 500_000
 # Of JSON lines, which are read one by one, and of an array, which has to be in memory to find its elements.
@@ -29,12 +29,13 @@ def read_rows(source: Source) -> Iterator[Record]:
     file.seek(0)
     zipped = file.read(2) == b"\x1f\x8b"
     file.seek(0)
+    limits = _LINES.of(size_of(file)) if zipped else _LINES
     stream: BinaryIO = unpacked(file) if zipped else file
     first = _first(stream, source.label)
     file.seek(0)
     stream = unpacked(file) if zipped else file
     count = 0
-    for record in _array(stream, source.label) if first == b"[" else read_jsonl(stream, _LINES):
+    for record in _array(stream, source.label) if first == b"[" else read_jsonl(stream, limits):
         count += 1
         if count > MOST_ROWS:
             raise FileTooLarge(f"{source.label} has more than {MOST_ROWS:,} rows", hint="Import it in several parts.")
@@ -66,7 +67,8 @@ def _array(stream: BinaryIO, label: str) -> Iterator[Record]:
         raise damaged_gzip(error, 0) from error
     if len(data) > _ARRAY_BYTES:
         raise FileTooLarge(
-            f"{label} is a JSON array of more than {_ARRAY_BYTES:,} bytes", hint="Write one object a line: jq -c '.[]'"
+            f"{label} is a JSON array of more than {_ARRAY_BYTES:,} bytes",
+            hint="Write one object per line: jq -c '.[]'",
         )
     try:
         whole = data.removeprefix(BOM).decode()
@@ -88,7 +90,7 @@ def _array(stream: BinaryIO, label: str) -> Iterator[Record]:
             raise BrokenFile(
                 f"{label} is not valid JSON on line {line}: {getattr(error, 'msg', 'nested too deeply')}",
                 code="broken_json",
-                hint="The file was probably cut off while it was copied; fetch it again.",
+                hint="The copy was probably interrupted; fetch the file again.",
             ) from error
         yield line, _element(value, end - at)
         at = _skip(whole, end, _SPACE)
@@ -98,7 +100,7 @@ def _array(stream: BinaryIO, label: str) -> Iterator[Record]:
             raise BrokenFile(
                 f"{label} is not valid JSON on line {line + whole.count(chr(10), counted, at)}: no comma or end",
                 code="broken_json",
-                hint="The file was probably cut off while it was copied; fetch it again.",
+                hint="The copy was probably interrupted; fetch the file again.",
             )
         at = _skip(whole, at + 1, _SPACE)
 

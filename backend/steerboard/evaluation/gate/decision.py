@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.gate.rules import METRICS, BaselinePin, GateRule, GateRules, parse_rules
+from steerboard.evaluation.gate.rules import METRICS, BaselinePin, GateRule, GateRules, parse_rules, sources_needed
 from steerboard.evaluation.gate.values import Figure, figures
-from steerboard.platform.errors import NotFound
+from steerboard.platform.http.errors import NotFound
 from steerboard.registry.service import get_model
-from steerboard_contracts.evaluation_report import EvaluationReport, GateRuleResult, GateVerdict
+from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
+from steerboard_contracts.report.gate import GateRuleResult, GateVerdict
+from steerboard_contracts.report.sections.comparison import By
 
 _OPS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -51,18 +53,37 @@ def decide(
 ) -> GateVerdict:
     """Every rule with its value and bound. `pinned`: as from `expected_hashes`. Raises `BadInput` for the rules."""
     rules = parse_rules(given, [entrant.name for entrant in report.entrants])
-    # These leave no rule decidable, however its figure looks.
-    why = [f"the evaluation is not finished: {reason}" for reason in report.unfinished]
-    why += _other_baselines(report, pinned or {})
-    results = [_result(report, rule, raw, given, why) for rule, raw in zip(rules, given.rules, strict=True)]
+    # Another baseline leaves no rule decidable, however its figure looks.
+    others = _other_baselines(report, pinned or {})
+    broken = [_unfinished(report, rule) + others for rule in rules]
+    results = [
+        _result(report, rule, raw, given, why) for rule, raw, why in zip(rules, given.rules, broken, strict=True)
+    ]
+    pairs = list(zip(results, broken, strict=True))
     outcomes = {result.outcome for result in results}
     return GateVerdict(
         evaluation=report.evaluation,
         evaluation_id=report.evaluation_id,
         verdict=next(outcome for outcome in _WORST if outcome in outcomes),
         rules=results,
-        why=why + [f"{result.text}: {result.why}" for result in results if result.outcome != "pass" and not why],
+        why=list(dict.fromkeys(reason for why in broken for reason in why))
+        + [f"{result.text}: {result.why}" for result, why in pairs if result.outcome != "pass" and not why],
     )
+
+
+def _unfinished(report: EvaluationReport, rule: GateRule) -> list[str]:
+    """What is under way or has failed, of that on which the rule's figure depends."""
+    needed = sources_needed(rule)
+    return [
+        f"the evaluation is not finished: {part.words}"
+        for part in report.unfinished_parts
+        if part.by is None or any(_is_of(part, kind, name) for kind, name in needed)
+    ]
+
+
+def _is_of(part: Unfinished, kind: By, name: str | None) -> bool:
+    """A campaign is also named with its criterion, `round-1: helpful`."""
+    return part.by == kind and (name is None or name == part.source or name.startswith(f"{part.source}: "))
 
 
 def _other_baselines(report: EvaluationReport, pinned: Mapping[str, tuple[str | None, str]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from steerboard_contracts.evaluation_report import GateVerdict
+from steerboard_contracts.report.gate import GateVerdict
 
 # What XML 1.0 cannot hold, not even escaped.
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

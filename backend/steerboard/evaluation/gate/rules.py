@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from steerboard_contracts.errors import BadInput, ErrorLocation
-from steerboard_contracts.evaluation_report import By
+from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.samples import Finite
 
 Op = Literal[">", ">=", "<", "<=", "==", "!="]
@@ -19,7 +19,7 @@ MIN_N = 10
 # More missing answers than this, and the rest may be the easy ones.
 MAX_MISSING = 0.05
 
-_HINT = 'docs/ci.md lists all metrics. In YAML, operators stand in quotation marks: op: ">".'
+_HINT = 'docs/ci.md lists all metrics. In YAML, put operators in quotation marks: op: ">".'
 
 ESTIMATE = ("value", "ci_low", "ci_high", "n")
 PAIR = (*ESTIMATE, "p", "p_holm")
@@ -30,7 +30,7 @@ COUNT = ("value", "n")
 @dataclass(frozen=True)
 class Metric:
     """`by`: kinds of sources that have it. `entrant`, `vs`: whether a rule names one; a needed `vs` is the report's
-    baseline where the rule names none. `share`: values are from 0 to 1. `counted`: it says something of however few
+    baseline where the rule names none. `share`: values are from 0 to 1. `counted`: it is meaningful for however few
     items."""
 
     stats: tuple[str, ...]
@@ -201,6 +201,17 @@ def _filled(rule: GateRule) -> GateRule:
 
 def _unknown(what: str, name: str, known: Sequence[str] | Mapping[str, object]) -> str:
     return f"there is no {what} {name!r}; there are {', '.join(known) or 'none'}"
+
+
+def sources_needed(rule: GateRule) -> list[tuple[By, str | None]]:
+    """(kind, name) of the sources that the rule's figure is made of; a name of None means each of the kind."""
+    if rule.metric == "reward_hacking":
+        return [(kind, None) for kind in ANY]  # the alarm weighs all the evidence there is
+    if rule.metric == "rank_correlation":
+        return list(two_of(rule))
+    if rule.by is None:
+        return []
+    return [(cast(By, rule.by), rule.source if isinstance(rule.source, str) else None)]
 
 
 def two_of(rule: GateRule) -> tuple[tuple[By, str | None], tuple[By, str | None]]:

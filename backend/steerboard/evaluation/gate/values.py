@@ -6,20 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from steerboard.evaluation.gate.rules import GateRule, two_of
-from steerboard.evaluation.report.hacking import length_ratio
-from steerboard.evaluation.report.human import human_label
-from steerboard.evaluation.report.methods import against
+from steerboard.evaluation.report.sections.human import human_label
+from steerboard.evaluation.report.sections.methods import against
+from steerboard.evaluation.report.sections.reward_hacking import length_ratio
 from steerboard.evaluation.report.sources import pair_of, score_of
-from steerboard_contracts.evaluation_report import (
-    By,
-    Comparison,
-    Estimate,
-    EvaluationReport,
-    HumanReport,
-    JudgeReport,
-    PairRow,
-    RewardReport,
-)
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
+from steerboard_contracts.report.sections.human import HumanReport
+from steerboard_contracts.report.sections.judges import JudgeReport
+from steerboard_contracts.report.sections.rewards import RewardReport
 
 Section = HumanReport | JudgeReport | RewardReport
 
@@ -211,7 +207,7 @@ def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
             }
             by = " and ".join(f"{kind} {label}" for kind, label in ends)
             found.append(Figure(stats, row.items, by, judges))
-    return found or [Figure({}, why="no two such sources speak of the same items")]
+    return found or [Figure({}, why="no two such sources cover the same items")]
 
 
 def _joins(ends: Iterable[tuple[By, str]], sides: list[set[tuple[By, str]]]) -> bool:

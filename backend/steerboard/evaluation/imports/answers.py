@@ -9,19 +9,19 @@ from typing import Any
 import orjson
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.files.records import Problem, Source
-from steerboard.datasets.rows import copy_in
-from steerboard.evaluation import entrants
+from steerboard.datasets.formats.records import Problem, Source
+from steerboard.datasets.rows.row_writer import copy_in
+from steerboard.evaluation.entrants import service as entrants
+from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.formats.detection import ANSWERS, expect, read
-from steerboard.evaluation.formats.records import Answer
-from steerboard.evaluation.imports.matching import Entrants, Prompts, entrant_name
+from steerboard.evaluation.formats.records import Answer, entrant_name
+from steerboard.evaluation.formats.unmatched import SKIPPED_SHOWN, LeftOut
+from steerboard.evaluation.imports.matching import Entrants, Prompts
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported
-from steerboard.evaluation.imports.unmatched import SKIPPED_SHOWN, LeftOut
 from steerboard.evaluation.queries import entrants_out
-from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
-from steerboard.registry.references import check_name
+from steerboard.platform.names import check_name
 from steerboard_contracts.configs import MOST_SAMPLES
 from steerboard_contracts.errors import BadInput
 
@@ -119,7 +119,7 @@ def _too_many(answers: list[Answer]) -> Problem | None:
 
 def _no_prompt(question_id: str | None) -> str:
     if question_id is None:
-        return "names no question, and neither its text nor its place tells one of the prompts"
+        return "names no question, and neither its text nor its position matches a prompt"
     return f"is about question {question_id}, which is none of the prompts"
 
 

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import Annotated, BinaryIO, cast
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
-from fastapi.responses import FileResponse
-from starlette.background import BackgroundTask
+from fastapi import Depends, Query
 from starlette.datastructures import FormData
 
-from steerboard.datasets.files.records import Source
-from steerboard.datasets.uploads import Form, Write, checked, form_body, uploaded
-from steerboard.evaluation import exports, rewards
-from steerboard.evaluation.entrants import get_entrant
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.datasets.formats.records import Source
+from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
+from steerboard.evaluation import rewards
+from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.entrants.service import get_entrant
 from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat
+from steerboard.evaluation.formats.unmatched import SKIPPED_SHOWN, LeftOut
+from steerboard.evaluation.imports import exports
 from steerboard.evaluation.imports.answers import import_answers
 from steerboard.evaluation.imports.judgments import import_judgments
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
-from steerboard.evaluation.imports.unmatched import SKIPPED_SHOWN, LeftOut
-from steerboard.evaluation.judging.judges import get_judge, judges_out
-from steerboard.evaluation.responses import entrants_of
-from steerboard.evaluation.service import get_evaluation
-from steerboard.platform.access import Access, AccessTo, Db, audit
-from steerboard.platform.errors import InvalidRequest, NotFound, problems
+from steerboard.evaluation.judges.service import get_judge, judges_out
+from steerboard.evaluation.lookup import get_evaluation
+from steerboard.platform.http import downloads
+from steerboard.platform.http.downloads import Download
+from steerboard.platform.http.errors import InvalidRequest, NotFound, problems
 
-router = APIRouter(prefix="/evaluations/{evaluation}", tags=["evaluations"])
+router = Router(prefix="/evaluations/{evaluation}", tags=["evaluations"])
 
 Read = Annotated[Access, Depends(AccessTo("read"))]
 
@@ -88,14 +88,14 @@ def post_judgments(session: Db, access: Write, form: Form, evaluation: str) -> J
     )
 
 
-@router.get("/answers", response_class=FileResponse, responses=problems(404))
+@router.get("/answers", response_class=Download, responses=problems(404))
 def get_answers(
     session: Db,
     access: Read,
     evaluation: str,
     format: AnswerFormat = "fastchat",
     entrant: Annotated[str | None, Query(description="By name or id; all of them by default.")] = None,
-) -> FileResponse:
+) -> Download:
     """A file that FastChat, AlpacaEval or Arena-Hard reads, and that can be imported again."""
     found = get_evaluation(session, access.project, evaluation)
     chosen = get_entrant(session, found, entrant) if entrant is not None else None
@@ -106,10 +106,10 @@ def get_answers(
     return _download(rows, f"{found.name}.{chosen.name if chosen else 'answers'}", format)
 
 
-@router.get("/judges/{judge}/judgments", response_class=FileResponse, responses=problems(404))
+@router.get("/judges/{judge}/judgments", response_class=Download, responses=problems(404))
 def get_judgments(
     session: Db, access: Read, evaluation: str, judge: str, format: JudgmentFormat | None = None
-) -> FileResponse:
+) -> Download:
     """All verdicts of a judge in the format of its style, that can be imported again."""
     found = get_evaluation(session, access.project, evaluation)
     chosen = get_judge(session, found, judge)
@@ -117,17 +117,7 @@ def get_judgments(
     return _download(rows, f"{found.name}.{chosen.name}", written)
 
 
-def _download(rows: exports.Rows, name: str, format: str) -> FileResponse:
-    """Written whole before the answer starts, so that a failure is still an error document."""
+def _download(rows: exports.Rows, name: str, format: str) -> Download:
     as_array = format == "alpaca_eval"
-    with tempfile.NamedTemporaryFile(prefix="steerboard-export-", delete=False) as file:
-        path = Path(file.name)
-        try:
-            exports.write(rows, cast(BinaryIO, file), as_array)
-        except BaseException:
-            path.unlink()
-            raise
     media, ending = ("application/json", "json") if as_array else ("application/x-ndjson", "jsonl")
-    return FileResponse(
-        path, media_type=media, filename=f"{name}.{format}.{ending}", background=BackgroundTask(path.unlink)
-    )
+    return downloads.made(lambda file: exports.write(rows, file, as_array), f"{name}.{format}.{ending}", media)

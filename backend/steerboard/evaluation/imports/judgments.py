@@ -11,18 +11,18 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.errors import NameTaken
-from steerboard.datasets.files.records import Source
-from steerboard.datasets.rows import copy_in
-from steerboard.evaluation.entrants import family_of
+from steerboard.datasets.formats.records import Source
+from steerboard.datasets.rows.row_writer import copy_in
+from steerboard.evaluation.entrants.service import family_of
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.formats.detection import expect
+from steerboard.evaluation.formats.records import entrant_name
+from steerboard.evaluation.formats.unmatched import LeftOut
 from steerboard.evaluation.imports.answers import add_response
-from steerboard.evaluation.imports.matching import entrant_name
 from steerboard.evaluation.imports.schemas import JudgmentsForm
-from steerboard.evaluation.imports.unmatched import LeftOut
 from steerboard.evaluation.imports.verdicts import ImportedVerdicts, Item
 from steerboard.evaluation.tables import Evaluation, Judge
-from steerboard.registry.references import check_name
+from steerboard.platform.names import check_name, free_name
 from steerboard_contracts.errors import BadInput
 
 STYLES = {
@@ -143,7 +143,7 @@ def _judge_model(judges: Counter[str], form: JudgmentsForm) -> str:
         raise BadInput(
             f"the file has judgments of several judges: {named}",
             code="several_judges",
-            hint="Say whose to take with `model`, and import the file once for each.",
+            hint="Choose one with `model`, and import the file once for each.",
         )
     return next(iter(judges), _UNKNOWN_JUDGE)
 
@@ -162,8 +162,4 @@ def _free_name(session: Session, evaluation: Evaluation, asked: str | None, othe
         if check_name(asked) in taken:
             raise NameTaken(f"there is already a judge {asked!r}", hint="Give it another `name`.")
         return asked
-    number, name = 1, otherwise
-    while name in taken:
-        number += 1
-        name = f"{otherwise[:120]}-{number}"
-    return name
+    return free_name(otherwise, taken)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -10,9 +9,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from steerboard.evaluation.formats.records import entrant_name
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt
-from steerboard.registry.references import NAME
-from steerboard.runs.texts import storable_text
+from steerboard.platform.texts import storable
 
 
 class Prompts:
@@ -95,13 +94,6 @@ class Entrants:
         return self._answers.get(answer_id) if answer_id is not None else None
 
 
-def entrant_name(model: str) -> str:
-    """The name that an entrant has for a model of a file: `bard:20230327` is bard-20230327."""
-    if NAME.fullmatch(model):
-        return model
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")[:128] or "imported"
-
-
 def _asked(messages: list[dict[str, Any]]) -> str:
-    """As rows of files have gone through `storable_text`, so do ours."""
-    return storable_text(str(messages[-1]["content"])).strip() if messages else ""
+    """As rows of files have gone through `storable`, so do ours."""
+    return storable(str(messages[-1]["content"])).strip() if messages else ""

@@ -1,33 +1,20 @@
-"""What the API takes and says when prompts, answers and judgments of other projects come in."""
+"""The API's schemas for importing prompts, answers and judgments of other projects."""
 
 from __future__ import annotations
 
-import uuid
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.datasets.schemas import BadRowReport, BadRows
-from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat, QuestionFormat
-from steerboard.evaluation.judging.schemas import JudgeOut
-from steerboard.evaluation.schemas import EntrantOut
-
-UNMATCHED_SHOWN = 100
-
-
-class PromptSetForm(BaseModel):
-    """The fields beside the file. `known`: one of GET prompt-sets/known, fetched where no file is given. Without a
-    `name`, the known set's own, or one made from the file's."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str | None = None
-    format: Literal["auto"] | QuestionFormat = "auto"
-    known: str | None = None
+from steerboard.evaluation.entrants.schemas import EntrantOut
+from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat
+from steerboard.evaluation.formats.unmatched import Unmatched
+from steerboard.evaluation.judges.schemas import JudgeOut
 
 
 class AnswersForm(BaseModel):
-    """The fields beside the file. `name`: of the entrant, for a file of one model; else they are named by model."""
+    """The other form fields. `name`: of the entrant, for a file of one model; else they are named by model."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +25,7 @@ class AnswersForm(BaseModel):
 
 
 class JudgmentsForm(BaseModel):
-    """The fields beside the file. `model`: whose judgments to take of a file of several judges, or the judge's name
+    """The other form fields. `model`: whose judgments to take of a file of several judges, or the judge's name
     where the file has none. `baseline`: the entrant that an Arena-Hard file does not name."""
 
     model_config = ConfigDict(extra="forbid")
@@ -53,38 +40,6 @@ class JudgmentsForm(BaseModel):
         description="Enter models that the evaluation does not have, with the answers that the file repeats, if any.",
     )
     bad_rows: BadRows = "refuse"
-
-
-class PromptSetOut(BaseModel):
-    """`turns`: of the longest prompt."""
-
-    id: uuid.UUID
-    name: str
-    format: str
-    prompts: int
-    turns: int
-    categories: list[str]
-    created_by: str
-
-
-class KnownPromptSet(BaseModel):
-    """A benchmark's prompts that the server can fetch. They are not shipped; `licence` is what their authors say."""
-
-    name: str
-    title: str
-    prompts: int
-    turns: int
-    licence: str
-    source: str
-
-
-class Unmatched(BaseModel):
-    """A row that was left out, and why."""
-
-    line: int
-    model: str | None
-    question_id: str | None
-    reason: str
 
 
 class AnswersImported(BaseModel):

@@ -10,15 +10,15 @@ from pathlib import PurePath
 
 from sqlalchemy.orm import Session
 
-from steerboard.datasets.files.records import Problem, Source
+from steerboard.datasets.formats.records import Problem, Source
+from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.formats.arena_hard import BASELINE
 from steerboard.evaluation.formats.detection import JUDGMENTS, read
-from steerboard.evaluation.formats.records import Judgment
+from steerboard.evaluation.formats.records import Judgment, entrant_name
+from steerboard.evaluation.formats.unmatched import LeftOut
 from steerboard.evaluation.imports.answers import enter
-from steerboard.evaluation.imports.matching import Entrants, Prompts, entrant_name
+from steerboard.evaluation.imports.matching import Entrants, Prompts
 from steerboard.evaluation.imports.schemas import JudgmentsForm
-from steerboard.evaluation.imports.unmatched import LeftOut
-from steerboard.evaluation.responses import entrants_of
 from steerboard.evaluation.tables import Entrant, Evaluation
 
 Item = tuple[int, int, uuid.UUID, uuid.UUID | None, bool]

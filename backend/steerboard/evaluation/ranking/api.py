@@ -9,13 +9,14 @@ from __future__ import annotations
 import uuid
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
+from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.events import ranked
 from steerboard.evaluation.ranking import drafts, queue, submissions
-from steerboard.evaluation.ranking.desk import Annotator, Ranking, RankingRoute
+from steerboard.evaluation.ranking.dependencies import Annotator, Ranking, RankingRoute
 from steerboard.evaluation.ranking.errors import NotTaken
-from steerboard.evaluation.ranking.out import my_tasks, open_campaigns
+from steerboard.evaluation.ranking.presenters import my_tasks, open_campaigns
 from steerboard.evaluation.ranking.progress import progress
 from steerboard.evaluation.ranking.schemas import (
     Draft,
@@ -30,9 +31,9 @@ from steerboard.evaluation.ranking.schemas import (
     Task,
 )
 from steerboard.evaluation.ranking.submissions import Handled
-from steerboard.platform.errors import problem_response, problems
+from steerboard.platform.http.errors import problem_response, problems
 
-router = APIRouter(prefix="/rankings", tags=["ranking"], route_class=RankingRoute)
+router = Router(prefix="/rankings", tags=["ranking"], route_class=RankingRoute)
 
 
 @router.get("", responses=problems(404))

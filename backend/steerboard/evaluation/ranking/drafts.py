@@ -8,10 +8,10 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.errors import BadRanks, CampaignClosed, LockLost, TaskEnded
-from steerboard.evaluation.ranking.locks import UNTIL, Grip, grip
-from steerboard.evaluation.ranking.out import KEYS
+from steerboard.evaluation.ranking.locks import UNTIL, LockedTask, lock_task
+from steerboard.evaluation.ranking.presenters import KEYS
 from steerboard.evaluation.ranking.schemas import Draft, DraftSaved
-from steerboard.evaluation.ranking.statements import Statement
+from steerboard.platform.statements import Statement
 
 _SAVE = Statement(f"""
     UPDATE ranking_tasks t SET draft = CAST(:draft AS jsonb), locked_until = {UNTIL}
@@ -19,23 +19,25 @@ _SAVE = Statement(f"""
 
 
 def save(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, draft: Draft) -> DraftSaved:
-    """The draft in place of the one before; the lock begins anew.
+    """The draft replaces the previous one; the lock is renewed.
 
     Raises `NotFound`, `TaskEnded`, `CampaignClosed`, `LockLost`, and `BadRanks` for keys or criteria of nothing.
     """
-    held = grip(session, project, user_id, task_id)
+    held = lock_task(session, project, user_id, task_id)
     if held.state != "locked":
         raise TaskEnded("this item was submitted or skipped", hint="Undo that first.")
     if held.closed:
         raise CampaignClosed("the campaign takes no more rankings")
     if not (held.live or held.room):
-        raise LockLost("the time for this item ran out, and others rank it now", hint="Go on with the next one.")
+        raise LockLost(
+            "the time for this item ran out, and others are ranking it now", hint="Continue with the next one."
+        )
     _check(draft, held)
     given = {"task": task_id, "draft": draft.model_dump_json()}
     return DraftSaved(locked_until=_SAVE(session, given).scalar_one())
 
 
-def _check(draft: Draft, held: Grip) -> None:
+def _check(draft: Draft, held: LockedTask) -> None:
     keys = set(KEYS[: held.answers])
     unknown = sorted(set(draft.criteria_ranks) - set(held.criteria))
     unknown += sorted({key for ranks in (draft.ranks or {}, *draft.criteria_ranks.values()) for key in ranks} - keys)

@@ -1,6 +1,6 @@
 """Who holds an item, and whether it has room for one more annotator.
 
-Whoever changes that locks the item's row first, and only then looks, in a statement of its own, at the tasks: so the
+Changes lock the item's row first, and only then read the tasks, in a separate statement: so the
 look sees all that others committed before they let the row go. Locks run out by the database's clock.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.evaluation.ranking.statements import Statement
-from steerboard.platform.errors import NotFound
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.statements import Statement
 
 # Of a task `t`: nobody else may take its place.
 LIVE = "(t.state = 'locked' AND t.locked_until > clock_timestamp())"
@@ -48,7 +48,7 @@ _RENEW = Statement(f"""
 
 
 @dataclass(frozen=True)
-class Grip:
+class LockedTask:
     """A task whose item's row is locked until the end of the transaction.
 
     `live`: its lock has not run out. `room`: the item may be ranked by its annotator, whether the lock is live or not.
@@ -69,15 +69,15 @@ class Grip:
     criteria: list[str]
 
 
-def grip(
+def lock_task(
     session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, submission: str | None = None
-) -> Grip:
+) -> LockedTask:
     """Raises `NotFound` (`unknown_task`), also for somebody else's task."""
     whose: dict[str, Any] = {"task": task_id, "user": user_id}
     if _LOCK(session, whose | {"project": project.id}).one_or_none() is None:
         raise NotFound("you have no such task", code="unknown_task", hint="Ask for the next items.")
     found = _LOOK(session, whose | {"submission": submission}).one()
-    return Grip(
+    return LockedTask(
         task_id=task_id,
         item_id=found.item_id,
         campaign_id=found.campaign_id,

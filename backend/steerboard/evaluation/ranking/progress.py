@@ -1,4 +1,4 @@
-"""How far an annotator is. Counted anew each time, from indexes: a counter would make everybody wait at one row."""
+"""An annotator's progress. Counted each time, from indexes: a counter would make everybody wait at one row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.ranking.locks import LIVE
-from steerboard.evaluation.ranking.statements import Statement
+from steerboard.platform.statements import Statement
 
 _PROGRESS = Statement(f"""
     SELECT

@@ -16,11 +16,11 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.locks import ROOM, UNTIL, renew
-from steerboard.evaluation.ranking.out import CampaignRow, campaign_row, tasks_at_hand
+from steerboard.evaluation.ranking.presenters import CampaignRow, campaign_row, tasks_at_hand
 from steerboard.evaluation.ranking.progress import Progress, progress
 from steerboard.evaluation.ranking.schemas import NextTasks, QueueState
-from steerboard.evaluation.ranking.statements import Statement
 from steerboard.evaluation.ranking.tables import random_id
+from steerboard.platform.statements import Statement
 
 # Somebody else may take what was just found; after so many times the browser asks again.
 _TRIES = 3
@@ -127,7 +127,7 @@ def _take(session: Session, campaign: CampaignRow, user_id: uuid.UUID, items: li
 
 
 def shuffled(entrants: list[str], salt: str, item: uuid.UUID, user_id: uuid.UUID) -> list[str]:
-    """The entrants in this annotator's order of this item, which only the campaign's salt tells."""
+    """The entrants in this annotator's order of this item, which only the campaign's salt reveals."""
     shown = sorted(entrants)
     seed = hashlib.sha256(b"".join((salt.encode(), item.bytes, user_id.bytes))).digest()
     random.Random(seed).shuffle(shown)

@@ -1,4 +1,4 @@
-"""What an annotator's browser takes and gives. Nothing here tells an entrant from another."""
+"""What an annotator's browser takes and gives. Nothing here identifies an entrant."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from steerboard.evaluation.ranking.campaigns_schemas import CampaignState, Criterion, Rank
+from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion, Rank
 
 Ranks = Annotated[
     list[Rank],

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.ranking.errors import BadRanks, CampaignClosed, LockLost, NotTaken, TaskEnded
-from steerboard.evaluation.ranking.locks import UNTIL, Grip, grip
-from steerboard.evaluation.ranking.out import by_key, campaign_row, task_out
+from steerboard.evaluation.ranking.locks import UNTIL, LockedTask, lock_task
+from steerboard.evaluation.ranking.presenters import by_key, campaign_row, task_out
 from steerboard.evaluation.ranking.schemas import Draft, Skip, Submit, Task
-from steerboard.evaluation.ranking.statements import Statement
 from steerboard.evaluation.ranking.tables import RankingHistory, RankingTask
+from steerboard.platform.statements import Statement
 
 _KEPT = ("state", "ranks", "criteria_ranks", "comment", "flag", "skip_reason", "seconds", "submission")
 # The task and its item's count in one statement; the item's row is locked already.
@@ -56,7 +56,7 @@ def submit(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid
     Raises `NotFound`, `BadRanks`, `TaskEnded`, and `NotTaken` (`LockLost`, `CampaignClosed`) after putting what was
     ranked into the history, for which the caller has to commit.
     """
-    held = grip(session, project, user_id, task_id, given.submission)
+    held = lock_task(session, project, user_id, task_id, given.submission)
     if _known(held, given.submission):
         return Handled(held.campaign_id, held.evaluation_id, new=False)
     _refuse_ended(held)
@@ -80,7 +80,7 @@ def submit(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid
 
 def skip(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, given: Skip) -> Handled:
     """It matters to nobody whether the lock ran out. Raises `NotFound`, `TaskEnded`, `CampaignClosed`."""
-    held = grip(session, project, user_id, task_id, given.submission)
+    held = lock_task(session, project, user_id, task_id, given.submission)
     if _known(held, given.submission):
         return Handled(held.campaign_id, held.evaluation_id, new=False)
     _refuse_ended(held)
@@ -96,11 +96,11 @@ def undo(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.U
 
     Raises `NotFound`, `CampaignClosed`, and `LockLost` where others took an item that was skipped.
     """
-    held = grip(session, project, user_id, task_id)
+    held = lock_task(session, project, user_id, task_id)
     _refuse_closed(held)
     # An annotator who submitted keeps their place; one who skipped gave it away.
     if not (held.state == "submitted" or held.live or held.room):
-        raise LockLost("others rank this item now", hint="Go on with the next one.")
+        raise LockLost("others are ranking this item now", hint="Continue with the next one.")
     if held.state == "locked":
         _RENEW(session, {"task": task_id})
     else:
@@ -109,7 +109,7 @@ def undo(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.U
     return task_out(session, campaign, task_id), held.evaluation_id, held.state != "locked"
 
 
-def _reopen(session: Session, held: Grip) -> None:
+def _reopen(session: Session, held: LockedTask) -> None:
     task = session.get_one(RankingTask, held.task_id, populate_existing=True)
     was = {name: getattr(task, name) for name in _KEPT}
     at = task.submitted_at.isoformat() if task.submitted_at else None
@@ -124,39 +124,39 @@ def _reopen(session: Session, held: Grip) -> None:
     _REOPEN(session, {"task": task.id, "draft": draft.model_dump_json(), "counted": counted})
 
 
-def _known(held: Grip, submission: str) -> bool:
+def _known(held: LockedTask, submission: str) -> bool:
     """Handed in before: it is what counts, or it was undone since, and a late copy does not bring it back."""
     return held.undone or (held.state != "locked" and held.submission == submission)
 
 
-def _refuse_ended(held: Grip) -> None:
+def _refuse_ended(held: LockedTask) -> None:
     if held.state != "locked":
         raise TaskEnded("this item was submitted or skipped already", hint="Undo that first.")
 
 
-def _refuse_closed(held: Grip) -> None:
+def _refuse_closed(held: LockedTask) -> None:
     if held.closed:
         raise CampaignClosed("the campaign takes no more rankings")
 
 
-def _refusal(held: Grip) -> NotTaken | None:
+def _refusal(held: LockedTask) -> NotTaken | None:
     if held.closed:
         return CampaignClosed("the campaign takes no more rankings; what you ranked is kept, and does not count")
     if held.live or held.room:
         return None
     return LockLost(
         "the time for this item ran out, and others have ranked it; your ranking is kept, and does not count",
-        hint="Go on with the next one.",
+        hint="Continue with the next one.",
     )
 
 
-def _overall(given: Submit, held: Grip) -> list[int] | None:
+def _overall(given: Submit, held: LockedTask) -> list[int] | None:
     if given.ranks is None and not held.criteria:
         raise BadRanks("`ranks` is missing", hint=f"Give {held.answers} ranks, in the order shown.")
     return competition_ranks(given.ranks, held.answers) if given.ranks is not None else None
 
 
-def _by_criterion(given: Submit, held: Grip) -> dict[str, list[int]]:
+def _by_criterion(given: Submit, held: LockedTask) -> dict[str, list[int]]:
     missing = [name for name in held.criteria if name not in given.criteria_ranks]
     unknown = [name for name in given.criteria_ranks if name not in held.criteria]
     if missing or unknown:
@@ -172,7 +172,7 @@ def competition_ranks(ranks: list[int], answers: int) -> list[int]:
     return [1 + sum(other < rank for other in ranks) for rank in ranks]
 
 
-def _keep_late(session: Session, held: Grip, event: str, values: dict[str, Any]) -> None:
+def _keep_late(session: Session, held: LockedTask, event: str, values: dict[str, Any]) -> None:
     """In the history, once for each submission."""
     again = exists().where(
         RankingHistory.task_id == held.task_id,
@@ -183,7 +183,7 @@ def _keep_late(session: Session, held: Grip, event: str, values: dict[str, Any])
         session.add(RankingHistory(task_id=held.task_id, was={"event": event, **values}))
 
 
-def _end(session: Session, held: Grip, values: dict[str, Any], *, counts: int) -> None:
+def _end(session: Session, held: LockedTask, values: dict[str, Any], *, counts: int) -> None:
     encoded = {name: _json(values[name]) for name in ("ranks", "criteria_ranks")}
     _END(session, values | encoded | {"task": held.task_id, "counts": counts})
 

@@ -13,7 +13,7 @@ from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
 
 
 def random_id() -> uuid.UUID:
-    """Tells nothing, not even an order, unlike the ids of everything else."""
+    """Reveals nothing, not even an order, unlike the ids of everything else."""
     return uuid.uuid4()
 
 
@@ -50,7 +50,7 @@ class RankingItem(Base):
     """One prompt of a campaign. `place` is its random place in the queue; `rankings` counts its submitted tasks.
 
     `gold`: None, or the ranks that are known to be right, {entrant id: rank}; everybody sees every gold item.
-    Whoever changes who holds or has ranked an item locks its row first.
+    Lock an item's row before changing who holds or has ranked it.
     """
 
     __tablename__ = "ranking_items"

@@ -14,26 +14,28 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.evaluation import service
-from steerboard.evaluation.report.agreement import agreement_rows
+from steerboard.evaluation.prompts.service import said_of
+from steerboard.evaluation.recipe_stage.lookup import report_of
 from steerboard.evaluation.report.data import EvaluationData
-from steerboard.evaluation.report.entrants import contamination, entrant_rows, length_ratios, mean_lengths
-from steerboard.evaluation.report.human import human_sections
-from steerboard.evaluation.report.judges import add_self_preference, judge_sections
-from steerboard.evaluation.report.methods import against
-from steerboard.evaluation.report.reading import read
-from steerboard.evaluation.report.rewards import reward_sections
+from steerboard.evaluation.report.loader import read
+from steerboard.evaluation.report.sections.agreement import agreement_rows
+from steerboard.evaluation.report.sections.entrants import contamination, entrant_rows, length_ratios, mean_lengths
+from steerboard.evaluation.report.sections.human import human_sections
+from steerboard.evaluation.report.sections.judges import add_self_preference, judge_sections
+from steerboard.evaluation.report.sections.methods import against
+from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sources import lengths
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
-from steerboard.platform.errors import NotFound
-from steerboard.registry.benchmarks import newest_benchmarks
-from steerboard_contracts.evaluation_report import EvaluationReport
+from steerboard.platform.http.errors import NotFound
+from steerboard.runs.results.benchmarks import newest_benchmarks
+from steerboard_contracts.report.evaluation import EvaluationReport
 
 Sessions = sessionmaker[Session]
 Found = TypeVar("Found")
 
 
 def assemble(data: EvaluationData) -> EvaluationReport:
-    """All sections, from what was read. The same data give the same report, but for the time."""
+    """All sections, from what was read. The same data give the same report, except for the time."""
     began = time.perf_counter()
     turns = lengths(data.answers, data.shape)
     shown = turns[:, :, 0].copy()
@@ -55,7 +57,9 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         prompts=len(data.prompts),
         turns=data.turns,
         finished=not data.unfinished,
-        unfinished=data.unfinished,
+        unfinished=[part.words for part in data.unfinished],
+        unfinished_parts=data.unfinished,
+        prompts_from=data.prompts_from,
         baseline=None,
         entrants=entrants,
         methods=[],
@@ -68,6 +72,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         hacking=[],
         warnings=[],
         length_ratios=length_ratios(data, means),
+        recipe=data.recipe,
     )
     report = against(report, None)
     report.seconds = round(time.perf_counter() - began, 3)
@@ -76,7 +81,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
 
 def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | None:
     """The report of the evaluation's newest version, if it was computed before. What is unfinished, and the reward
-    models' benchmarks, are looked up anew.
+    models' benchmarks, are always current.
 
     Raises `NotFound` when the evaluation was deleted meanwhile; so does `compute`.
     """
@@ -91,13 +96,16 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
         except ValidationError:  # of an older Steerboard
             return None
         # Runs start and fail without a new version.
-        report.unfinished = service.unfinished(session, evaluation)
+        report.unfinished_parts = service.unfinished(session, evaluation)
+        report.unfinished = [part.words for part in report.unfinished_parts]
         report.finished = not report.unfinished
         hashes = {reward.content_hash for reward in report.rewards}
         benchmarks = newest_benchmarks(session, evaluation.project_id, hashes)
         for reward in report.rewards:
             reward.benchmarks = benchmarks.get(reward.content_hash, [])
         report.evaluation = evaluation.name
+        report.prompts_from = said_of(evaluation.prompts_from)
+        report.recipe = report_of(session, evaluation)
         return report
 
     return _at_one_moment(sessions, look)
@@ -121,7 +129,7 @@ def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
         where=EvaluationReportRow.version <= row.excluded.version,
     )
     with sessions() as session, session.begin():
-        # Whoever deletes the evaluation meanwhile takes the report with it.
+        # Deleting the evaluation meanwhile deletes the report too.
         if session.scalar(select(Evaluation.id).where(Evaluation.id == evaluation_id).with_for_update(key_share=True)):
             session.execute(newer)
     return report
@@ -135,7 +143,7 @@ def _found(session: Session, evaluation_id: uuid.UUID) -> Evaluation:
 
 
 def _at_one_moment(sessions: Sessions, look: Callable[[Session], Found]) -> Found:
-    """Everything is read as it was at one moment, whoever writes meanwhile."""
+    """Everything is read as of one moment, despite concurrent writes."""
     with sessions() as session, session.begin():
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         return look(session)

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.benchmark import FinishedBenchmark
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.report.benchmark import FinishedBenchmark
+from steerboard_contracts.report.evaluation import Unfinished
+from steerboard_contracts.report.pipeline import Report
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,7 +32,7 @@ class Who:
     source: str
     method: str | None
     family: str | None
-    score: float | None
+    score: Condition | None
     samples: int
     model: str | None
     content_hash: str | None
@@ -146,20 +149,23 @@ class CampaignFacts:
 
 @dataclass(frozen=True)
 class EvaluationData:
-    """Everything a report needs, read at one moment. `unfinished`: as the service says it."""
+    """Everything a report needs, read at one moment. `unfinished`: in the service's words. `recipe`: the paper's table,
+    if a recipe's stage started the evaluation and has ended."""
 
     id: uuid.UUID
     name: str
     version: int
     seed: int
     checked: list[str]
-    unfinished: list[str]
+    unfinished: list[Unfinished]
+    prompts_from: str
     prompts: list[PromptFacts]
     entrants: list[Who]
     answers: Answers
     judges: list[JudgeFacts] = field(default_factory=list)
     rewards: list[RewardFacts] = field(default_factory=list)
     campaigns: list[CampaignFacts] = field(default_factory=list)
+    recipe: Report | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

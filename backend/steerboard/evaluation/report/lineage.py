@@ -54,7 +54,11 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
         found[id_] |= {source for source in sources if source}
     inputs = (
         select(RunInput.run_id, RunInput.dataset_id, RunInput.model_id, RunOutput.dataset_id, RunOutput.model_id)
-        .outerjoin(RunOutput, RunOutput.run_id == RunInput.upstream_run_id)
+        .outerjoin(
+            RunOutput,
+            (RunOutput.run_id == RunInput.upstream_run_id)
+            & (RunInput.upstream_output.is_(None) | (RunOutput.name == RunInput.upstream_output)),
+        )
         .where(RunInput.run_id.in_(things))
     )
     for id_, *sources in session.execute(inputs):
@@ -75,7 +79,7 @@ def _rewards(model: uuid.UUID, above: Edges, known: dict[uuid.UUID, Model]) -> s
 
 
 def _named(model: Model) -> set[str]:
-    """Reward models that one model is, or that it says it was trained on. `info` came from a file, so look twice."""
+    """Reward models that one model is, or claims to have been trained on. `info` came from a file, so look twice."""
     if model.role in REWARD_ROLES:
         return {model.artifact_hash}
     normaliser, lineage = model.info.get("normaliser") or {}, model.info.get("lineage") or {}

@@ -1,4 +1,4 @@
-"""A source: people of a campaign, a judge or a reward model, and what it says of each prompt's answers."""
+"""A source: people of a campaign, a judge or a reward model, and its scores of each prompt's answers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from steerboard.evaluation.report.data import Answers, Bools, EvaluationData, Floats, Ints
-from steerboard_contracts.evaluation_report import By, Comparison, Estimate, PairRow, ScoreRow
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow, ScoreRow
 from steerboard_statistics.agreement import pair_signs
-from steerboard_statistics.bootstrap import proportion_interval, ratio_interval
+from steerboard_statistics.bootstrap import ratio_interval
+from steerboard_statistics.proportions import win_rate_interval
 
 
 @dataclass(frozen=True)
 class Source:
-    """`scores` (prompts, entrants): higher is better, NaN where it says nothing. `signs` (prompts, pairs): who of two
+    """`scores` (prompts, entrants): higher is better, NaN where it has none. `signs` (prompts, pairs): who of two
     is better, pairs as in `pair_columns`. `label` names it in the report; `valid`: whether its figures may be used."""
 
     by: By
@@ -26,7 +28,7 @@ class Source:
     valid: bool = True
 
     def columns(self) -> Ints:
-        """The entrants that it speaks of."""
+        """The entrants that it covers."""
         return np.flatnonzero(np.isfinite(self.scores).any(axis=0))
 
 
@@ -58,10 +60,11 @@ def share(rows: Ints, points: Floats, *, seed: int) -> Estimate:
         return Estimate(value=None, n=0)
     _, place = np.unique(rows, return_inverse=True)
     total, number = np.bincount(place, weights=points), np.bincount(place)
-    if number.max() == 1 or len(set((total / number).tolist())) == 1:
+    means = total / number
+    if number.max() == 1 or len(set(means.tolist())) == 1:
         # Equal items resample to an interval without width, which they don't prove.
-        means = total / number
-        return proportion_interval(float(means.sum()), len(means), float((means * (1 - means)).sum()))
+        decided = means[means != 0.5]
+        return win_rate_interval(decided.sum(), len(means) - len(decided), (1 - decided).sum())
     return ratio_interval(total, number, seed=seed)
 
 

@@ -35,7 +35,7 @@ class ScoreUnits:
 class PairUnits:
     """One row a prompt, turn and pair. `value`: share of the win of `first`, the entrant with the lower column.
 
-    `both`: judged in both orders; `flipped`: the two orders said different things. `half`: how many pairs were left out
+    `both`: judged in both orders; `flipped`: the two orders differ. `half`: how many pairs were left out
     because only one of two orders that were asked for can be used.
     """
 

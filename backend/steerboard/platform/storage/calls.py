@@ -1,8 +1,9 @@
-"""Requests to S3: retried while that can help, and then an error of ours that says whose fault it is."""
+"""Requests to S3: retried while that can help, and then an error of ours that names the cause."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from steerboard.platform.storage.errors import (
@@ -40,47 +41,55 @@ class Calls:
 
     def __init__(self, url: str, bucket: str, *, patient: bool) -> None:
         try:
-            import s3fs
+            from boto3.session import Session
+            from botocore.config import Config
         except ImportError:
             raise BadStoreUrl(
-                f"{url} needs the package s3fs", hint="Install it: pip install 'steerboard[s3]'."
+                f"{url} needs the package boto3", hint="Install it: pip install 'steerboard[s3]'."
             ) from None
-        retries = {"mode": "standard", "max_attempts": _ATTEMPTS if patient else 1}
         timeouts = (_CONNECT_SECONDS, _READ_SECONDS) if patient else (_HURRIED_SECONDS, _HURRIED_SECONDS)
-        # Other AWS tools read this name; botocore knows only the second one.
+        # Other AWS tools read this name; boto3 knows only the second one.
         region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         self._url, self._bucket = url, bucket
         self.bucket_seen = False
-        self._files: Any = s3fs.S3FileSystem(
-            config_kwargs={
-                "retries": retries,
-                "connect_timeout": timeouts[0],
-                "read_timeout": timeouts[1],
-                # We send SHA-256 ourselves; stores that are not Amazon's may not know the checksums it adds by default.
-                "request_checksum_calculation": "when_required",
-                "response_checksum_validation": "when_required",
-            },
-            client_kwargs={"region_name": region} if region else {},
-            use_listings_cache=False,
-            skip_instance_cache=True,
+        config = Config(
+            retries={"mode": "standard", "max_attempts": _ATTEMPTS if patient else 1},
+            connect_timeout=timeouts[0],
+            read_timeout=timeouts[1],
+            # We send SHA-256 ourselves; stores that are not Amazon's may not know the checksums it adds by default.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
         )
-        self._files.retries = 2 if patient else 1  # of what botocore does not try again, such as an answer cut short
+        self._client: Any = Session(region_name=region).client("s3", config=config)
+        self._reads = 2 if patient else 1  # an answer cut short is not tried again by the client
 
     def __call__(self, method: str, **parameters: Any) -> dict[str, Any]:
         try:
-            answer: dict[str, Any] = self._files.call_s3(method, Bucket=self._bucket, **parameters)
+            answer: dict[str, Any] = getattr(self._client, method)(Bucket=self._bucket, **parameters)
         except Exception as error:
             raise self._explained(error) from error
         return answer
 
-    def read(self, key: str, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end`, which lies within the object."""
+    def pages(self, method: str, **query: Any) -> Iterator[dict[str, Any]]:
         try:
-            data = bytes(self._files.cat_file(f"{self._bucket}/{key}", start=start, end=end))
+            yield from self._client.get_paginator(method).paginate(Bucket=self._bucket, **query)
         except Exception as error:
-            raise self._explained(error) from error
+            explained = self._explained(error)
+            raise self.no_bucket() if isinstance(explained, FileNotFoundError) else explained from error
+
+    def read(self, key: str, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end`, which is within the object."""
+        from botocore.exceptions import HTTPClientError, IncompleteReadError
+
+        for left in reversed(range(self._reads)):
+            try:
+                data = bytes(self("get_object", Key=key, Range=f"bytes={start}-{end - 1}")["Body"].read())
+                break
+            except (HTTPClientError, IncompleteReadError) as error:
+                if not left:
+                    raise self._explained(error) from error
         if len(data) != end - start:
-            raise StoreUnavailable(f"{self._url} broke off an answer", hint="It is tried again.")
+            raise StoreUnavailable(f"{self._url} sent an incomplete answer", hint="It will be retried.")
         return data
 
     def failed(self, errors: list[dict[str, Any]] | None) -> None:
@@ -96,22 +105,18 @@ class Calls:
         )
 
     def _explained(self, error: Exception) -> Exception:
-        """s3fs turns the client's errors into those of files, and keeps the original as their cause."""
         from botocore.exceptions import ClientError, NoCredentialsError, PartialCredentialsError
 
-        origin: BaseException | None = error
-        while origin is not None:
-            if isinstance(origin, ClientError):
-                found = origin.response.get("Error", {})
-                status = int(origin.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
-                return self._of_code(str(found.get("Code")), status, str(found.get("Message")))
-            if isinstance(origin, NoCredentialsError | PartialCredentialsError):
-                return StoreRefused(f"there are no credentials for {self._url}", hint=_KEYS_HINT)
-            origin = origin.__cause__
+        if isinstance(error, ClientError):
+            found = error.response.get("Error", {})
+            status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
+            return self._of_code(str(found.get("Code")), status, str(found.get("Message")))
+        if isinstance(error, NoCredentialsError | PartialCredentialsError):
+            return StoreRefused(f"there are no credentials for {self._url}", hint=_KEYS_HINT)
         # Connections that were refused, broke or timed out.
         return StoreUnavailable(
             f"{self._url} cannot be reached: {type(error).__name__}: {str(error)[:200]}",
-            hint="Look at the network and at AWS_ENDPOINT_URL; `steerboard doctor` asks again.",
+            hint="Check the network and AWS_ENDPOINT_URL; `steerboard doctor` checks again.",
         )
 
     def _of_code(self, code: str, status: int, message: str) -> SteerboardError | FileNotFoundError:

@@ -45,7 +45,7 @@ class NoSuchBucket(SteerboardError):
 
 
 class StoreFailed(SteerboardError):
-    """The store answered with an error that asking again would not mend."""
+    """The store answered with an error that a retry would not fix."""
 
     code = "artifact_store_failed"
     status = 502

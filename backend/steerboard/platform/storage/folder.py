@@ -3,48 +3,89 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from steerboard.platform.storage.disk import create_file, disk_of, full_disk_named
+from steerboard.platform.storage.errors import CorruptArtifact
 from steerboard.platform.storage.protocol import CHUNK, Hashed, Stored
+from steerboard_contracts.disk import sync_folder
 
 _PARTIAL = ".partial"
+_WHAT = "the file store"
 
 
 class FolderStorage:
-    """What is being written lies beside its place as `.NAME.RANDOM.partial`, and so goes with its folder."""
+    """A file being written is next to its target as `.NAME.RANDOM.partial`, and so is removed with its folder.
+
+    `private`: only its owner can read what is in it, whatever the umask; and nothing in it may be a link."""
 
     remote = False
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, private: bool = False) -> None:
         self._root = Path(os.path.abspath(path))
+        self._private = private
         self.url = f"file://{self._root}"
 
     def put(self, name: str, content: IO[bytes], sha256: str | None = None) -> int:
         path = self._root / name
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
-        path.parent.mkdir(parents=True, exist_ok=True)
         hashed = Hashed(sha256)
-        try:
-            with temporary.open("wb") as target:
-                while chunk := content.read(CHUNK):
-                    hashed.update(chunk)
-                    target.write(chunk)
-                hashed.agree()
-                target.flush()
-                os.fsync(target.fileno())
-            temporary.replace(path)
-            _sync(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with full_disk_named(disk_of(self._root, _WHAT)):
+            self._make_folder(path.parent)
+            try:
+                with create_file(temporary, _WHAT, private=self._private) as target:
+                    while chunk := content.read(CHUNK):
+                        hashed.update(chunk)
+                        target.write(chunk)
+                    hashed.agree()
+                    target.flush()
+                    os.fsync(target.fileno())
+                temporary.replace(path)
+                sync_folder(path.parent)
+            finally:
+                temporary.unlink(missing_ok=True)
         return hashed.size
 
+    def _make_folder(self, folder: Path) -> None:
+        if not self._private:
+            folder.mkdir(parents=True, exist_ok=True)
+            return
+        if folder != self._root and folder.is_relative_to(self._root):
+            self._make_folder(folder.parent)
+            with suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+            # Also those of an older version, which were open to others.
+            if folder.stat().st_mode & 0o777 != 0o700:
+                folder.chmod(0o700)
+        elif not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+                folder.chmod(0o700)
+
     def open(self, name: str) -> IO[bytes]:
-        return (self._root / name).open("rb")
+        path = self._root / name
+        if self._private:
+            self._refuse_links(path)
+        try:
+            return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise _is_link(name) from None
+            raise
+
+    def _refuse_links(self, path: Path) -> None:
+        while path != self._root:
+            if path.is_symlink():
+                raise _is_link(path.relative_to(self._root).as_posix())
+            path = path.parent
 
     def size(self, name: str) -> int | None:
         try:
@@ -53,7 +94,7 @@ class FolderStorage:
             return None
 
     def vouches(self, name: str, sha256: str, size: int) -> bool | None:
-        """A disk says nothing of the content of a file of the right size."""
+        """On a disk, the right size does not prove the content."""
         return None if self.size(name) == size else False
 
     def files(self, prefix: str) -> Iterator[Stored]:
@@ -93,13 +134,9 @@ class FolderStorage:
             raise PermissionError(f"{parent} cannot be written")
 
 
+def _is_link(name: str) -> CorruptArtifact:
+    return CorruptArtifact(f"{name} is a link, and not the file itself", hint="Put the file in its place.")
+
+
 def _time(seconds: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

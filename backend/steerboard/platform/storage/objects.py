@@ -1,4 +1,4 @@
-"""A bucket as a store, through s3fs. Endpoint, region and keys come from the usual `AWS_*` variables or files.
+"""A bucket as a store, through boto3. Endpoint, region and keys come from the usual `AWS_*` variables or files.
 
 There is no rename on S3, and none is needed: an object appears under its name whole, when its upload is completed,
 which happens only once the content has turned out to have its hash. What was begun and not completed is aborted, or,
@@ -6,6 +6,10 @@ after a crash, found by `unfinished`.
 
 Every object carries its SHA-256 as metadata, and each request that brought its content was checked by the store against
 a checksum, so that a file that is there need not be read to be known.
+
+Parts are sent by us: boto3's transfers put such checksums behind the content, which other stores than Amazon's may not
+take, and do not grow the parts of a file whose size they do not know, so that one may have 160 GB. obstore lists no
+unfinished uploads and reads no metadata without the object.
 """
 
 from __future__ import annotations
@@ -91,7 +95,7 @@ class ObjectStorage:
         try:
             self._calls("complete_multipart_upload", Key=key, UploadId=upload, MultipartUpload={"Parts": parts})
         except FileNotFoundError:
-            # An answer that got lost: asked again, the store does not know the upload, for it is the object now.
+            # A lost answer: on the retry the store no longer knows the upload, because it has become the object.
             head = self._head(key)
             if head is None or head["ContentLength"] != size or head["Metadata"].get(_UPLOAD) != about[_UPLOAD]:
                 raise
@@ -114,12 +118,12 @@ class ObjectStorage:
         return True if head["Metadata"].get(_SHA256) == sha256 else None
 
     def files(self, prefix: str) -> Iterator[Stored]:
-        for page in self._pages("list_objects_v2", "ContinuationToken", Prefix=self._key(prefix)):
+        for page in self._calls.pages("list_objects_v2", Prefix=self._key(prefix)):
             for entry in page.get("Contents", []):
                 yield Stored(self._name(entry["Key"]), entry["Size"], entry["LastModified"])
 
     def folders(self, prefix: str) -> list[str]:
-        pages = self._pages("list_objects_v2", "ContinuationToken", Prefix=self._key(prefix), Delimiter="/")
+        pages = self._calls.pages("list_objects_v2", Prefix=self._key(prefix), Delimiter="/")
         return [
             entry["Prefix"].removeprefix(self._key(prefix)).rstrip("/")
             for page in pages
@@ -138,7 +142,7 @@ class ObjectStorage:
         """`name` has the upload's id after a line break, which no name of ours has."""
         return [
             Stored(f"{self._name(entry['Key'])}\n{entry['UploadId']}", 0, entry["Initiated"])
-            for page in self._pages("list_multipart_uploads", "", Prefix=self._key(prefix))
+            for page in self._calls.pages("list_multipart_uploads", Prefix=self._key(prefix))
             for entry in page.get("Uploads", [])
         ]
 
@@ -168,22 +172,6 @@ class ObjectStorage:
             self.check()
             self._calls.bucket_seen = True
 
-    def _pages(self, method: str, token: str, **query: Any) -> Iterator[dict[str, Any]]:
-        """`token`: the parameter that goes on after a page; multipart uploads have a pair of markers instead."""
-        more: dict[str, Any] = {}
-        while True:
-            try:
-                page = self._calls(method, **query, **more)
-            except FileNotFoundError:
-                raise self._calls.no_bucket() from None
-            yield page
-            if not page.get("IsTruncated"):
-                return
-            if token:
-                more = {token: page["NextContinuationToken"]}
-            else:
-                more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
-
     def _key(self, name: str) -> str:
         return self._prefix + name
 
@@ -192,7 +180,7 @@ class ObjectStorage:
 
 
 class _Reader(io.RawIOBase):
-    """An object by ranges, each asked again when it breaks off."""
+    """An object by ranges, each requested again if it is interrupted."""
 
     def __init__(self, calls: Calls, key: str, size: int) -> None:
         self._calls, self._key, self._size = calls, key, size

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Protocol
 
-from steerboard.platform.storage.errors import BadStoreUrl, CorruptArtifact
+from steerboard.platform.storage.errors import CorruptArtifact
 
 CHUNK = 1 << 20
 
@@ -23,7 +23,8 @@ class Stored:
 
 
 class Storage(Protocol):
-    """Raises `StoreUnavailable`, `StoreRefused`, `NoSuchBucket`, `StoreFailed`, or OSError of a local disk."""
+    """Raises `StoreUnavailable`, `StoreRefused`, `NoSuchBucket`, `StoreFailed`; of a local disk `NoSpaceLeft`, and
+    OSError for the rest."""
 
     url: str
     remote: bool
@@ -48,7 +49,7 @@ class Storage(Protocol):
 
     def folders(self, prefix: str) -> list[str]:
         """The next part of every name that begins with `prefix`, which ends in `/`, also of unfinished uploads where
-        they lie in a folder."""
+        they are in a folder."""
 
     def remove(self, names: list[str]) -> None:
         """Files that are not there are no error."""
@@ -65,20 +66,6 @@ class Storage(Protocol):
 
     def check(self) -> None:
         """Ask once whether the store answers and accepts us; for health, so nothing is written."""
-
-
-def open_storage(url: str, *, patient: bool = True) -> Storage:
-    """`patient`: ask again, for about a minute, before giving a store up. Raises `BadStoreUrl`."""
-    scheme, found, rest = url.partition("://")
-    if not found or scheme == "file":
-        from steerboard.platform.storage.folder import FolderStorage
-
-        return FolderStorage(rest if found else url)
-    if scheme == "s3" and rest.strip("/"):
-        from steerboard.platform.storage.objects import ObjectStorage
-
-        return ObjectStorage(url, patient=patient)
-    raise BadStoreUrl(f"{url!r} is no store", hint="Give file:///FOLDER or s3://BUCKET/PREFIX.")
 
 
 class Hashed:

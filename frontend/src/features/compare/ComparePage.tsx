@@ -16,14 +16,15 @@ import {
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { metricsQuery, pipelinesQuery, reportQuery, runQuery, type RunDetail } from "../../api/runs";
-import { Chart, type Line } from "../../shared/Chart";
+import { pipelinesQuery, reportQuery } from "../../api/runs/pipelines";
+import { metricsQuery, type RunDetail, runQuery } from "../../api/runs/runs";
+import { Chart, type Line } from "../../shared/charts/Chart";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
-import { figure, seconds } from "../../shared/format";
+import { result, seconds } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { StateBadge } from "../../shared/StateBadge";
-import { MethodsTable } from "../../shared/MethodsTable";
+import { MethodsTable } from "../../shared/tables/MethodsTable";
 import { differences } from "./differences";
 
 const route = getRouteApi("/p/$project/compare");
@@ -42,8 +43,8 @@ export function ComparePage() {
         <Runs project={project} ids={runs} />
       ) : (
         <Empty title="No runs chosen" action={choose}>
-          Tick two or more on the Runs page, and compare them here: curves, settings and results. The link
-          keeps the choice.
+          Select two or more on the Runs page to compare their curves, settings and results. The link keeps
+          the selection.
         </Empty>
       )}
       <Methods project={project} />
@@ -91,7 +92,7 @@ function Runs({ project, ids }: { project: string; ids: string[] }) {
   );
 }
 
-/** What tells the runs apart: the stages of two pipelines have the same names. */
+/** What distinguishes the runs: the stages of two pipelines have the same names. */
 function labels(runs: RunDetail[]): string[] {
   return runs.map((run) => {
     const alike = runs.filter((other) => other.name === run.name);
@@ -215,7 +216,7 @@ function Settings({ project, runs, labels }: Compared) {
           Results and settings
         </Title>
         <Switch
-          label="Also what is equal"
+          label="Show equal rows too"
           checked={all}
           onChange={(event) => setAll(event.currentTarget.checked)}
         />
@@ -254,7 +255,9 @@ function Settings({ project, runs, labels }: Compared) {
                 <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
                 {runs.map((run) => {
                   const value = run.summary?.[name];
-                  return <Table.Td key={run.id}>{typeof value === "number" ? figure(value) : "–"}</Table.Td>;
+                  return (
+                    <Table.Td key={run.id}>{typeof value === "number" ? result(name, value) : "–"}</Table.Td>
+                  );
                 })}
               </Table.Tr>
             ))}

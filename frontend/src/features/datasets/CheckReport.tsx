@@ -1,8 +1,8 @@
 import { Anchor, Badge, Card, Code, Group, Stack, Table, Text, Title } from "@mantine/core";
-import type { Import } from "../../api/imports";
+import type { Import } from "../../api/datasets/imports";
 import { count } from "../../shared/format";
 
-/** What became of every row that was read. */
+/** What happened to every row that was read. */
 export function CheckReport({
   project,
   found,

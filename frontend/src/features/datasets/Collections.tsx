@@ -2,13 +2,20 @@ import { Badge, Box, Button, Drawer, Group, Stack, Table, Text, Title } from "@m
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data } from "../../api/client";
-import { collectionRowsQuery, collectionsQuery, type Collection } from "../../api/collections";
-import { useMay } from "../../api/session";
+import { everything } from "../../api/client";
+import {
+  type Collection,
+  collectionRowsQuery,
+  collectionsQuery,
+  freezeCollection,
+  removeCollectionRow,
+  restoreCollectionRow,
+} from "../../api/datasets/collections";
+import { useMay } from "../../api/accounts/session";
 import { Empty, Failure, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
-import { Turns } from "../../shared/Turns";
+import { Turns } from "../../shared/text/Turns";
 
 /** Samples that people put together one by one, until a version of them becomes a dataset. */
 export function Collections({ project }: { project: string }) {
@@ -65,16 +72,10 @@ function CollectionLine({
   const client = useQueryClient();
   const mayWrite = useMay(project, "write");
   const freeze = useMutation({
-    mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/collections/{collection}/dataset", {
-          params: { path: { project, collection: collection.name } },
-          body: {},
-        }),
-      ),
+    mutationFn: () => freezeCollection(project, collection.name),
     onSuccess: async (made) => {
       notifications.show({ message: `${made.name} is a dataset with ${count(made.rows)} rows` });
-      await client.invalidateQueries({ queryKey: [project] });
+      await client.invalidateQueries({ queryKey: everything(project) });
     },
   });
   const fresh = collection.rows - collection.frozen_rows;
@@ -193,27 +194,22 @@ function RowsDrawer({
 interface RowProperties {
   project: string;
   collection: string;
-  row: { id: string; sample: Record<string, unknown> };
+  row: { id: string; sample: Record<string, unknown>; cut?: boolean };
   gone?: boolean;
 }
 
 function CollectionRow({ project, collection, row, gone = false }: RowProperties) {
   const client = useQueryClient();
   const mayWrite = useMay(project, "write");
-  const path = { project, collection, row: row.id };
   const change = useMutation({
     mutationFn: async () => {
       if (gone) {
-        await api.POST("/api/v1/projects/{project}/collections/{collection}/rows/{row}/restore", {
-          params: { path },
-        });
+        await restoreCollectionRow(project, collection, row.id);
       } else {
-        await api.DELETE("/api/v1/projects/{project}/collections/{collection}/rows/{row}", {
-          params: { path },
-        });
+        await removeCollectionRow(project, collection, row.id);
       }
     },
-    onSuccess: () => client.invalidateQueries({ queryKey: [project, "collections"] }),
+    onSuccess: () => client.invalidateQueries({ queryKey: collectionsQuery(project).queryKey }),
   });
   const { prompt, ...texts } = row.sample;
   return (
@@ -233,6 +229,11 @@ function CollectionRow({ project, collection, row, gone = false }: RowProperties
       </Group>
       <Turns turns={(prompt ?? []) as { role: string; content: string }[]} />
       <Turns turns={Object.entries(texts).map(([role, content]) => ({ role, content: String(content) }))} />
+      {row.cut && (
+        <Text size="sm" c="dimmed">
+          This is so long that only its beginning is shown; a version of the collection has all of it.
+        </Text>
+      )}
       {change.error && <Failure error={change.error} />}
     </Stack>
   );

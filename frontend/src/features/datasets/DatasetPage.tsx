@@ -3,8 +3,9 @@ import { IconChevronDown } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { createLink, getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { datasetQuery } from "../../api/data";
-import { useMay } from "../../api/session";
+import { datasetQuery } from "../../api/datasets/datasets";
+import { runKindsQuery } from "../../api/runs/runKinds";
+import { useMay } from "../../api/accounts/session";
 import { LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
@@ -43,8 +44,11 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
       title={dataset.name}
       about={
         <>
-          {count(dataset.rows)} {dataset.kind}, {count(dataset.held_out_rows)} held out; created{" "}
-          <When at={dataset.created_at} />
+          {count(dataset.rows)} {dataset.kind},{" "}
+          {dataset.held_out_rows === dataset.rows
+            ? "all held out, so that no training reads them"
+            : `${count(dataset.held_out_rows)} held out`}
+          ; created <When at={dataset.created_at} />
           {dataset.run_id && (
             <>
               {" "}
@@ -90,19 +94,12 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
   const mayRun = useMay(project, "run");
   const exported = (format: string) =>
     `/api/v1/projects/${project}/datasets/${dataset.id}/export?format=${format}`;
-  const trains: Record<string, [string, string][]> = {
-    instructions: [["sft", "Train SFT on it"]],
-    preferences: [
-      ["reward_model", "Train a reward model on it"],
-      ["benchmark", "Benchmark a reward model on it"],
-    ],
-    labelled: [
-      ["mle_filter", "Align with MLE and a filter"],
-      ["rwr", "Align with reward-weighted regression"],
-      ["decision_transformer", "Align with a Decision Transformer"],
-    ],
-  };
-  const uses = mayRun ? (trains[dataset.kind] ?? []) : [];
+  const kinds = useQuery(runKindsQuery(project));
+  // Training reads no held-out row; others read all.
+  const trainable = dataset.rows > dataset.held_out_rows;
+  const uses = mayRun
+    ? (kinds.data ?? []).filter((one) => one.for_data[dataset.kind] && (trainable || one.kind !== "train"))
+    : [];
   return (
     <Group gap="xs">
       <Menu position="bottom-end">
@@ -125,14 +122,14 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
             <Button rightSection={<IconChevronDown size={16} />}>Use it</Button>
           </Menu.Target>
           <Menu.Dropdown>
-            {uses.map(([kind, label]) => (
+            {uses.map(({ key, for_data }) => (
               <LinkItem
-                key={kind}
+                key={key}
                 to="/p/$project/launch/$kind"
-                params={{ project, kind }}
+                params={{ project, kind: key }}
                 search={{ data: dataset.name }}
               >
-                {label}
+                {for_data[dataset.kind]}
               </LinkItem>
             ))}
           </Menu.Dropdown>

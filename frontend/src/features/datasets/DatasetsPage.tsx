@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { datasetsQuery } from "../../api/data";
-import { useMay } from "../../api/session";
-import type { Column } from "../../shared/DataTable";
+import { datasetsQuery } from "../../api/datasets/datasets";
+import { useMay } from "../../api/accounts/session";
+import type { Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";

@@ -1,18 +1,27 @@
-import { Button, Group, NumberInput, SegmentedControl, Select, TextInput } from "@mantine/core";
+import {
+  Badge,
+  Button,
+  CloseButton,
+  Group,
+  NumberInput,
+  SegmentedControl,
+  Select,
+  TextInput,
+} from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
-import { statisticsQuery } from "../../api/data";
+import { statisticsQuery } from "../../api/datasets/datasets";
 import { short } from "../../shared/format";
 import type { DatasetSearch } from "../../shared/search";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
 const WAIT_MS = 350;
 
-/** What narrows the table; it stands in the address, so that a link shows the same rows. */
+/** The table's filters; they are in the URL, so a link shows the same rows. */
 export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
   const { project } = route.useParams();
   const search = route.useSearch();
@@ -28,7 +37,7 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
       resetScroll: false,
     });
   const setSoon = useDebouncedCallback(set, WAIT_MS);
-  const narrowed = [search.q, search.split, search.source, search.min, search.max].some(
+  const narrowed = [search.q, search.split, search.source, search.min, search.max, search.group].some(
     (one) => one !== undefined,
   );
   const range = dataset.rewards;
@@ -86,6 +95,20 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
           {bound("max")}
         </>
       )}
+      {search.group !== undefined && (
+        <Badge
+          color="gray"
+          rightSection={
+            <CloseButton
+              size="xs"
+              aria-label="Answers of every group"
+              onClick={() => set({ group: undefined })}
+            />
+          }
+        >
+          group {search.group}
+        </Badge>
+      )}
       {narrowed && (
         <Button
           variant="subtle"
@@ -93,7 +116,14 @@ export function Filters({ dataset }: { dataset: Schemas["DatasetOut"] }) {
           onClick={() => {
             setWords("");
             setCleared(cleared + 1);
-            set({ q: undefined, split: undefined, source: undefined, min: undefined, max: undefined });
+            set({
+              q: undefined,
+              split: undefined,
+              source: undefined,
+              min: undefined,
+              max: undefined,
+              group: undefined,
+            });
           }}
         >
           Show all

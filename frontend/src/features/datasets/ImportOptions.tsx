@@ -14,9 +14,10 @@ import {
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import { importQuery, type Import } from "../../api/imports";
+import type { Schemas } from "../../api/client";
+import { changeImport, type Import, importQuery } from "../../api/datasets/imports";
 import { Failure } from "../../shared/Feedback";
+import { UnusedColumns } from "./UnusedColumns";
 
 const WAIT_MS = 400;
 type Changes = Schemas["ImportChange"];
@@ -27,18 +28,12 @@ interface Properties {
   onSaving: (saving: boolean) => void;
 }
 
-/** What becomes of the file's columns. Every change is saved at once. */
+/** How the file's columns are used. Every change is saved at once. */
 export function ImportOptions({ project, found, onSaving }: Properties) {
   const client = useQueryClient();
   const [name, setName] = useState(found.name);
   const save = useMutation({
-    mutationFn: (body: Changes) =>
-      data(
-        api.PATCH("/api/v1/projects/{project}/imports/{import_id}", {
-          params: { path: { project, import_id: found.id } },
-          body,
-        }),
-      ),
+    mutationFn: (body: Changes) => changeImport(project, found.id, body),
     onSuccess: (next) => client.setQueryData(importQuery(project, found.id).queryKey, next),
     onSettled: () => settle(),
     // One after another, so that an older answer never comes over a newer one.
@@ -110,8 +105,8 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
           label="Kind"
           description={
             detected && kind === detected.kind
-              ? "found by its columns"
-              : "it could not be told by the columns alone"
+              ? "detected from the columns"
+              : "the columns alone do not determine it"
           }
           data={found.kinds.map((one) => one.kind)}
           value={kind}
@@ -132,11 +127,23 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
         {rest.length > 0 && (
           <>
             <Button variant="subtle" color="gray" size="compact-sm" w="max-content" onClick={more.toggle}>
-              {opened ? "Fewer columns" : `${rest.length} more that few files have`}
+              {opened ? "Fewer columns" : `${rest.length} optional columns`}
             </Button>
             {opened && rest.map(column)}
           </>
         )}
+        <UnusedColumns
+          columns={found.effective?.unused ?? []}
+          onUse={(column) =>
+            set({
+              kind: column.kind,
+              mapping: {
+                ...(column.kind === kind ? options.mapping : found.effective?.mapping),
+                [column.field!]: column.name,
+              },
+            })
+          }
+        />
         {found.problem && found.state === "draft" && (
           <Alert color="orange" title={found.problem.title}>
             <Stack gap={4}>
@@ -154,7 +161,7 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
         >
           <Stack gap={6} mt={4}>
             <Radio value="refuse" label="Refuse the file" />
-            <Radio value="skip" label="Skip them, with a count and a list" />
+            <Radio value="skip" label="Skip them and list them" />
           </Stack>
         </Radio.Group>
         <Switch

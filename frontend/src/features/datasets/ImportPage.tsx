@@ -3,9 +3,16 @@ import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, data } from "../../api/client";
-import { importQuery, type Import } from "../../api/imports";
-import { useMay } from "../../api/session";
+import {
+  changeImport,
+  deleteImport,
+  type Import,
+  importQuery,
+  importsQuery,
+  stepImport,
+} from "../../api/datasets/imports";
+import { useMay } from "../../api/accounts/session";
+import { ActionBar } from "../../shared/ActionBar";
 import { Failure, LoadedPage } from "../../shared/Feedback";
 import { bytes, count } from "../../shared/format";
 import { Page } from "../../shared/Page";
@@ -25,7 +32,7 @@ const STEP: Record<Import["state"], number> = {
   succeeded: 4,
 };
 
-/** An import after its file has arrived. Everything stands on the server: another tab, or tomorrow, shows the same. */
+/** An import after its file has arrived. Everything is stored on the server: another tab, or another day, shows the same. */
 export function ImportPage() {
   const { project, import: id } = route.useParams();
   const query = useQuery(importQuery(project, id));
@@ -35,7 +42,7 @@ export function ImportPage() {
       query={query}
       others={
         <Link to="/p/$project/imports" params={{ project }}>
-          Begin an import
+          Start an import
         </Link>
       }
     >
@@ -78,12 +85,7 @@ function ImportView({ project, found }: { project: string; found: Import }) {
 function useStep(project: string, id: string, step: "validate" | "start" | "cancel") {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: () =>
-      data(
-        api.POST(`/api/v1/projects/{project}/imports/{import_id}/${step}`, {
-          params: { path: { project, import_id: id } },
-        }),
-      ),
+    mutationFn: () => stepImport(project, id, step),
     onSuccess: (next) => client.setQueryData(importQuery(project, id).queryKey, next),
   });
 }
@@ -97,8 +99,7 @@ function Columns({ project, found, onChecked }: { project: string; found: Import
         <ImportOptions project={project} found={found} onSaving={setSaving} />
         <ImportPreview project={project} found={found} />
       </SimpleGrid>
-      {validate.error && <Failure error={validate.error} />}
-      <Group justify="flex-end">
+      <ActionBar error={validate.error}>
         <Button
           disabled={saving || !!found.problem}
           loading={validate.isPending}
@@ -106,7 +107,7 @@ function Columns({ project, found, onChecked }: { project: string; found: Import
         >
           Check all rows
         </Button>
-      </Group>
+      </ActionBar>
     </Stack>
   );
 }
@@ -116,13 +117,7 @@ function Checked({ project, found, onBack }: { project: string; found: Import; o
   const validate = useStep(project, found.id, "validate");
   const client = useQueryClient();
   const skip = useMutation({
-    mutationFn: () =>
-      data(
-        api.PATCH("/api/v1/projects/{project}/imports/{import_id}", {
-          params: { path: { project, import_id: found.id } },
-          body: { bad_rows: "skip" },
-        }),
-      ),
+    mutationFn: () => changeImport(project, found.id, { bad_rows: "skip" }),
     onSuccess: (next) => client.setQueryData(importQuery(project, found.id).queryKey, next),
   });
   if (found.state === "validating") return <Running project={project} found={found} what="Checking" />;
@@ -130,7 +125,7 @@ function Checked({ project, found, onBack }: { project: string; found: Import; o
   const refused = found.options.bad_rows === "refuse" && (report?.bad_rows ?? 0) > 0;
   return (
     <Stack>
-      {found.state === "cancelled" && <Alert color="gray">It was stopped. Nothing was stored.</Alert>}
+      {found.state === "cancelled" && <Alert color="gray">The import was stopped. Nothing was stored.</Alert>}
       {found.problem && (
         <Alert color="red" title={found.problem.title} role="alert">
           {found.problem.detail}
@@ -143,15 +138,16 @@ function Checked({ project, found, onBack }: { project: string; found: Import; o
         </Alert>
       )}
       {report && <CheckReport project={project} found={found} report={report} />}
-      {start.error && <Failure error={start.error} />}
-      {validate.error && <Failure error={validate.error} />}
-      {skip.error && <Failure error={skip.error} />}
-      <Group justify="flex-end">
-        {refused && (
-          <Text size="sm" c="dimmed">
-            Rows that are not valid refuse the file. Mend the file or its columns, or skip them.
-          </Text>
-        )}
+      <ActionBar
+        error={start.error ?? validate.error ?? skip.error}
+        says={
+          refused && (
+            <Text size="sm" c="dimmed">
+              Some rows are not valid. Correct the file or its columns, or skip these rows.
+            </Text>
+          )
+        }
+      >
         <Button variant="default" onClick={onBack}>
           Back to the columns
         </Button>
@@ -169,7 +165,7 @@ function Checked({ project, found, onBack }: { project: string; found: Import; o
             Check all rows
           </Button>
         )}
-      </Group>
+      </ActionBar>
     </Stack>
   );
 }
@@ -218,7 +214,7 @@ function Done({ project, found }: { project: string; found: Import }) {
           params={{ project, dataset: found.dataset_id ?? found.name }}
           search={{}}
         >
-          Look at the dataset
+          Open the dataset
         </LinkButton>
       </Alert>
       {found.report && <CheckReport project={project} found={found} report={found.report} />}
@@ -232,15 +228,10 @@ function Discard({ project, found }: { project: string; found: Import }) {
   const mayWrite = useMay(project, "write");
   const [asking, ask] = useDisclosure();
   const remove = useMutation({
-    mutationFn: () =>
-      data(
-        api.DELETE("/api/v1/projects/{project}/imports/{import_id}", {
-          params: { path: { project, import_id: found.id } },
-        }),
-      ),
+    mutationFn: () => deleteImport(project, found.id),
     onSuccess: async () => {
       await navigate({ to: "/p/$project/datasets", params: { project } });
-      await client.invalidateQueries({ queryKey: [project, "imports"] });
+      await client.invalidateQueries({ queryKey: importsQuery(project).queryKey });
     },
   });
   if (!mayWrite || ["succeeded", "importing", "validating"].includes(found.state)) return null;
@@ -250,7 +241,7 @@ function Discard({ project, found }: { project: string; found: Import }) {
         Discard
       </Button>
       <Modal opened={asking} onClose={ask.close} title="Discard this import?">
-        <Text size="sm">The uploaded file and what you set for it go. No dataset is touched.</Text>
+        <Text size="sm">The uploaded file and its settings are deleted. No dataset is touched.</Text>
         {remove.error && <Failure error={remove.error} />}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={ask.close}>

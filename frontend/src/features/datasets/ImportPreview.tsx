@@ -1,11 +1,11 @@
 import { Alert, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { previewQuery, type Import } from "../../api/imports";
+import { type Import, previewQuery } from "../../api/datasets/imports";
 import { Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
-import { Turns } from "../../shared/Turns";
+import { Turns } from "../../shared/text/Turns";
 
-/** The first rows as they would be stored; while the columns do not fit, what stands in them. */
+/** The first rows as they would be stored; while the columns do not fit, their raw content. */
 export function ImportPreview({ project, found }: { project: string; found: Import }) {
   return found.problem ? <Columns columns={found.columns} /> : <Rows project={project} found={found} />;
 }
@@ -14,7 +14,7 @@ function Columns({ columns }: { columns: Import["columns"] }) {
   return (
     <Card withBorder>
       <Title order={2} size="h6" mb="xs">
-        What stands in the columns
+        Columns of the file
       </Title>
       <Stack gap="xs" className="preview" tabIndex={0} role="group" aria-label="Columns">
         {columns.map((column) => (

@@ -13,9 +13,8 @@ import { IconFileUpload } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import { data, api } from "../../api/client";
-import { importQuery, upload, type Import } from "../../api/imports";
-import { useMay } from "../../api/session";
+import { type Import, importFromHub, importQuery, importsQuery, upload } from "../../api/datasets/imports";
+import { useMay } from "../../api/accounts/session";
 import { Empty, Failure } from "../../shared/Feedback";
 import { bytes } from "../../shared/format";
 import { Page } from "../../shared/Page";
@@ -37,7 +36,7 @@ export function NewImportPage() {
   const stop = useRef<AbortController | null>(null);
   const opened = (made: Import) => {
     client.setQueryData(importQuery(project, made.id).queryKey, made);
-    void client.invalidateQueries({ queryKey: [project, "imports"] });
+    void client.invalidateQueries({ queryKey: importsQuery(project).queryKey });
     void navigate({ to: "/p/$project/imports/$import", params: { project, import: made.id } });
   };
   const sending = useMutation({
@@ -50,25 +49,14 @@ export function NewImportPage() {
     onSuccess: opened,
   });
   const naming = useMutation({
-    mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/imports", {
-          params: { path: { project } },
-          body: { hub } as never,
-          bodySerializer: () => {
-            const form = new FormData();
-            form.append("hub", hub);
-            return form;
-          },
-        }),
-      ),
+    mutationFn: () => importFromHub(project, hub),
     onSuccess: (made) => opened(made as Import),
   });
   const aborted = sending.error?.name === "AbortError";
   if (!mayWrite) {
     return (
       <Page title="Import a dataset">
-        <Empty title="Your role only reads">Importing takes the role engineer or owner.</Empty>
+        <Empty title="Your role is read-only">Importing needs the role engineer or owner.</Empty>
       </Page>
     );
   }
@@ -126,7 +114,7 @@ export function NewImportPage() {
               <Progress value={100 * share} animated={share === 1} aria-label="Upload" />
               {share === 1 && (
                 <Text size="xs" c="dimmed">
-                  Looking at its columns…
+                  Reading its columns…
                 </Text>
               )}
             </Stack>

@@ -1,6 +1,7 @@
 import {
   ActionIcon,
   Badge,
+  Button,
   Drawer,
   Group,
   Paper,
@@ -16,11 +17,12 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
-import { sampleBlockQuery, type Sample } from "../../api/data";
-import { differences, type Part } from "../../shared/difference";
+import { type Sample, sampleBlockQuery, wholeRow } from "../../api/datasets/datasets";
+import { differences, type Part } from "../../shared/text/difference";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count, signed } from "../../shared/format";
-import { Turns } from "../../shared/Turns";
+import { ShownInPart } from "../../shared/text/ShownInPart";
+import { Turns } from "../../shared/text/Turns";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
 
@@ -28,7 +30,7 @@ interface Properties {
   project: string;
   dataset: Schemas["DatasetOut"];
   row: number;
-  /** What stands in the table's window, to go to the next one of it. */
+  /** The rows in the table's window, to step through them. */
   places: (Sample | undefined)[];
 }
 
@@ -79,7 +81,18 @@ export function SampleDrawer({ project, dataset, row, places }: Properties) {
       <Loaded query={query} rows={4}>
         {(page) => {
           const sample = page.items.find((one) => one.row === row);
-          return sample ? <Whole sample={sample} /> : <Empty title={`There is no row ${count(row)}`} />;
+          if (!sample) return <Empty title={`There is no row ${count(row)}`} />;
+          return (
+            <>
+              {sample.cut && (
+                <ShownInPart
+                  whole={wholeRow(project, dataset.name, row)}
+                  name={`${dataset.name}-row-${row}.json`}
+                />
+              )}
+              <Whole sample={sample} />
+            </>
+          );
         }}
       </Loaded>
     </Drawer>
@@ -104,6 +117,20 @@ function Whole({ sample }: { sample: Sample }) {
             {name} {String(value)}
           </Badge>
         ))}
+        {typeof fields.group === "number" && (
+          <Button
+            size="compact-xs"
+            variant="subtle"
+            renderRoot={(props) => (
+              <route.Link
+                {...props}
+                search={(old) => ({ ...old, group: fields.group as number, row: undefined })}
+              />
+            )}
+          >
+            All answers to this prompt
+          </Button>
+        )}
         {typeof sample.reward === "number" && (
           <Badge className="state-badge">reward {signed(sample.reward)}</Badge>
         )}

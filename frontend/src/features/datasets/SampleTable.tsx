@@ -3,11 +3,11 @@ import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import type { Schemas } from "../../api/client";
-import type { Sample, SampleFilters } from "../../api/data";
+import type { Sample, SampleFilters } from "../../api/datasets/datasets";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
 import { count, signed } from "../../shared/format";
 import { Link } from "../../shared/links";
-import { scrollTo, windowOf } from "../../shared/virtualRows";
+import { scrollTo, windowOf } from "../../shared/tables/virtualRows";
 import { Filters } from "./Filters";
 import { SampleDrawer } from "./SampleDrawer";
 import { useRows } from "./useRows";
@@ -16,7 +16,7 @@ const route = getRouteApi("/p/$project/datasets/$dataset");
 const ROW = 40;
 type Dataset = Schemas["DatasetOut"];
 
-/** All rows of a dataset, a million of them too: only what stands in the window is fetched and drawn. */
+/** All rows of a dataset, a million of them too: only the rows in the window are fetched and drawn. */
 export function SampleTable({ project, dataset }: { project: string; dataset: Dataset }) {
   const search = route.useSearch();
   const filters: SampleFilters = {
@@ -25,6 +25,7 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
     source: search.source,
     reward_min: search.min,
     reward_max: search.max,
+    group: search.group,
   };
   const { ref: sized, height: viewport } = useElementSize();
   const scroller = useRef<HTMLDivElement>(null);
@@ -75,7 +76,7 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
       {rows.loading ? (
         <Loading />
       ) : rows.total === 0 ? (
-        <Empty title="No row fits">Take a filter away, or search for fewer words.</Empty>
+        <Empty title="No row fits">Remove a filter, or search for fewer words.</Empty>
       ) : (
         <div role="table" aria-label="Rows" aria-rowcount={rows.total} className="rows">
           <div role="rowgroup">

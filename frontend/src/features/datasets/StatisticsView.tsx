@@ -2,11 +2,11 @@ import { Card, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from "@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState, type ReactNode } from "react";
 import type { Schemas } from "../../api/client";
-import { statisticsQuery, type Statistics } from "../../api/data";
-import { Chart, type Line } from "../../shared/Chart";
+import { type Statistics, statisticsQuery } from "../../api/datasets/datasets";
+import { Chart, type Line } from "../../shared/charts/Chart";
 import { Loaded } from "../../shared/Feedback";
 import { count, percent, signed } from "../../shared/format";
-import { Histogram } from "../../shared/Histogram";
+import { Histogram } from "../../shared/charts/Histogram";
 
 /** What a dataset is made of: lengths, sources, repetitions, rewards. */
 export function StatisticsView({ project, dataset }: { project: string; dataset: Schemas["DatasetOut"] }) {
@@ -61,7 +61,7 @@ function Rewards({ rewards }: { rewards: Statistics["rewards"][number] }) {
       about={
         raw
           ? `mean ${signed(figures.mean)}, sd ${signed(figures.sd)}, from ${signed(figures.low)} to ${signed(figures.high)}; 20% below ${signed(figures.p20)}, 80% below ${signed(figures.p80)}`
-          : `z = (reward − ${signed(normalised.mean)}) / ${signed(normalised.sd)}: what a Decision Transformer is asked for`
+          : `z = (reward − ${signed(normalised.mean)}) / ${signed(normalised.sd)}: what a policy that takes scores is asked for`
       }
     >
       <Stack gap="xs">
@@ -106,7 +106,7 @@ function Counts({ found }: { found: Statistics }) {
   const rows: [string, string][] = [
     ["Rows", count(found.rows)],
     ["Held out", `${count(found.held_out_rows)} (${percent(found.held_out_rows / Math.max(1, found.rows))})`],
-    ["Turns of a prompt", `mean ${found.turns.mean.toFixed(1)}, most ${count(found.turns.max)}`],
+    ["Turns per prompt", `mean ${found.turns.mean.toFixed(1)}, most ${count(found.turns.max)}`],
     ["Distinct prompts", count(duplicates.distinct_prompts)],
     ["Prompts that occur more than once", count(duplicates.repeated_prompts)],
     ["Rows equal to an earlier one", count(duplicates.repeated_rows)],

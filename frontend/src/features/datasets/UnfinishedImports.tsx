@@ -1,14 +1,14 @@
 import { Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { importsQuery, type Import } from "../../api/imports";
+import { type Import, importsQuery } from "../../api/datasets/imports";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
 import { When } from "../../shared/When";
 
 const SAYS: Partial<Record<Import["state"], string>> = {
-  draft: "waits for its columns",
+  draft: "needs its columns mapped",
   validating: "is being checked",
-  validated: "was checked and waits for you",
+  validated: "is checked and ready to import",
   importing: "is being imported",
   failed: "was refused",
 };

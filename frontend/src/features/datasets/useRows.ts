@@ -1,12 +1,12 @@
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
 import {
+  type Sample,
   sampleBlockQuery,
   sampleCountQuery,
-  samplesQuery,
-  type Sample,
   type SampleFilters,
-} from "../../api/data";
+  samplesQuery,
+} from "../../api/datasets/datasets";
 
 const BLOCK = 100;
 

@@ -4,9 +4,13 @@ import { IconDots } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, data } from "../../api/client";
-import type { Evaluation } from "../../api/evaluations";
-import { useMay } from "../../api/session";
+import {
+  changeEvaluation,
+  deleteEvaluation,
+  type Evaluation,
+  evaluationKeys,
+} from "../../api/evaluation/evaluations";
+import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 
 /** Rename it, or remove it. */
@@ -19,7 +23,7 @@ export function EvaluationMenu({ project, evaluation }: { project: string; evalu
     <>
       <Menu position="bottom-end">
         <Menu.Target>
-          <ActionIcon variant="default" size="lg" aria-label="More of this evaluation">
+          <ActionIcon variant="default" size="lg" aria-label="More actions">
             <IconDots size={18} />
           </ActionIcon>
         </Menu.Target>
@@ -51,13 +55,7 @@ function Rename({ project, evaluation, onDone }: Properties & { onDone: () => vo
   const [name, setName] = useState(evaluation.name);
   const [description, setDescription] = useState(evaluation.description);
   const change = useMutation({
-    mutationFn: () =>
-      data(
-        api.PATCH("/api/v1/projects/{project}/evaluations/{evaluation}", {
-          params: { path: { project, evaluation: evaluation.id } },
-          body: { name: name.trim(), description },
-        }),
-      ),
+    mutationFn: () => changeEvaluation(project, evaluation.id, { name: name.trim(), description }),
     onSuccess: async (changed) => {
       await navigate({
         to: "/p/$project/evaluations/$evaluation",
@@ -65,7 +63,7 @@ function Rename({ project, evaluation, onDone }: Properties & { onDone: () => vo
         search: (known) => known,
         replace: true,
       });
-      await client.invalidateQueries({ queryKey: [project, "evaluation"] });
+      await client.invalidateQueries({ queryKey: evaluationKeys.all(project) });
       onDone();
     },
   });
@@ -85,7 +83,7 @@ function Rename({ project, evaluation, onDone }: Properties & { onDone: () => vo
           onChange={(event) => setName(event.currentTarget.value)}
         />
         <Textarea
-          label="What it is to find out"
+          label="Purpose"
           autosize
           minRows={2}
           value={description}
@@ -106,22 +104,17 @@ function Remove({ project, evaluation, onKeep }: Properties & { onKeep: () => vo
   const client = useQueryClient();
   const navigate = useNavigate();
   const remove = useMutation({
-    mutationFn: () =>
-      data(
-        api.DELETE("/api/v1/projects/{project}/evaluations/{evaluation}", {
-          params: { path: { project, evaluation: evaluation.id } },
-        }),
-      ),
+    mutationFn: () => deleteEvaluation(project, evaluation.id),
     onSuccess: async () => {
       await navigate({ to: "/p/$project/evaluations", params: { project } });
-      await client.invalidateQueries({ queryKey: [project, "evaluations"] });
+      await client.invalidateQueries({ queryKey: evaluationKeys.list(project) });
     },
   });
   return (
     <Stack>
       <Text size="sm">
-        Its answers, verdicts and rewards go with it, and its runs end. What judges were paid for stays known.
-        An evaluation in which people have ranked cannot be removed.
+        Its answers, verdicts and rewards are deleted, and its runs are cancelled. Verdicts already paid for
+        stay cached. An evaluation in which people have ranked cannot be removed.
       </Text>
       {remove.error && <Failure error={remove.error} />}
       <Group justify="flex-end">

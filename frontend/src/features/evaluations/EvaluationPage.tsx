@@ -2,20 +2,20 @@ import { Alert, Badge, Group, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
-import { evaluationQuery, type Evaluation } from "../../api/evaluations";
-import { useMay } from "../../api/session";
+import { type Evaluation, evaluationQuery } from "../../api/evaluation/evaluations";
+import { useMay } from "../../api/accounts/session";
 import { LoadedPage, Loading } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
-import { AnswersTab } from "./AnswersTab";
+import { AnswersTab } from "./entrants/AnswersTab";
 import { EvaluationMenu } from "./EvaluationMenu";
 import { EvaluationState } from "./EvaluationState";
-import { GateTab } from "./GateTab";
-import { JudgesTab } from "./JudgesTab";
-import { PeopleTab } from "./PeopleTab";
-import { PreferencesTab } from "./PreferencesTab";
+import { GateTab } from "./gate/GateTab";
+import { JudgesTab } from "./judges/JudgesTab";
+import { PeopleTab } from "./campaigns/PeopleTab";
+import { PreferencesTab } from "./preferences/PreferencesTab";
 
 const ReportTab = lazy(() => import("./report/ReportTab").then((module) => ({ default: module.ReportTab })));
 
@@ -130,6 +130,8 @@ function EvaluationView({ project, evaluation }: { project: string; evaluation: 
   );
 }
 
+const ROWS: Record<string, string> = { held_out: "held-out rows", train: "training rows", all: "all rows" };
+
 function Origin({ project, evaluation }: { project: string; evaluation: Evaluation }) {
   const from = evaluation.prompts_from as { set?: string; dataset?: string; split?: string };
   const turns = evaluation.turns > 1 ? ` of up to ${evaluation.turns} turns` : "";
@@ -149,7 +151,7 @@ function Origin({ project, evaluation }: { project: string; evaluation: Evaluati
       ) : (
         from.set
       )}
-      {from.dataset && from.split && from.split !== "all" && ` (${from.split.replace("_", "-")} rows)`}
+      {from.dataset && ` (${ROWS[from.split ?? "all"]})`}
     </>
   );
 }
@@ -178,11 +180,15 @@ function NextStep({ project, evaluation }: { project: string; evaluation: Evalua
     <Alert
       color="gray"
       variant="light"
-      title={evaluation.state === "answering" ? "The answers are on their way" : "Who says which is better?"}
+      title={
+        evaluation.state === "answering"
+          ? "Answers are being generated"
+          : "How should the answers be compared?"
+      }
     >
       <Text size="sm" mb="xs">
         {evaluation.state === "answering"
-          ? "A judge can be asked already: it begins when all answers are there."
+          ? "You can already ask a judge: it starts when all answers are complete."
           : "People rank the answers blind in their browser; a judge is a model that is asked over an endpoint."}
       </Text>
       <Group gap="xs">

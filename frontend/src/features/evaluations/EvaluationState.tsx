@@ -1,4 +1,4 @@
-import type { EvaluationSummary } from "../../api/evaluations";
+import type { EvaluationSummary } from "../../api/evaluation/evaluations";
 import { StateBadge } from "../../shared/StateBadge";
 
 /** How the state of an evaluation looks: as the state of the runs that it is about. */

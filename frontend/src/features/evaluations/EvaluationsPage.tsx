@@ -1,9 +1,9 @@
 import { Badge, Button, Center, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { evaluationsQuery, type EvaluationSummary } from "../../api/evaluations";
-import { useMay } from "../../api/session";
-import { DataTable, type Column } from "../../shared/DataTable";
+import { evaluationsQuery, type EvaluationSummary } from "../../api/evaluation/evaluations";
+import { useMay } from "../../api/accounts/session";
+import { DataTable, type Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
@@ -57,8 +57,8 @@ export function EvaluationsPage() {
             <Empty title="No evaluations yet" action={begin}>
               An evaluation lets several entrants (models, each with its decoding and its requested score)
               answer the same prompts. People rank the answers blind, judges and reward models assess them,
-              and one report says who is better, and whether that is more than chance.
-              {!mayRun && <div>Your role only reads; starting one takes the role engineer or owner.</div>}
+              and one report shows who is better, and whether that is more than chance.
+              {!mayRun && <div>Your role is read-only; starting one needs the role engineer or owner.</div>}
             </Empty>
           )
         }

@@ -48,7 +48,7 @@ export function Share({ of, done, total, unit }: { of: string; done: number; tot
   );
 }
 
-/** Chooses one file, which is named beside the button. */
+/** Chooses one file, which is named next to the button. */
 export function FileChoice({
   label,
   accept,

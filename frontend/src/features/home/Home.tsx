@@ -1,17 +1,17 @@
 import type { Schemas } from "../../api/client";
+import { pipelinesQuery } from "../../api/runs/pipelines";
+import { queueQuery, queuesQuery, workersQuery } from "../../api/runs/queue";
+import { type Run, runsQuery } from "../../api/runs/runs";
+import { useMay } from "../../api/accounts/session";
 import { Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { queuesQuery, workersQuery } from "../../api/data";
-import { queueQuery } from "../../api/queue";
-import { pipelinesQuery, runsQuery, type Run } from "../../api/runs";
-import { useMay } from "../../api/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { PipelinesTable } from "../../shared/PipelinesTable";
-import { RunsTable } from "../../shared/RunsTable";
+import { PipelinesTable } from "../../shared/tables/PipelinesTable";
+import { RunsTable } from "../../shared/tables/RunsTable";
 import { When } from "../../shared/When";
 import { Waiting } from "./Waiting";
 
@@ -22,7 +22,7 @@ export function Home() {
   const pipelines = useQuery(pipelinesQuery(project));
   const fresh = pipelines.data?.items.length === 0;
   return (
-    <Page title={project} about="What runs, what waits, what failed, and who works.">
+    <Page title={project} about="Running, waiting and failed work, and the workers.">
       {fresh && <Start project={project} />}
       <Waiting project={project} />
       <Active project={project} />
@@ -85,7 +85,7 @@ function Latest({ project }: { project: string }) {
   );
 }
 
-/** What runs, then what waits in the order in which it will run. */
+/** Running runs, then queued ones in the order in which they will run. */
 function Active({ project }: { project: string }) {
   const query = useInfiniteQuery(runsQuery(project, { state: ["running", "queued"] }));
   const pending = useInfiniteQuery(runsQuery(project, { state: ["pending"] }));

@@ -1,7 +1,7 @@
 import { Anchor, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
-import { waitingQuery } from "../../api/data";
+import { waitingQuery } from "../../api/runs/inbox";
 import { Link } from "../../shared/links";
 import { When } from "../../shared/When";
 
@@ -59,6 +59,12 @@ function ItemLink({ project, item }: { project: string; item: Item }) {
     case "members":
       return (
         <Link size="sm" to="/p/$project/settings/members" params={{ project }}>
+          {item.title}
+        </Link>
+      );
+    case "queue":
+      return (
+        <Link size="sm" to="/p/$project/queue" params={{ project }}>
           {item.title}
         </Link>
       );

@@ -1,5 +1,6 @@
 import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { show, type Field } from "../../shared/schemaForm";
+import { WithCode } from "../../shared/text/WithCode";
 
 interface Properties {
   fields: Field[];
@@ -8,7 +9,7 @@ interface Properties {
   onChange: (name: string, text: string) => void;
 }
 
-// So that the fields of a row stand on one line, however long their descriptions are.
+// So the fields of a row are level, however long their descriptions are.
 const ORDER: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
 
 export function ConfigFields({ fields, texts, errors, onChange }: Properties) {
@@ -41,7 +42,11 @@ function OneField({
 }) {
   const about = (
     <Stack gap={0} component="span">
-      {field.description && <span>{field.description}</span>}
+      {field.description && (
+        <span>
+          <WithCode text={field.description} />
+        </span>
+      )}
       {field.source && (
         <Text size="xs" component="span" fs="italic">
           {field.source}

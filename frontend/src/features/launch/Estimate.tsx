@@ -1,32 +1,24 @@
 import { Stack, Text, Tooltip } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { api, data } from "../../api/client";
-import type { PoolMemory, RunEstimate } from "../../api/runs";
+import { useQuery } from "@tanstack/react-query";
+import type { Schemas } from "../../api/client";
+import { estimateQuery, type PoolMemory, type RunEstimate } from "../../api/runs/runs";
 import { bytes, seconds } from "../../shared/format";
 
-/** What equal work cost before. Says so when nothing is known. */
-export function Estimate({
-  project,
-  config,
-  inputs,
-}: {
-  project: string;
-  config: Record<string, unknown>;
-  inputs: Record<string, string>;
-}) {
-  const [asked] = useDebouncedValue({ config, inputs }, 400);
-  const query = useQuery({
-    queryKey: [project, "estimate", asked],
-    queryFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/runs/estimate", { params: { path: { project } }, body: asked }),
-      ),
-    placeholderData: keepPreviousData,
-    retry: false,
-  });
-  if (!query.data) return null;
-  const found = query.data;
+/** What equal work cost before, or why the server would not start this one. */
+export function useEstimate(
+  project: string,
+  config: Record<string, unknown>,
+  inputs: Record<string, string>,
+  enabled: boolean,
+) {
+  // As text, since an object that is new each time would never settle.
+  const [asked] = useDebouncedValue(JSON.stringify({ config, inputs }), 400);
+  return useQuery({ ...estimateQuery(project, JSON.parse(asked) as Schemas["RunWork"]), enabled });
+}
+
+/** Shows a note when nothing is known. */
+export function Estimate({ found }: { found: RunEstimate }) {
   return (
     <Stack gap={4}>
       <Text size="sm" c="dimmed">

@@ -1,8 +1,9 @@
 import { Badge, Button, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { recipesQuery } from "../../api/data";
-import { pipelineQuery } from "../../api/runs";
+import { pipelineQuery } from "../../api/runs/pipelines";
+import { recipesQuery } from "../../api/runs/recipes";
+import { runKindsQuery } from "../../api/runs/runKinds";
 import { Loaded } from "../../shared/Feedback";
 import { Page } from "../../shared/Page";
 import { LinkButton } from "../../shared/links";
@@ -10,29 +11,12 @@ import { RecipeForm } from "./RecipeForm";
 
 const route = getRouteApi("/p/$project/launch");
 
-const KINDS: [string, string, string][] = [
-  ["sft", "Supervised fine-tuning", "Learn the responses of instructions or of a labelled dataset."],
-  ["reward_model", "Reward model", "Learn which of two answers people prefer (Bradley-Terry)."],
-  ["mle_filter", "MLE with filtering", "SFT on the rows whose reward is above a threshold."],
-  ["rwr", "Reward-weighted regression", "SFT with weights that grow with the reward."],
-  [
-    "decision_transformer",
-    "Decision Transformer",
-    "SFT behind the reward in the prompt, so that it can be asked for.",
-  ],
-  ["generate", "Generate", "Answer a dataset of prompts with a model."],
-  ["score", "Score", "Give every row of a dataset a reward."],
-  ["mix", "Mix", "A labelled mixture from several sources."],
-  ["evaluate", "Evaluate", "Compare models on held-out prompts by reward."],
-  ["benchmark", "Benchmark", "How often a reward model prefers the chosen answer; RewardBench's sections."],
-  ["base", "Base model", "Bring in a folder or a hub name, or start from random weights."],
-];
-
 export function LaunchPage() {
   const { project } = route.useParams();
   const { recipe, from } = route.useSearch();
   const navigate = route.useNavigate();
   const recipes = useQuery(recipesQuery(project));
+  const kinds = useQuery(runKindsQuery(project));
   const origin = useQuery({ ...pipelineQuery(project, from ?? ""), enabled: !!from });
   const back = () => void navigate({ search: {} });
   if (from) {
@@ -97,29 +81,33 @@ export function LaunchPage() {
                 <Title order={2} size="h4" mb="sm">
                   Single runs
                 </Title>
-                <SimpleGrid cols={{ base: 1, sm: 2, lg: 3, xl: 5 }}>
-                  {KINDS.map(([kind, title, about]) => (
-                    <Card withBorder key={kind} p="sm">
-                      <Text fw={600} size="sm">
-                        {title}
-                      </Text>
-                      <Text size="sm" c="dimmed" mb="sm" style={{ flex: 1 }}>
-                        {about}
-                      </Text>
-                      <LinkButton
-                        component="a"
-                        variant="default"
-                        size="xs"
-                        to="/p/$project/launch/$kind"
-                        params={{ project, kind }}
-                        search={{}}
-                        aria-label={`Set up ${title}`}
-                      >
-                        Set up
-                      </LinkButton>
-                    </Card>
-                  ))}
-                </SimpleGrid>
+                <Loaded query={kinds}>
+                  {(single) => (
+                    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3, xl: 5 }}>
+                      {single.map(({ key, title, about }) => (
+                        <Card withBorder key={key} p="sm">
+                          <Text fw={600} size="sm">
+                            {title}
+                          </Text>
+                          <Text size="sm" c="dimmed" mb="sm" style={{ flex: 1 }}>
+                            {about}
+                          </Text>
+                          <LinkButton
+                            component="a"
+                            variant="default"
+                            size="xs"
+                            to="/p/$project/launch/$kind"
+                            params={{ project, kind: key }}
+                            search={{}}
+                            aria-label={`Set up ${title}`}
+                          >
+                            Set up
+                          </LinkButton>
+                        </Card>
+                      ))}
+                    </SimpleGrid>
+                  )}
+                </Loaded>
               </section>
             </Stack>
           );

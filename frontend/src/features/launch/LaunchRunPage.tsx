@@ -1,64 +1,29 @@
-import {
-  Accordion,
-  Button,
-  Card,
-  Group,
-  NumberInput,
-  SimpleGrid,
-  Stack,
-  Text,
-  TextInput,
-  Title,
-} from "@mantine/core";
+import { Accordion, Button, Card, NumberInput, SimpleGrid, Text, TextInput, Title } from "@mantine/core";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import { schemaQuery } from "../../api/data";
-import { runQuery, type RunDetail } from "../../api/runs";
+import { everything, Problem, type Schemas } from "../../api/client";
+import { schemaQuery } from "../../api/runs/recipes";
+import { launchRun, type RunDetail, runQuery } from "../../api/runs/runs";
+import { runKindsQuery } from "../../api/runs/runKinds";
+import { ActionBar } from "../../shared/ActionBar";
 import { Empty, Failure, LoadedPage, Loading } from "../../shared/Feedback";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { asked, changed, fieldsOf, show, textsOf } from "../../shared/schemaForm";
+import { asked, changed, type Field, fieldsOf, textsOf } from "../../shared/schemaForm";
 import { ConfigFields } from "./ConfigFields";
-import { Estimate } from "./Estimate";
-import { FilterPreview } from "./FilterPreview";
-import { RwrPreview } from "./RwrPreview";
+import { ConfigPreview } from "./ConfigPreview";
+import { Estimate, useEstimate } from "./Estimate";
 import { ThingSelect } from "./ThingSelect";
 
 const route = getRouteApi("/p/$project/launch/$kind");
-const OTHER_KINDS = ["base", "generate", "mix", "score", "evaluate", "benchmark"];
-/** What is set most often stands first; the rest is folded away. */
-const MAIN = [
-  "source",
-  "lr",
-  "batch",
-  "epochs",
-  "max_steps",
-  "threshold",
-  "beta",
-  "max_weight",
-  "self_normalised",
-  "score_scale",
-  "score_step",
-  "centre",
-  "use_margin",
-  "parts",
-  "size",
-  "decoding",
-  "n",
-  "entrants",
-  "prompts",
-  "max_length",
-  "engine",
-  "strategy",
-  "lora",
-];
 
 export function LaunchRunPage() {
   const { project, kind } = route.useParams();
   const { from, data: ofData, model: ofModel } = route.useSearch();
-  const schemas = useQuery(schemaQuery(project, OTHER_KINDS.includes(kind) ? kind : "train"));
+  const kindsQuery = useQuery(runKindsQuery(project));
+  const card = kindsQuery.data?.find((one) => one.key === kind);
+  const schemas = useQuery({ ...schemaQuery(project, card?.kind ?? ""), enabled: !!card });
   const origin = useQuery({ ...runQuery(project, from ?? ""), enabled: !!from });
   // What the cloned run read from others of its pipeline is by now a model or dataset with a name.
   const upstream = (origin.data?.inputs ?? []).filter((input) => input.type === "run");
@@ -69,16 +34,16 @@ export function LaunchRunPage() {
       All that can be launched
     </Link>
   );
+  if (kindsQuery.data && !card)
+    return (
+      <Page title="Launch">
+        <Empty title={`There is no run of the kind ${kind}`}>{kinds}</Empty>
+      </Page>
+    );
   return (
-    <LoadedPage title={title} query={schemas} others={kinds}>
+    <LoadedPage title={title} query={kindsQuery.error ? kindsQuery : schemas} others={kinds}>
       {(all) => {
-        const schema = all.find((one) => one.method === kind || one.kind === kind);
-        if (!schema)
-          return (
-            <Page title="Launch">
-              <Empty title={`There is no run of the kind ${kind}`}>{kinds}</Empty>
-            </Page>
-          );
+        const schema = (all as Schemas["RunKindOut"][]).find((one) => one.key === kind)!;
         if (from && (!origin.data || makers.some((maker) => maker.isPending)))
           return (
             <LoadedPage title={title} query={origin}>
@@ -146,26 +111,27 @@ function RunForm({
   const missing = schema.inputs.filter(
     (slot) => slot.required && !given[slot.many ? `${slot.name}.0` : slot.name],
   );
-  const ready = !missing.length && !Object.keys(errors).length;
+  const wrong = Object.keys(errors);
+  const ready = !missing.length && !wrong.length;
+  const estimate = useEstimate(project, config, given, ready);
+  const refused =
+    ready && estimate.error instanceof Problem && estimate.error.status === 422 ? estimate.error : null;
   const start = useMutation({
     mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/runs", {
-          params: { path: { project } },
-          body: { name: name || null, config, inputs: given, pool, priority, reuse: true },
-        }),
-      ),
+      launchRun(project, { name: name || null, config, inputs: given, pool, priority, reuse: true }),
     onSuccess: async (run) => {
-      await client.invalidateQueries({ queryKey: [project] });
+      await client.invalidateQueries({ queryKey: everything(project) });
       await navigate({ to: "/p/$project/runs/$run", params: { project, run: run.id } });
     },
   });
   const change = (field: string, text: string) => setTexts((before) => ({ ...before, [field]: text }));
   const shown = asked(fields, texts);
-  const main = shown.filter((field) => MAIN.includes(field.group ?? field.name) || field.required);
+  // What the kind shows first, in its order; the rest is folded away.
+  const place = (field: Field) => schema.form.indexOf(field.group ?? field.name);
+  const main = shown
+    .filter((field) => place(field) >= 0 || field.required)
+    .sort((one, other) => place(one) - place(other));
   const rest = shown.filter((field) => !main.includes(field));
-  const number = (field: string) =>
-    Number(texts[field] ?? show(fields.find((one) => one.name === field)?.initial));
 
   return (
     <Page
@@ -211,27 +177,21 @@ function RunForm({
           </Accordion.Item>
         </Accordion>
       </Card>
-      {schema.method === "mle_filter" && given.data && (
-        <FilterPreview
+      {schema.training?.preview && given.data && (
+        <ConfigPreview
           project={project}
           dataset={given.data}
-          threshold={number("threshold")}
-          onThreshold={(value) => change("threshold", show(value))}
-        />
-      )}
-      {schema.method === "rwr" && given.data && (
-        <RwrPreview
-          project={project}
-          dataset={given.data}
-          beta={number("beta")}
-          maxWeight={texts.max_weight === "" ? null : number("max_weight")}
+          preview={schema.training.preview}
+          fields={fields}
+          texts={texts}
+          onChange={change}
         />
       )}
       <Card withBorder>
         <SimpleGrid cols={{ base: 1, sm: 3 }}>
           <TextInput
             label="Name"
-            description="Made up when empty"
+            description="Generated when empty"
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
           />
@@ -251,25 +211,39 @@ function RunForm({
           />
         </SimpleGrid>
       </Card>
-      {ready && <Estimate project={project} config={config} inputs={given} />}
-      {start.error && <Failure error={start.error} />}
-      <Group justify="flex-end">
-        <Stack gap={0} align="flex-end">
-          {missing.length > 0 && (
-            <Text size="sm" c="dimmed">
-              Choose {missing.map((slot) => slot.name).join(", ")} first.
-            </Text>
-          )}
-          {Object.keys(errors).length > 0 && (
-            <Text size="sm" c="dimmed">
-              Set {Object.keys(errors).join(", ")} first.
-            </Text>
-          )}
-        </Stack>
-        <Button size="md" disabled={!ready} loading={start.isPending} onClick={() => start.mutate()}>
+      {refused && <Failure error={refused} />}
+      <ActionBar
+        error={refused ? null : start.error}
+        says={
+          <>
+            {missing.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Choose {missing.map((slot) => slot.name).join(", ")} first.
+              </Text>
+            )}
+            {wrong.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Set {wrong.join(", ")} first.
+              </Text>
+            )}
+            {refused && (
+              <Text size="sm" c="red">
+                {refused.title}
+              </Text>
+            )}
+            {ready && !refused && estimate.data && <Estimate found={estimate.data} />}
+          </>
+        }
+      >
+        <Button
+          size="md"
+          disabled={!ready || !!refused}
+          loading={start.isPending}
+          onClick={() => start.mutate()}
+        >
           Launch
         </Button>
-      </Group>
+      </ActionBar>
     </Page>
   );
 }

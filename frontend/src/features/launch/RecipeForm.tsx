@@ -1,7 +1,5 @@
 import {
-  Accordion,
   Alert,
-  Badge,
   Button,
   Card,
   Group,
@@ -11,20 +9,23 @@ import {
   Tabs,
   Text,
   Textarea,
-  TextInput,
   Title,
 } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import { api, data, Problem, type Schemas } from "../../api/client";
+import { everything, Problem, type Schemas } from "../../api/client";
+import { launchPipeline } from "../../api/runs/pipelines";
+import { recipeDraftQuery, recipeTextQuery } from "../../api/runs/recipes";
+import { ActionBar } from "../../shared/ActionBar";
 import { Failure } from "../../shared/Feedback";
-import { show } from "../../shared/schemaForm";
+import { faultOf } from "./recipeFaults";
+import { LostSettings, StageFields } from "./StageFields";
 import { ThingSelect } from "./ThingSelect";
 
 type Recipe = Schemas["RecipeOut"];
-type Plan = Schemas["PlanOut"];
+type Draft = Schemas["DraftOut"];
 
 export function RecipeForm({
   project,
@@ -39,46 +40,46 @@ export function RecipeForm({
   onBack: () => void;
 }) {
   const [text, setText] = useState(recipe.text);
-  const [inputs, setInputs] = useState(() => named(overrides, false));
-  const [fields, setFields] = useState(() => named(overrides, true));
+  // What differs from the recipe, as `--set` names it: `base`, `sft.lr`.
+  const [texts, setTexts] = useState(() => byName(overrides));
   const [reuse, setReuse] = useState(true);
   const client = useQueryClient();
   const navigate = useNavigate();
 
   const set = useMemo(
     () =>
-      [...Object.entries(inputs), ...Object.entries(fields)]
+      Object.entries(texts)
         .filter(([, value]) => value !== "")
         .map(([name, value]) => `${name}=${value}`),
-    [inputs, fields],
+    [texts],
   );
   const [asked] = useDebouncedValue({ text, set }, 400);
-  const path = { path: { project } };
-  const read = useQuery({
-    queryKey: [project, "recipe-text", asked.text],
-    queryFn: () =>
-      data(api.POST("/api/v1/projects/{project}/recipes/read", { params: path, body: { text: asked.text } })),
-    placeholderData: keepPreviousData,
-    retry: false,
-  });
+  const read = useQuery(recipeTextQuery(project, asked.text));
   const shown = read.data?.inputs ?? recipe.inputs;
-  const missing = shown.filter((input) => !input.optional && !inputs[input.name]).map((input) => input.name);
-  const check = useQuery({
-    queryKey: [project, "recipe-check", asked],
-    queryFn: () => data(api.POST("/api/v1/projects/{project}/recipes/check", { params: path, body: asked })),
-    enabled: !missing.length && !read.error,
-    placeholderData: keepPreviousData,
-    retry: false,
-  });
+  const missing = shown.filter((input) => !input.optional && !texts[input.name]).map((input) => input.name);
+  const check = useQuery({ ...recipeDraftQuery(project, asked), enabled: !missing.length && !read.error });
+  // The stages stay on the page whatever the server's verdict on the last input, or the text could not be corrected.
+  const [draft, setDraft] = useState<Draft>();
+  if (check.data && check.data !== draft) setDraft(check.data);
   const start = useMutation({
-    mutationFn: () =>
-      data(api.POST("/api/v1/projects/{project}/pipelines", { params: path, body: { text, set, reuse } })),
+    mutationFn: () => launchPipeline(project, { text, set, reuse }),
     onSuccess: async (pipeline) => {
-      await client.invalidateQueries({ queryKey: [project] });
+      await client.invalidateQueries({ queryKey: everything(project) });
       await navigate({ to: "/p/$project/pipelines/$pipeline", params: { project, pipeline: pipeline.name } });
     },
   });
-  const fault = read.error ?? check.error;
+  const change = (name: string, value: string) => setTexts((before) => ({ ...before, [name]: value }));
+  const unread = read.error ?? check.error;
+  const faults = draft && !unread && !missing.length ? draft.faults : [];
+  const wrong = Object.keys(texts).filter((name) => texts[name] && faultOf(faults, name));
+  const stages = draft?.stages ?? [];
+  const lost = wrong.filter(
+    (name) =>
+      !shown.some((input) => input.name === name) &&
+      !stages.some((stage) => name.startsWith(`${stage.name}.`)),
+  );
+  // Faults in typed fields are shown at the field.
+  const others = faults.filter((fault) => !wrong.some((name) => faultOf([fault], name)));
 
   return (
     <Stack gap="lg">
@@ -105,12 +106,15 @@ export function RecipeForm({
               key={input.name}
               project={project}
               type={input.type}
-              allowed={input.kind ? [input.kind] : []}
+              allowed={input.kind ? [input.kind] : (input.roles ?? [])}
+              whole={input.whole}
               label={input.name}
               required={!input.optional}
-              value={inputs[input.name] ?? null}
-              extra={input.type === "model" ? ["random:tiny-llama"] : []}
-              onChange={(value) => setInputs((before) => ({ ...before, [input.name]: value ?? "" }))}
+              value={texts[input.name] || null}
+              error={texts[input.name] && faultOf(faults, input.name)?.message}
+              free={takesBase(input)}
+              extra={takesBase(input) ? ["random:tiny-llama"] : []}
+              onChange={(value) => change(input.name, value ?? "")}
             />
           ))}
         </SimpleGrid>
@@ -121,17 +125,15 @@ export function RecipeForm({
           <Tabs.Tab value="yaml">YAML</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="stages" pt="md">
-          {check.data ? (
-            <StageFields
-              plan={check.data}
-              fields={fields}
-              onChange={(name, value) => setFields((before) => ({ ...before, [name]: value }))}
-            />
+          {draft ? (
+            <StageFields stages={stages} faults={faults} texts={texts} onChange={change} />
           ) : (
             <Text size="sm" c="dimmed">
-              {missing.length
-                ? `Choose ${missing.join(", ")} first; then every stage shows here with all of its settings.`
-                : "Checking the recipe."}
+              {read.error
+                ? "The YAML cannot be read; correct it first."
+                : missing.length
+                  ? `Choose ${missing.join(", ")} first; then every stage shows here with all of its settings.`
+                  : "Checking the recipe."}
             </Text>
           )}
         </Tabs.Panel>
@@ -148,95 +150,78 @@ export function RecipeForm({
           />
         </Tabs.Panel>
       </Tabs>
-      {fault && <Failure error={fault} />}
-      {check.data?.notes.map((note) => (
-        <Alert key={note} color="gray" variant="light">
+      <LostSettings names={lost} faults={faults} texts={texts} onChange={change} />
+      {unread && <Failure error={unread} />}
+      {others.length > 0 && (
+        <Failure
+          error={
+            new Problem(
+              422,
+              "invalid_recipe",
+              "The recipe cannot be used",
+              "Correct what is named here, in its field or in the YAML.",
+              null,
+              others,
+            )
+          }
+        />
+      )}
+      {draft?.notes.map((note) => (
+        <Alert key={note} color="gray" variant="light" role="note">
           {note}
         </Alert>
       ))}
-      {start.error && !(fault instanceof Problem) && <Failure error={start.error} />}
-      <Group justify="space-between">
-        <Switch
-          label="Reuse stages that have finished with the same settings and inputs"
-          checked={reuse}
-          onChange={(event) => setReuse(event.currentTarget.checked)}
-        />
+      <Switch
+        label="Reuse stages that have finished with the same settings and inputs"
+        checked={reuse}
+        onChange={(event) => setReuse(event.currentTarget.checked)}
+      />
+      <ActionBar
+        error={unread || faults.length ? null : start.error}
+        says={
+          <>
+            {missing.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Choose {missing.join(", ")} first.
+              </Text>
+            )}
+            {wrong.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Correct {wrong.join(", ")} first.
+              </Text>
+            )}
+            {!wrong.length && (unread || others.length > 0) && (
+              <Text size="sm" c="red">
+                {unread instanceof Problem ? unread.title : "The recipe cannot be used"}
+              </Text>
+            )}
+          </>
+        }
+      >
         <Button
           size="md"
-          disabled={!!missing.length || !!fault}
+          disabled={!draft || !!missing.length || !!unread || !!faults.length}
           loading={start.isPending}
           onClick={() => start.mutate()}
         >
           Launch
         </Button>
-      </Group>
+      </ActionBar>
     </Stack>
   );
 }
 
-/** The overrides of stages (`ofStages`), or those of inputs, by what they set. */
-function named(overrides: string[], ofStages: boolean): Record<string, string> {
-  return Object.fromEntries(
-    overrides
-      .map((text) => [text.slice(0, text.indexOf("=")).trim(), text.slice(text.indexOf("=") + 1)] as const)
-      .filter(([name]) => name.includes(".") === ofStages),
-  );
+/** Whether a model that is not in the project may be brought in for it. */
+function takesBase({ type, roles }: Recipe["inputs"][number]): boolean {
+  return type === "model" && (!roles?.length || roles.includes("base"));
 }
 
-function StageFields({
-  plan,
-  fields,
-  onChange,
-}: {
-  plan: Plan;
-  fields: Record<string, string>;
-  onChange: (name: string, value: string) => void;
-}) {
-  return (
-    <Accordion variant="separated" multiple>
-      {plan.stages.map((stage) => {
-        const changes = Object.keys(fields).filter(
-          (name) => name.startsWith(`${stage.name}.`) && fields[name] !== "",
-        ).length;
-        return (
-          <Accordion.Item value={stage.name} key={stage.name}>
-            <Accordion.Control>
-              <Group gap="xs">
-                <Text fw={600}>{stage.name}</Text>
-                <Badge color="gray">{stage.method ?? stage.kind}</Badge>
-                {stage.implied && <Badge color="indigo">added by the planner</Badge>}
-                {changes > 0 && <Badge>{changes} changed</Badge>}
-              </Group>
-            </Accordion.Control>
-            <Accordion.Panel>
-              <Text size="sm" c="dimmed" mb="sm">
-                Reads{" "}
-                {Object.entries(stage.inputs)
-                  .map(([name, input]) => `${name} from ${input.name}`)
-                  .join(", ") || "nothing"}
-                .
-              </Text>
-              <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }}>
-                {Object.entries(stage.config)
-                  .filter(
-                    ([name, value]) =>
-                      !["run", "method"].includes(name) && (value === null || typeof value !== "object"),
-                  )
-                  .map(([name, value]) => (
-                    <TextInput
-                      key={name}
-                      label={name}
-                      placeholder={show(value) || "none"}
-                      value={fields[`${stage.name}.${name}`] ?? ""}
-                      disabled={stage.implied}
-                      onChange={(event) => onChange(`${stage.name}.${name}`, event.currentTarget.value)}
-                    />
-                  ))}
-              </SimpleGrid>
-            </Accordion.Panel>
-          </Accordion.Item>
-        );
-      })}
-    </Accordion>
+/** `name=value` by name. */
+function byName(overrides: string[]): Record<string, string> {
+  return Object.fromEntries(
+    overrides.map((text) => {
+      const [name, ...value] = text.split("=");
+      return [name!.trim(), value.join("=")];
+    }),
   );
 }

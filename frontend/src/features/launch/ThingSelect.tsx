@@ -1,7 +1,9 @@
-import { Select } from "@mantine/core";
+import { Autocomplete, Select, type ComboboxItem, type OptionsFilter } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { datasetsQuery, modelsQuery } from "../../api/data";
+import { datasetsQuery } from "../../api/datasets/datasets";
+import { modelsQuery } from "../../api/models/models";
+import { runKindsQuery } from "../../api/runs/runKinds";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
 
@@ -16,6 +18,11 @@ interface Properties {
   required: boolean;
   /** Further answers that name nothing in the project, such as random:tiny-llama. */
   extra?: string[];
+  /** No adapters over their bases. */
+  whole?: boolean;
+  /** Takes also what is not on the list: a folder, or the name of a model on the hub. */
+  free?: boolean;
+  error?: string;
 }
 
 /** A dataset or model of the project by name. */
@@ -28,6 +35,9 @@ export function ThingSelect({
   onChange,
   required,
   extra = [],
+  whole = false,
+  free = false,
+  error,
 }: Properties) {
   const datasets = useQuery({ ...datasetsQuery(project), enabled: type === "dataset" });
   const models = useQuery({ ...modelsQuery(project), enabled: type === "model" });
@@ -38,22 +48,43 @@ export function ThingSelect({
           .filter((d) => fits(d.kind))
           .map((d) => ({ value: d.name, label: `${d.name} · ${count(d.rows)} ${d.kind}` }))
       : (models.data?.items ?? [])
-          .filter((m) => fits(m.role))
+          .filter((m) => fits(m.role) && !(whole && m.info.lora))
           .map((m) => ({ value: m.name, label: `${m.name} · ${m.method ?? m.role}` }));
   const known = type === "dataset" ? datasets.data : models.data;
   // The run kind that makes such a model.
-  const maker = allowed.length && !allowed.includes("base") ? "reward_model" : "base";
+  const kinds = useQuery({ ...runKindsQuery(project), enabled: type === "model" });
+  const makers = kinds.data?.filter((one) => one.makes_type === "model" && fits(one.makes ?? "")) ?? [];
+  const maker = makers.find((one) => one.kind !== "train") ?? makers[0];
   const only = required && !extra.length && options.length === 1 ? options[0]!.value : null;
   useEffect(() => {
     if (only && value === null) onChange(only);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- offered once; a person may choose otherwise
   }, [only]);
+  const common = { label, required, error };
+  if (free)
+    return (
+      <Autocomplete
+        {...common}
+        description={`${[...allowed, "a folder"].join(", ")} or org/name on the hub`}
+        data={[...extra, ...options.map((option) => option.value)]}
+        filter={offered}
+        renderOption={({ option }) =>
+          options.find((one) => one.value === option.value)?.label ?? option.value
+        }
+        value={value ?? ""}
+        onChange={(text) => onChange(text || null)}
+        clearable
+        spellCheck={false}
+        autoCapitalize="none"
+        placeholder="A model, ./folder or org/name"
+      />
+    );
   return (
     <Select
-      label={label}
+      {...common}
       description={
         <>
-          {allowed.length ? allowed.join(" or ") : type}
+          {allowed.length ? oneOf(allowed) : type}
           {known && !options.length && !extra.length && (
             <>
               {": there is none yet. "}
@@ -62,15 +93,17 @@ export function ThingSelect({
                   Import one
                 </Link>
               ) : (
-                <Link
-                  inherit
-                  underline="always"
-                  to="/p/$project/launch/$kind"
-                  params={{ project, kind: maker }}
-                  search={{}}
-                >
-                  Make one
-                </Link>
+                maker && (
+                  <Link
+                    inherit
+                    underline="always"
+                    to="/p/$project/launch/$kind"
+                    params={{ project, kind: maker.key }}
+                    search={{}}
+                  >
+                    Make one
+                  </Link>
+                )
               )}
             </>
           )}
@@ -79,12 +112,25 @@ export function ThingSelect({
       data={[...extra.map((one) => ({ value: one, label: one })), ...options]}
       value={value}
       onChange={onChange}
-      required={required}
       clearable={!required}
-      allowDeselect={!required}
+      // The page may have chosen it a moment before: a second choice of the same must not undo it.
+      allowDeselect={false}
       searchable
       nothingFoundMessage={`No ${type} of this project fits`}
       placeholder={required ? `Choose a ${type}` : "none"}
     />
   );
+}
+
+/** What matches the text; everything once one of them is chosen, so that another can be. */
+const offered: OptionsFilter = ({ options, search }) => {
+  const items = options as ComboboxItem[];
+  const text = search.trim().toLowerCase();
+  if (items.some((item) => item.value === search)) return items;
+  return items.filter((item) => item.value.toLowerCase().includes(text));
+};
+
+/** `a, b or c`. */
+function oneOf(names: string[]): string {
+  return [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" or ");
 }

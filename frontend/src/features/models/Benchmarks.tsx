@@ -1,7 +1,7 @@
 import { Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
-import { modelBenchmarksQuery } from "../../api/data";
+import { modelBenchmarksQuery } from "../../api/models/models";
 import { BenchmarksTable } from "../../shared/Benchmarks";
 
 /** What benchmark runs found of this reward model. */
@@ -19,8 +19,8 @@ export function Benchmarks({ project, model }: { project: string; model: Schemas
         label="Benchmarks of the model, the newest first"
       />
       <Text size="xs" c="dimmed">
-        How often the chosen answer has the higher reward, with the 95% interval. Of pairs that the model was
-        trained on it says little.
+        How often the chosen answer has the higher reward, with the 95% interval. On pairs that the model was
+        trained on, it proves little.
       </Text>
     </section>
   );

@@ -15,14 +15,19 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data } from "../../api/client";
-import { modelsQuery } from "../../api/data";
-import { endpointsQuery, type Endpoint } from "../../api/playground";
-import { useMay } from "../../api/session";
+import {
+  addEndpoint,
+  checkEndpoint,
+  type Endpoint,
+  endpointsQuery,
+  removeEndpoint,
+} from "../../api/models/endpoints";
+import { modelsQuery } from "../../api/models/models";
+import { useMay } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 
-/** vLLM and other OpenAI-compatible servers that answer beside the project's own models. */
+/** vLLM and other OpenAI-compatible servers that can be used like the project's own models. */
 export function Endpoints({ project }: { project: string }) {
   const query = useQuery(endpointsQuery(project));
   const mayWrite = useMay(project, "write");
@@ -91,15 +96,12 @@ function EndpointLine({
   mayWrite: boolean;
 }) {
   const client = useQueryClient();
-  const path = { project, endpoint: endpoint.id };
   const check = useMutation({
-    mutationFn: () =>
-      data(api.POST("/api/v1/projects/{project}/endpoints/{endpoint}/check", { params: { path } })),
+    mutationFn: () => checkEndpoint(project, endpoint.id),
   });
   const remove = useMutation({
-    mutationFn: () =>
-      data(api.DELETE("/api/v1/projects/{project}/endpoints/{endpoint}", { params: { path } })),
-    onSuccess: () => client.invalidateQueries({ queryKey: [project, "endpoints"] }),
+    mutationFn: () => removeEndpoint(project, endpoint.id),
+    onSuccess: () => client.invalidateQueries({ queryKey: endpointsQuery(project).queryKey }),
   });
   const [asking, ask] = useDisclosure();
   const result = check.data;
@@ -148,7 +150,7 @@ function EndpointLine({
           </Group>
         )}
         <Modal opened={asking} onClose={ask.close} title={`Remove ${endpoint.name}?`}>
-          <Text size="sm">Its key is forgotten. Answers that it gave stay where they are.</Text>
+          <Text size="sm">Its key is deleted. Answers that it gave stay.</Text>
           <Group justify="flex-end" mt="md">
             <Button variant="default" onClick={ask.close}>
               Keep it
@@ -177,14 +179,9 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
   const [policy, setPolicy] = useState<string | null>(null);
   const make = useMutation({
     mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/endpoints", {
-          params: { path: { project } },
-          body: { name, base_url: url, model, api_key: key || null, policy_model: policy },
-        }),
-      ),
+      addEndpoint(project, { name, base_url: url, model, api_key: key || null, policy_model: policy }),
     onSuccess: async () => {
-      await client.invalidateQueries({ queryKey: [project, "endpoints"] });
+      await client.invalidateQueries({ queryKey: endpointsQuery(project).queryKey });
       onMade();
     },
   });
@@ -204,7 +201,7 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
         />
         <TextInput
           label="Address"
-          description="Up to and with /v1"
+          description="Including /v1"
           placeholder="https://models.example.org/v1"
           required
           value={url}
@@ -227,7 +224,9 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
         <Select
           label="Serves this model's weights"
           description="Then it can be asked for a reward like that model"
-          data={(models.data?.items ?? []).filter((one) => one.role !== "reward").map((one) => one.name)}
+          data={(models.data?.items ?? [])
+            .filter((one) => !["reward", "preference", "critic"].includes(one.role))
+            .map((one) => one.name)}
           value={policy}
           onChange={setPolicy}
           clearable

@@ -1,10 +1,11 @@
 import { Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
-import { modelEvaluationsQuery } from "../../api/data";
-import { DataTable, type Column } from "../../shared/DataTable";
+import { modelEvaluationsQuery } from "../../api/models/models";
+import { DataTable, type Column } from "../../shared/tables/DataTable";
 import { count, percent, signed } from "../../shared/format";
 import { Link } from "../../shared/links";
+import { shown } from "../../shared/condition";
 import { When } from "../../shared/When";
 
 interface Properties {
@@ -50,7 +51,7 @@ export function Evaluations({ project, model, entered }: Properties) {
     {
       title: "Requested",
       right: true,
-      cell: ({ row }) => (row.score === null ? "–" : signed(row.score, 1)),
+      cell: ({ row }) => (row.score === null ? "–" : shown(row.score)),
     },
     { title: "Reward (z)", right: true, cell: ({ row }) => signed(row.reward_mean) },
     {

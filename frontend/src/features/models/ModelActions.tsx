@@ -1,25 +1,29 @@
+import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
-import { useMay } from "../../api/session";
+import { runKindsQuery } from "../../api/runs/runKinds";
+import { useMay } from "../../api/accounts/session";
 import { LinkButton } from "../../shared/links";
 import { PromoteButton } from "./Promotion";
 
 export function ModelActions({ project, model }: { project: string; model: Schemas["ModelDetail"] }) {
-  const answers = ["base", "sft", "policy"].includes(model.role);
   const mayRun = useMay(project, "run");
+  const kinds = useQuery(runKindsQuery(project));
+  const uses = mayRun ? (kinds.data ?? []).filter((one) => one.for_model[model.role]) : [];
   return (
     <>
-      {model.role === "reward" && mayRun && (
+      {uses.map(({ key, for_model }) => (
         <LinkButton
+          key={key}
           component="a"
           variant="default"
           to="/p/$project/launch/$kind"
-          params={{ project, kind: "benchmark" }}
+          params={{ project, kind: key }}
           search={{ model: model.name }}
         >
-          Benchmark it
+          {for_model[model.role]}
         </LinkButton>
-      )}
-      {answers && (
+      ))}
+      {model.answers && (
         <LinkButton
           component="a"
           variant="default"

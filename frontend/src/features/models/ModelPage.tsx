@@ -2,16 +2,17 @@ import { Anchor, Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { lineageQuery, modelQuery } from "../../api/data";
+import { lineageQuery, modelQuery } from "../../api/models/models";
 import { Loaded, LoadedPage } from "../../shared/Feedback";
-import { bytes, count, figure, signed } from "../../shared/format";
-import { Graph, type GraphNode } from "../../shared/Graph";
+import { bytes, count, result, signed } from "../../shared/format";
+import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
 import { ModelActions } from "./ModelActions";
+import { type Attribute, SCORE } from "../../shared/condition";
 import { History, StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelDetail"];
@@ -88,6 +89,16 @@ export function ModelPage() {
   );
 }
 
+/** What follows the assistant marker by default. */
+function written(attributes: Attribute[]): string {
+  if (attributes.length === 1 && attributes[0]!.name === SCORE)
+    return ` <rm_score> ${(attributes[0]!.default ?? 0).toFixed(2)}`;
+  const given = attributes.filter((one) => typeof one.default === "number");
+  return given.length
+    ? ` ${given.map((one) => `${one.name}:${one.default!.toFixed(one.decimals)}`).join(",")}`
+    : "";
+}
+
 function Facts({ model }: { model: Model }) {
   const { score_scale: scale, normaliser } = model.info;
   const rows = Object.entries(model.info)
@@ -97,14 +108,17 @@ function Facts({ model }: { model: Model }) {
       typeof value === "number" ? count(value) : String(value),
     ]);
   const rewards = scale?.normaliser ?? normaliser;
-  const format = model.info.score_format;
+  const attributes = model.info.condition?.attributes ?? [];
   if (model.info.template === "plain") {
-    const score = format ? ` <rm_score> ${(model.info.default_score ?? 0).toFixed(2)}` : "";
-    rows.push(["a prompt as it sees it", `User: … Assistant:${score} …`]);
+    rows.push(["a prompt as it sees it", `User: … Assistant:${written(attributes)} …`]);
   }
-  if (format) {
-    const { limit = 5, step = 0.1 } = format;
-    rows.push(["score format", `from ${signed(-limit, 1)} to ${signed(limit, 1)} in steps of ${step}`]);
+  for (const { name, low, high, step, default: usual } of attributes) {
+    const end = typeof usual === "number" ? `; ${signed(usual, 1)} by default` : "; left out by default";
+    const title = name === SCORE ? "score format" : `asked for ${name}`;
+    rows.push([
+      title,
+      `from ${signed(low, 1)} to ${signed(high, 1)} in steps of ${step}${name === SCORE ? "" : end}`,
+    ]);
   }
   if (scale)
     rows.push([
@@ -120,7 +134,7 @@ function Facts({ model }: { model: Model }) {
   return (
     <Card withBorder>
       <Title order={2} size="h6" mb="xs">
-        What inference has to know
+        Inference settings
       </Title>
       <Table aria-label="Facts of the model">
         <Table.Tbody>
@@ -144,14 +158,14 @@ function TrainingEnd({ model }: { model: Model }) {
   return (
     <Card withBorder>
       <Title order={2} size="h6" mb="xs">
-        How training ended
+        Final metrics
       </Title>
-      <Table aria-label="How training ended">
+      <Table aria-label="Final metrics">
         <Table.Tbody>
           {summary.map(([name, value]) => (
             <Table.Tr key={name}>
               <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
-              <Table.Td>{figure(value as number)}</Table.Td>
+              <Table.Td>{result(name, value as number)}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

@@ -2,9 +2,10 @@ import { Badge } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { modelsQuery } from "../../api/data";
-import { useMay } from "../../api/session";
-import type { Column } from "../../shared/DataTable";
+import { modelsQuery } from "../../api/models/models";
+import { runKindsQuery } from "../../api/runs/runKinds";
+import { useMay } from "../../api/accounts/session";
+import type { Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { bytes, count } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
@@ -16,12 +17,13 @@ import { StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelOut"];
 
-const ROLES = ["base", "sft", "reward", "policy"];
-
 export function ModelsPage() {
   const { project } = getRouteApi("/p/$project/models").useParams();
   const query = useQuery(modelsQuery(project));
   const mayRun = useMay(project, "run");
+  const kinds = useQuery(runKindsQuery(project));
+  const made = (kinds.data ?? []).filter((one) => one.makes_type === "model").map((one) => one.makes!);
+  const roles = [...new Set(made)].sort();
   const columns: Column<Model>[] = [
     {
       title: "Model",
@@ -66,7 +68,7 @@ export function ModelsPage() {
                   {bytes(one.size)}, <When at={one.created_at} />
                 </>
               )}
-              sort={{ name: "Role", of: (one) => one.role, all: ROLES }}
+              sort={{ name: "Role", of: (one) => one.role, all: roles }}
               cut={!!page.next}
             />
           ) : (
@@ -85,7 +87,7 @@ export function ModelsPage() {
                 )
               }
             >
-              Base models come in with a recipe or a base run; trained ones show up here when their run ends.
+              Base models are added by a recipe or a base run; trained ones appear here when their run ends.
             </Empty>
           )
         }

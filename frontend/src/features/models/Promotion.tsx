@@ -2,10 +2,10 @@ import { Badge, Button, Group, Menu, Modal, Stack, Text, Textarea, Title } from 
 import { IconChevronDown } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import { promotionsQuery } from "../../api/data";
-import { useMay } from "../../api/session";
-import { DataTable } from "../../shared/DataTable";
+import { everything, type Schemas } from "../../api/client";
+import { promoteModel, promotionsQuery } from "../../api/models/models";
+import { useMay } from "../../api/accounts/session";
+import { DataTable } from "../../shared/tables/DataTable";
 import { Failure } from "../../shared/Feedback";
 import { Link } from "../../shared/links";
 import { When } from "../../shared/When";
@@ -29,17 +29,11 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
   const [target, setTarget] = useState<Stage | undefined>();
   const [note, setNote] = useState("");
   const promote = useMutation({
-    mutationFn: (stage: Stage) =>
-      data(
-        api.POST("/api/v1/projects/{project}/models/{model}/promotions", {
-          params: { path: { project, model: model.id } },
-          body: { stage, note },
-        }),
-      ),
+    mutationFn: (stage: Stage) => promoteModel(project, model.id, { stage, note }),
     onSuccess: async () => {
       setTarget(undefined);
       setNote("");
-      await client.invalidateQueries({ queryKey: [project] });
+      await client.invalidateQueries({ queryKey: everything(project) });
     },
   });
   if (!mayWrite) return null;
@@ -47,7 +41,7 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
   const say = (stage: Stage) =>
     stage
       ? `Make it ${stage === "production" ? "the production model" : "a candidate"}`
-      : "Take it out of its stage";
+      : "Remove it from its stage";
   const rewards = model.role === "reward" || model.role === "preference";
   return (
     <>
@@ -74,7 +68,7 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
           <Text size="sm">
             {target === "production"
               ? `It takes the place of the ${rewards ? "reward model" : "policy"} that is in production now, and is what @production${rewards ? "-reward" : ""} names from then on.`
-              : "What names it by its name goes on as before."}
+              : "References to its own name are not affected."}
           </Text>
           <Textarea
             label="Why"
@@ -90,7 +84,7 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
               Leave it
             </Button>
             <Button loading={promote.isPending} onClick={() => promote.mutate(target ?? null)}>
-              {target ? "Promote" : "Take it out"}
+              {target ? "Promote" : "Remove it"}
             </Button>
           </Group>
         </Stack>

@@ -1,21 +1,23 @@
-import { Alert, Button, Code, Group, Modal, ScrollArea, Tabs, Text } from "@mantine/core";
+import { Alert, Button, Code, Group, Modal, ScrollArea, Tabs, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import { pipelineQuery, runQuery, type Run } from "../../api/runs";
-import { useMay } from "../../api/session";
+import { everything, type Schemas } from "../../api/client";
+import { cancelPipeline, pipelineQuery, resumePipeline } from "../../api/runs/pipelines";
+import { type Run, runQuery } from "../../api/runs/runs";
+import { useMay } from "../../api/accounts/session";
 import { useNow } from "../../shared/clock";
 import { Failure, LoadedPage } from "../../shared/Feedback";
-import { withoutShortcuts } from "../../shared/graph";
+import { withoutShortcuts } from "../../shared/charts/graph";
 import { between, seconds } from "../../shared/format";
-import { Graph, type GraphNode } from "../../shared/Graph";
+import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { RunsTable } from "../../shared/RunsTable";
+import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
-import { WithCode } from "../../shared/WithCode";
+import { WithCode } from "../../shared/text/WithCode";
 import { ReportView } from "./ReportView";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
@@ -53,22 +55,25 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   const mayRun = useMay(project, "run");
   const client = useQueryClient();
   const cancel = useMutation({
-    mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/pipelines/{pipeline}/cancel", {
-          params: { path: { project, pipeline: pipeline.id } },
-        }),
-      ),
+    mutationFn: () => cancelPipeline(project, pipeline.id),
     onSuccess: async () => {
       ask.close();
-      await client.invalidateQueries({ queryKey: [project] });
+      await client.invalidateQueries({ queryKey: everything(project) });
     },
+  });
+  const resume = useMutation({
+    mutationFn: () => resumePipeline(project, pipeline.id),
+    onSuccess: () => client.invalidateQueries({ queryKey: everything(project) }),
+    onError: (error) =>
+      notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
   });
   const [asking, ask] = useDisclosure();
   const { tab } = route.useSearch();
   const navigate = route.useNavigate();
   const active = !ENDED.includes(pipeline.state);
   const failed = pipeline.runs.filter((run) => run.state === "failed");
+  const broken = pipeline.runs.filter((run) => run.state === "failed" || run.state === "cancelled").length;
+  const cancelling = pipeline.runs.some((run) => active && run.cancel_requested_at && !run.ended_at);
   const open = TABS.includes(tab ?? "") ? tab! : pipeline.state === "failed" ? "stages" : "report";
   return (
     <Page
@@ -87,6 +92,13 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
             >
               Launch it again
             </LinkButton>
+            {broken > 0 && !cancelling && (
+              <Tooltip label="Each continues from its newest checkpoint. Finished stages are kept.">
+                <Button variant="default" loading={resume.isPending} onClick={() => resume.mutate()}>
+                  {broken === 1 ? "Resume 1 stage" : `Resume ${broken} stages`}
+                </Button>
+              </Tooltip>
+            )}
             {active && (
               <Button color="red" variant="light" onClick={ask.open}>
                 Cancel
@@ -98,13 +110,12 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
     >
       <Modal opened={asking} onClose={ask.close} title={`Cancel ${pipeline.name}?`}>
         <Text size="sm" mb="md">
-          The stages that run or wait end. What has finished stays, and is reused when the same is launched
-          again.
+          Running and waiting stages are cancelled. Finished stages stay and are reused by an equal launch.
         </Text>
         {cancel.error && <Failure error={cancel.error} />}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={ask.close}>
-            Keep it going
+            Keep it running
           </Button>
           <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
             Cancel the pipeline
@@ -117,7 +128,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
             <WithCode text={run.reason} />
           </Text>
           <Link size="sm" underline="always" to="/p/$project/runs/$run" params={{ project, run: run.id }}>
-            Its log and what to do
+            Log and next steps
           </Link>
         </Alert>
       ))}
@@ -170,7 +181,7 @@ function StageGraph({ project, runs }: { project: string; runs: Run[] }) {
   }, [ready, runs.length]);
   const nodes = runs.map((run): GraphNode => {
     const progress = run.progress as { done: number; total: number; phase: string } | null;
-    const running = run.state === "running" && progress?.total;
+    const running = ["running", "pending"].includes(run.state) && progress?.total;
     return {
       id: run.id,
       title: run.name.split(".").at(-1) ?? run.name,

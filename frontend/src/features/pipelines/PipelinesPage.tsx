@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { pipelinesQuery } from "../../api/runs";
-import { useMay } from "../../api/session";
+import { pipelinesQuery } from "../../api/runs/pipelines";
+import { useMay } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { Page } from "../../shared/Page";
-import { PipelinesTable } from "../../shared/PipelinesTable";
+import { PipelinesTable } from "../../shared/tables/PipelinesTable";
 import { LinkButton } from "../../shared/links";
 
 export function PipelinesPage() {

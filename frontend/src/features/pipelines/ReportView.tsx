@@ -1,6 +1,6 @@
 import { Anchor, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { reportQuery } from "../../api/runs";
+import { reportQuery } from "../../api/runs/pipelines";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { ReportBody } from "../../shared/ReportBody";
 

@@ -7,16 +7,17 @@ import {
   NumberInput,
   Popover,
   Select,
-  Slider,
   Stack,
   Text,
   Tooltip,
 } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { IconAdjustments, IconCheck, IconCopy, IconMessagePlus, IconX } from "@tabler/icons-react";
-import { ENDED, type Answer } from "../../api/playground";
+import { type Answer, ENDED } from "../../api/models/playground";
 import { seconds, signed } from "../../shared/format";
+import { adapted, type Condition, shown } from "../../shared/condition";
 import type { Column, Target } from "./draft";
+import { Sliders } from "./Sliders";
 
 interface Properties {
   column: Column;
@@ -25,8 +26,8 @@ interface Properties {
   targets: Target[];
   steers: boolean;
   onChange: (to: Partial<Column>) => void;
-  /** A score was chosen on the slider: ask again with it. */
-  onSteer: (score: number) => void;
+  /** A value was chosen on a slider: ask again with it. */
+  onSteer: (score: Condition) => void;
   onRemove?: () => void;
   onContinue: (text: string) => void;
 }
@@ -42,9 +43,9 @@ export function AnswerColumn({
   onContinue,
 }: Properties) {
   const target = targets.find((one) => one.value === column.target);
-  const scores = target?.scores ?? null;
+  const attributes = target?.attributes ?? null;
   const gone = column.target.replace(/^\w+:/, "");
-  const title = `${target?.label ?? gone}${column.score === null ? "" : ` at ${signed(column.score, 1)}`}`;
+  const title = `${target?.label ?? gone}${column.score === null ? "" : ` at ${shown(column.score)}`}`;
   return (
     <Card withBorder component="article" aria-label={title}>
       <Stack gap="xs" h="100%">
@@ -62,7 +63,8 @@ export function AnswerColumn({
             style={{ flex: 1 }}
             onChange={(value) => {
               const next = targets.find((one) => one.value === value);
-              if (next) onChange({ target: next.value, score: next.scores ? (column.score ?? 0) : null });
+              const score = next?.attributes ? adapted(column.score, next.attributes) : null;
+              if (next) onChange({ target: next.value, score });
             }}
           />
           <DecodingButton column={column} onChange={onChange} />
@@ -72,32 +74,14 @@ export function AnswerColumn({
             </ActionIcon>
           )}
         </Group>
-        {scores ? (
-          <Group gap="sm" wrap="nowrap">
-            <Slider
-              style={{ flex: 1 }}
-              thumbLabel="Requested reward"
-              min={-scores.limit}
-              max={scores.limit}
-              step={scores.step}
-              value={column.score ?? 0}
-              label={(value) => signed(value, 1)}
-              disabled={!steers}
-              onChange={(score) => onChange({ score })}
-              onChangeEnd={onSteer}
-            />
-            <NumberInput
-              aria-label="Requested reward, exactly"
-              size="xs"
-              w={72}
-              min={-scores.limit}
-              max={scores.limit}
-              step={scores.step}
-              decimalScale={2}
-              value={column.score ?? 0}
-              onChange={(value) => typeof value === "number" && onChange({ score: value })}
-            />
-          </Group>
+        {attributes ? (
+          <Sliders
+            attributes={attributes}
+            asked={column.score}
+            steers={steers}
+            onChange={(score) => onChange({ score })}
+            onSteer={onSteer}
+          />
         ) : (
           <Text size="xs" c="dimmed">
             takes no requested reward
@@ -142,7 +126,7 @@ function DecodingButton({ column, onChange }: Pick<Properties, "column" | "onCha
             onChange={(value) => onChange({ topP: Number(value) || 1 })}
           />
           <NumberInput
-            label="Most new tokens"
+            label="Max new tokens"
             placeholder="256, or half of a small window"
             size="xs"
             min={1}
@@ -183,7 +167,7 @@ function AnswerBody({
           </Text>
         ) : answer.state === "succeeded" ? (
           <Text size="sm" c="dimmed">
-            An empty answer: its first token was the end.
+            An empty answer: the first token ended it.
           </Text>
         ) : null}
         {answer.state === "cancelled" && (
@@ -227,11 +211,11 @@ function AnswerBody({
             >
               {clipboard.copied ? <IconCheck size={16} /> : <IconCopy size={16} />}
             </ActionIcon>
-            <Tooltip label="Ask on from this answer">
+            <Tooltip label="Continue from this answer">
               <ActionIcon
                 variant="subtle"
                 color="gray"
-                aria-label="Ask on from this answer"
+                aria-label="Continue from this answer"
                 onClick={() => onContinue(answer.text)}
               >
                 <IconMessagePlus size={16} />

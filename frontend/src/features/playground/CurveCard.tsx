@@ -13,14 +13,31 @@ import {
 } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { api, data } from "../../api/client";
-import { datasetsQuery } from "../../api/data";
-import { curvesQuery, ENDED, type Curve } from "../../api/playground";
-import { useMay } from "../../api/session";
-import { Chart, type Line } from "../../shared/Chart";
-import { DataTable } from "../../shared/DataTable";
+import { datasetsQuery } from "../../api/datasets/datasets";
+import {
+  cancelCurve,
+  type Curve,
+  curveKeys,
+  curvesQuery,
+  drawCurve,
+  ENDED,
+} from "../../api/models/playground";
+import { useMay } from "../../api/accounts/session";
+import { Chart, type Line } from "../../shared/charts/Chart";
+import { DataTable } from "../../shared/tables/DataTable";
 import { Failure } from "../../shared/Feedback";
 import { count, signed } from "../../shared/format";
+import {
+  along,
+  type Attribute,
+  type Condition,
+  conditionOf,
+  defaultOf,
+  SCORE,
+  shown,
+  titleOf,
+  valuesOf,
+} from "../../shared/condition";
 import { When } from "../../shared/When";
 import { requestedZ, type ScoreScale } from "./scoreScale";
 
@@ -28,12 +45,14 @@ interface Properties {
   project: string;
   model: string;
   reward: string | null;
+  /** What it can be asked for. */
+  attributes: Attribute[];
   /** What the model's scores mean. */
   scale: ScoreScale | null;
 }
 
 /** What the reward model gives when the policy is asked for each reward: over many prompts, not one. */
-export function CurveCard({ project, model, reward, scale }: Properties) {
+export function CurveCard({ project, model, reward, attributes, scale }: Properties) {
   const client = useQueryClient();
   const mayRun = useMay(project, "run");
   const curves = useQuery(curvesQuery(project, model));
@@ -41,29 +60,27 @@ export function CurveCard({ project, model, reward, scale }: Properties) {
   const [dataset, setDataset] = useState<string | null>(null);
   const [limit, setLimit] = useState<number>(32);
   const [chosen, setChosen] = useState<string | null>(null);
+  const [name, setName] = useState(attributes[0]!.name);
+  const attribute = attributes.find((one) => one.name === name) ?? attributes[0]!;
   const start = useMutation({
     mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/playground/curves", {
-          params: { path: { project } },
-          body: { model, reward: reward!, data: dataset, limit } as never,
-        }),
-      ),
+      drawCurve(project, {
+        model,
+        reward: reward!,
+        data: dataset,
+        limit,
+        scores: stepsOf(attribute, attributes),
+      }),
     onSuccess: (made) => {
       setChosen(made.id);
-      return client.invalidateQueries({ queryKey: [project, "curves"] });
+      return client.invalidateQueries({ queryKey: curveKeys.all(project) });
     },
   });
   const items = curves.data?.items ?? [];
   const curve = items.find((one) => one.id === chosen) ?? items[0];
   const stop = useMutation({
-    mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/playground/curves/{curve}/cancel", {
-          params: { path: { project, curve: curve!.id } },
-        }),
-      ),
-    onSuccess: () => client.invalidateQueries({ queryKey: [project, "curves"] }),
+    mutationFn: () => cancelCurve(project, curve!.id),
+    onSuccess: () => client.invalidateQueries({ queryKey: curveKeys.all(project) }),
   });
   const running = curve && !ENDED.includes(curve.state);
   return (
@@ -75,11 +92,24 @@ export function CurveCard({ project, model, reward, scale }: Properties) {
               Requested against achieved
             </Title>
             <Text size="sm" c="dimmed">
-              {model} asked for five rewards over a set of prompts, scored by {reward ?? "a reward model"}.
+              {model} asked for{" "}
+              {attribute.name === SCORE ? "five rewards" : `five values of ${attribute.name}`} over a set of
+              prompts, scored by {reward ?? "a reward model"}.
             </Text>
           </div>
           {mayRun && (
             <Group align="flex-end" gap="xs">
+              {attributes.length > 1 && (
+                <Select
+                  label="Along"
+                  size="xs"
+                  w={140}
+                  allowDeselect={false}
+                  data={attributes.map((one) => one.name)}
+                  value={attribute.name}
+                  onChange={(next) => next && setName(next)}
+                />
+              )}
               <Select
                 label="Prompts of"
                 placeholder="what it was trained on"
@@ -164,22 +194,36 @@ export function CurveCard({ project, model, reward, scale }: Properties) {
   );
 }
 
+/** Five values over the range of one attribute; the others as by default. */
+function stepsOf(attribute: Attribute, attributes: Attribute[]): Condition[] {
+  const { low, high, step, name } = attribute;
+  const others = valuesOf(defaultOf(attributes));
+  const steps = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const value = low + share * (high - low);
+    return Number((Math.round(value / step) * step).toFixed(6));
+  });
+  return [...new Set(steps)].map((value) => conditionOf({ ...others, [name]: value }, attributes));
+}
+
 function CurveResult({ curve, scale }: { curve: Curve; scale: ScoreScale | null }) {
   const inZ = curve.points.every((point) => typeof point.mean_z === "number");
+  const asked = useMemo(() => along(curve.points.map((point) => point.score)), [curve.points]);
   const lines = useMemo((): Line[] => {
-    const points = [...curve.points].sort((a, b) => a.score - b.score);
+    const points = curve.points
+      .map((point, place) => ({ ...point, asked: asked.values[place]! }))
+      .sort((a, b) => a.asked - b.asked);
     const achieved: Line = {
       label: "achieved, with its 95% interval",
-      points: points.map((point) => ({ x: point.score, y: inZ ? (point.mean_z ?? null) : point.mean })),
+      points: points.map((point) => ({ x: point.asked, y: inZ ? (point.mean_z ?? null) : point.mean })),
       band: points.map((point) => ({
         low: (inZ ? point.low_z : point.low) ?? point.mean,
         high: (inZ ? point.high_z : point.high) ?? point.mean,
       })),
     };
-    if (!inZ || !scale) return [achieved];
-    const requested = points.map(({ score }) => ({ x: score, y: requestedZ(scale, score) }));
+    if (!inZ || !scale || asked.name !== SCORE) return [achieved];
+    const requested = points.map((point) => ({ x: point.asked, y: requestedZ(scale, point.asked) }));
     return [achieved, { label: "what the score asks for", points: requested }];
-  }, [curve.points, inZ, scale]);
+  }, [curve.points, asked, inZ, scale]);
   return (
     <>
       <Group gap="xs">
@@ -198,7 +242,7 @@ function CurveResult({ curve, scale }: { curve: Curve; scale: ScoreScale | null 
       </Group>
       <Chart
         lines={lines}
-        x="requested score"
+        x={`requested ${titleOf(asked.name)}`}
         y={inZ ? "achieved (z)" : "achieved (raw)"}
         marks
         height={260}
@@ -208,7 +252,7 @@ function CurveResult({ curve, scale }: { curve: Curve; scale: ScoreScale | null 
         rows={curve.points}
         keyOf={(point) => String(point.score)}
         columns={[
-          { title: "Requested", cell: (point) => signed(point.score, 1) },
+          { title: "Requested", cell: (point) => shown(point.score) },
           { title: "Achieved (z)", right: true, cell: (point) => signed(point.mean_z) },
           {
             title: "95% interval (z)",

@@ -1,9 +1,9 @@
 import { Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { comparisonsQuery } from "../../api/playground";
-import { signed } from "../../shared/format";
+import { comparisonsQuery } from "../../api/models/playground";
 import { Link } from "../../shared/links";
 import { When } from "../../shared/When";
+import { shown as asked } from "../../shared/condition";
 import { targetOf } from "./draft";
 
 /** Comparisons that were made before, each behind its own link. */
@@ -32,10 +32,7 @@ export function Earlier({ project, shown }: { project: string; shown: string | u
               <Text size="xs" c="dimmed" lineClamp={1}>
                 {one.columns
                   .map((answer) =>
-                    [
-                      targetOf(answer).replace(/^\w+:/, ""),
-                      answer.score == null ? null : signed(answer.score, 1),
-                    ]
+                    [targetOf(answer).replace(/^\w+:/, ""), answer.score == null ? null : asked(answer.score)]
                       .filter(Boolean)
                       .join(" at "),
                   )

@@ -3,10 +3,17 @@ import { IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useMemo, useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import { modelsQuery } from "../../api/data";
-import { comparisonQuery, endpointsQuery, followComparison, type Comparison } from "../../api/playground";
-import { useMay } from "../../api/session";
+import type { Schemas } from "../../api/client";
+import { endpointsQuery } from "../../api/models/endpoints";
+import { modelsQuery } from "../../api/models/models";
+import {
+  compare,
+  type Comparison,
+  comparisonQuery,
+  comparisonsQuery,
+  followComparison,
+} from "../../api/models/playground";
+import { useMay } from "../../api/accounts/session";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
 import { Page } from "../../shared/Page";
 import { Link, LinkButton } from "../../shared/links";
@@ -85,7 +92,7 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
     void followComparison(project, shown, client, stop.signal);
     return () => stop.abort();
   }, [project, shown, client]);
-  // Another link was followed, or the browser went back: what it asked is what stands in the form.
+  // Another link was followed, or the browser went back: the form shows its question.
   const [taken, setTaken] = useState(shown);
   if (shown !== taken) {
     setTaken(shown);
@@ -95,16 +102,10 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
   }
 
   const ask = useMutation({
-    mutationFn: (body: Schemas["ComparisonIn"]) =>
-      data(
-        api.POST("/api/v1/projects/{project}/playground/comparisons", {
-          params: { path: { project } },
-          body,
-        }),
-      ),
+    mutationFn: (body: Schemas["ComparisonIn"]) => compare(project, body),
     onSuccess: (made) => {
       client.setQueryData(comparisonQuery(project, made.id).queryKey, made);
-      void client.invalidateQueries({ queryKey: [project, "comparisons"] });
+      void client.invalidateQueries({ queryKey: comparisonsQuery(project).queryKey });
       void navigate({ search: { c: made.id }, resetScroll: false });
     },
   });
@@ -135,7 +136,9 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
       </Empty>
     );
   }
-  const steered = draft.columns.find((column) => targets.find((one) => one.value === column.target)?.scores);
+  const steered = draft.columns.find(
+    (column) => targets.find((one) => one.value === column.target)?.attributes,
+  );
   return (
     <Stack gap="lg">
       <PromptCard
@@ -203,6 +206,7 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
           project={project}
           model={steered.target.slice("model:".length)}
           reward={draft.reward}
+          attributes={targets.find((one) => one.value === steered.target)!.attributes!}
           scale={
             (models.find((model) => `model:${model.name}` === steered.target)?.info
               .score_scale as ScoreScale) ?? null

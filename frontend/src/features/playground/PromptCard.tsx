@@ -2,10 +2,9 @@ import { Button, Card, Group, NumberInput, Select, Stack, Text, Textarea } from 
 import { notifications } from "@mantine/notifications";
 import { IconLink, IconPlayerStop, IconSend } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { api, data } from "../../api/client";
-import { ENDED, type Comparison } from "../../api/playground";
+import { cancelComparison, type Comparison, ENDED } from "../../api/models/playground";
 import { Failure } from "../../shared/Feedback";
-import { Turns } from "../../shared/Turns";
+import { Turns } from "../../shared/text/Turns";
 import type { Draft } from "./draft";
 import { SaveButton } from "./SaveButton";
 
@@ -36,12 +35,7 @@ export function PromptCard({
   onSend,
 }: Properties) {
   const stop = useMutation({
-    mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/playground/comparisons/{comparison}/cancel", {
-          params: { path: { project, comparison: comparison!.id } },
-        }),
-      ),
+    mutationFn: () => cancelComparison(project, comparison!.id),
   });
   const running = comparison?.columns.some((answer) => !ENDED.includes(answer.state)) ?? false;
   return (
@@ -57,7 +51,7 @@ export function PromptCard({
               w="max-content"
               onClick={() => onDraft({ ...draft, history: [] })}
             >
-              Forget the turns before
+              Clear the conversation
             </Button>
           </>
         )}
@@ -134,7 +128,7 @@ export function PromptCard({
         </Group>
         {!asks && (
           <Text size="sm" c="dimmed">
-            Your role in {project} reads comparisons; asking models takes the role engineer.
+            Your role in {project} can only read comparisons; asking models needs the role engineer.
           </Text>
         )}
         {error && <Failure error={error} />}

@@ -4,12 +4,12 @@ import { notifications } from "@mantine/notifications";
 import { IconBookmark } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data } from "../../api/client";
-import { collectionsQuery } from "../../api/collections";
-import type { Answer, Comparison } from "../../api/playground";
-import { useMay } from "../../api/session";
+import { addCollectionRow, collectionsQuery, createCollection } from "../../api/datasets/collections";
+import type { Answer, Comparison } from "../../api/models/playground";
+import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 import { count, signed } from "../../shared/format";
+import { shown } from "../../shared/condition";
 import { targetOf } from "./draft";
 
 type Kind = "preferences" | "instructions";
@@ -63,38 +63,30 @@ function SaveForm({
 
   const save = useMutation({
     mutationFn: async () => {
-      const path = { project };
       const known = (collections.data ?? []).find((one) => one.name === name);
       if (!known) {
-        await data(
-          api.POST("/api/v1/projects/{project}/collections", { params: { path }, body: { name, kind } }),
-        );
+        await createCollection(project, { name, kind });
       }
       const { prompt } = comparison;
-      return data(
-        api.POST("/api/v1/projects/{project}/collections/{collection}/rows", {
-          params: { path: { project, collection: name } },
-          body: {
-            sample:
-              kind === "preferences"
-                ? { prompt, chosen: at(best).text, rejected: at(worst).text }
-                : { prompt, response: at(best).text },
-            provenance: {
-              comparison: comparison.id,
-              reward_model: comparison.reward_model?.name ?? null,
-              ...(kind === "preferences"
-                ? { chosen: source(at(best)), rejected: source(at(worst)) }
-                : { response: source(at(best)) }),
-            },
-          } as never,
-        }),
-      );
+      return addCollectionRow(project, name, {
+        sample:
+          kind === "preferences"
+            ? { prompt, chosen: at(best).text, rejected: at(worst).text }
+            : { prompt, response: at(best).text },
+        provenance: {
+          comparison: comparison.id,
+          reward_model: comparison.reward_model?.name ?? null,
+          ...(kind === "preferences"
+            ? { chosen: source(at(best)), rejected: source(at(worst)) }
+            : { response: source(at(best)) }),
+        },
+      } as never);
     },
     onSuccess: async (saved) => {
       notifications.show({
         message: `Saved. ${name} holds ${count(saved.rows)} now; Datasets makes a version of it.`,
       });
-      await client.invalidateQueries({ queryKey: [project, "collections"] });
+      await client.invalidateQueries({ queryKey: collectionsQuery(project).queryKey });
       onSaved();
     },
   });
@@ -103,7 +95,7 @@ function SaveForm({
     value: String(answer.place),
     label: [
       targetOf(answer).replace(/^\w+:/, ""),
-      answer.score == null ? "" : `at ${signed(answer.score, 1)}`,
+      answer.score == null ? "" : `at ${shown(answer.score)}`,
       typeof answer.reward === "number" ? `· reward ${signed(answer.reward)}` : "",
     ]
       .filter(Boolean)

@@ -1,11 +1,12 @@
 import { expect, it } from "vitest";
-import type { Comparison } from "../../api/playground";
+import type { Comparison } from "../../api/models/playground";
 import { bodyOf, draftOf, firstDraft, targetOf, targetsOf } from "./draft";
 
 const model = (name: string, role: string, info: object = {}, hash = name) =>
-  ({ id: name, name, role, content_hash: hash, info, stage: null }) as never;
+  ({ id: name, name, role, content_hash: hash, info, stage: null, answers: role !== "reward" }) as never;
 
-const steerable = { score_format: { limit: 5, step: 0.1 }, normaliser: { reward_model_hash: "r1" } };
+const attribute = { name: "rm_score", low: -5, high: 5, step: 0.1, decimals: 2, default: 5 };
+const steerable = { condition: { attributes: [attribute] }, normaliser: { reward_model_hash: "r1" } };
 
 it("shows the steerable policy at 5.0, 0 and -5.0, scored by the reward model of its labels", () => {
   const models = [
@@ -27,6 +28,17 @@ it("asks a model without scores once, and without a score", () => {
   const models = [model("sft", "sft")];
   expect(firstDraft(targetsOf(models, []), models).columns).toMatchObject([
     { target: "model:sft", score: null },
+  ]);
+});
+
+it("asks a policy of several attributes once, for its default", () => {
+  const attributes = [
+    { ...attribute, name: "helpfulness", default: 4 },
+    { ...attribute, name: "verbosity" },
+  ];
+  const models = [model("steered", "policy", { condition: { attributes } })];
+  expect(firstDraft(targetsOf(models, []), models).columns).toMatchObject([
+    { target: "model:steered", score: "helpfulness:4,verbosity:5" },
   ]);
 });
 

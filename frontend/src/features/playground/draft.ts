@@ -1,5 +1,6 @@
-import type { Answer, Comparison } from "../../api/playground";
 import type { Schemas } from "../../api/client";
+import type { Answer, Comparison } from "../../api/models/playground";
+import { type Attribute, type Condition, defaultOf, SCORE } from "../../shared/condition";
 
 type Model = Schemas["ModelOut"];
 
@@ -7,7 +8,7 @@ type Model = Schemas["ModelOut"];
 export interface Column {
   key: number;
   target: string;
-  score: number | null;
+  score: Condition | null;
   temperature: number;
   topP: number;
   maxNewTokens: number | null;
@@ -30,49 +31,45 @@ export interface Draft {
 export interface Target {
   value: string;
   label: string;
-  /** Scores that it can be asked for; null where it takes none. */
-  scores: { limit: number; step: number } | null;
+  /** What it can be asked for; null where that is nothing. */
+  attributes: Attribute[] | null;
 }
 
 const DEFAULT_SCORES = [5, 0, -5];
 let lastKey = 0;
 
-export function newColumn(target: string, score: number | null): Column {
+export function newColumn(target: string, score: Condition | null): Column {
   lastKey += 1;
   return { key: lastKey, target, score, temperature: 0, topP: 1, maxNewTokens: null };
 }
 
-/** Everything that can answer, those that a score steers first. */
+/** Everything that can answer: models, then endpoints. */
 export function targetsOf(models: Model[], endpoints: Schemas["EndpointOut"][]): Target[] {
-  const policies = models.filter((model) => ["base", "sft", "policy"].includes(model.role));
-  const format = (model: Model | undefined) => model?.info.score_format ?? null;
+  const policies = models.filter((model) => model.answers);
+  const attributes = (model: Model | undefined) => model?.info.condition?.attributes ?? null;
   const own = policies.map((model) => ({
     value: `model:${model.name}`,
     label: model.name,
-    scores: scoresOf(format(model)),
+    attributes: attributes(model),
   }));
   const remote = endpoints.map((endpoint) => ({
     value: `endpoint:${endpoint.name}`,
     label: `${endpoint.name} (endpoint)`,
-    scores: scoresOf(format(models.find((model) => model.id === endpoint.policy_model?.id))),
+    attributes: attributes(models.find((model) => model.id === endpoint.policy_model?.id)),
   }));
   return [...own, ...remote];
 }
 
-function scoresOf(format: { limit?: number; step?: number } | null | undefined): Target["scores"] {
-  return format ? { limit: format.limit ?? 5, step: format.step ?? 0.1 } : null;
-}
-
-/** The same steerable model at 5.0, 0 and -5.0; without one, the newest policy once. */
+/** The same steerable model at 5.0, 0 and -5.0, or once with its default; without one, the newest policy once. */
 export function firstDraft(targets: Target[], models: Model[], asked?: string): Draft {
   const named = targets.find((target) => target.value === `model:${asked}`);
-  const production = models.find((model) => model.stage === "production" && model.info.score_format);
+  const production = models.find((model) => model.stage === "production" && model.info.condition);
   const target =
     named ??
     targets.find((one) => one.value === `model:${production?.name}`) ??
-    targets.find((one) => one.scores) ??
+    targets.find((one) => one.attributes) ??
     targets[0];
-  const scores = target?.scores ? DEFAULT_SCORES.map((score) => clamp(score, target.scores!.limit)) : [null];
+  const scores = target?.attributes ? firstAsked(target.attributes) : [null];
   return {
     history: [],
     question: "",
@@ -82,7 +79,11 @@ export function firstDraft(targets: Target[], models: Model[], asked?: string): 
   };
 }
 
-const clamp = (value: number, limit: number) => Math.max(-limit, Math.min(limit, value));
+function firstAsked(attributes: Attribute[]): Condition[] {
+  const [only, ...more] = attributes;
+  if (!only || more.length || only.name !== SCORE) return [defaultOf(attributes)];
+  return [...new Set(DEFAULT_SCORES.map((score) => Math.max(only.low, Math.min(only.high, score))))];
+}
 
 /** The reward model that labelled what the policy was trained on, or else the newest one. */
 export function rewardFor(target: Target | undefined, models: Model[]): string | null {

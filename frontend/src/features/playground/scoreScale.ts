@@ -1,4 +1,4 @@
-/** What a requested score means, as the policy's own record says (`steerboard.json`). */
+/** What a requested score means, from the policy's own record (`steerboard.json`). */
 export interface ScoreScale {
   kind: "zscore" | "quantile";
   normaliser: { mean: number; sd: number };

@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { pipelinesQuery } from "../../api/runs";
+import { pipelinesQuery } from "../../api/runs/pipelines";
 import { Link } from "../../shared/links";
 
 /** The pipeline of a run, by its name where it is one of the newest. */

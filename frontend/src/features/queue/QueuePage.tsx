@@ -1,11 +1,10 @@
 import { Badge, Code, Group, Stack, Table, Text, Title } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { queuesQuery } from "../../api/data";
-import { queueQuery } from "../../api/queue";
-import { runsQuery, type Run } from "../../api/runs";
 import type { Schemas } from "../../api/client";
-import { useMay } from "../../api/session";
+import { queueQuery, queuesQuery } from "../../api/runs/queue";
+import { type Run, runsQuery } from "../../api/runs/runs";
+import { useMay } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
@@ -27,10 +26,11 @@ export function QueuePage() {
       title="Queue"
       about={
         <>
-          What waits in each pool, in the order in which its workers take it: by priority, then by place.
+          Queued runs of each pool, in the order in which its workers will take them: by priority, then by
+          place.
           {mayRun &&
             queues.data?.some((queue) => queue.queued > 1) &&
-            " Drag a row, use its arrows, or press Alt+↑ and Alt+↓ in it; a move past another priority takes that priority over."}
+            " Drag a row, use its arrows, or press Alt+↑ and Alt+↓ in it; a run that is moved past another priority takes on that priority."}
         </>
       }
     >
@@ -44,7 +44,7 @@ export function QueuePage() {
             </Stack>
           ) : (
             <Empty title="Nothing waits, and no worker is there">
-              A run that is launched stands here until a worker of its pool takes it. Start one with{" "}
+              A launched run waits here until a worker of its pool takes it. Start one with{" "}
               <Code>steerboard worker</Code>.
             </Empty>
           )

@@ -2,7 +2,7 @@ import { ActionIcon, Badge, Box, Group, NumberInput, Table, Text } from "@mantin
 import { IconArrowBarToUp, IconArrowDown, IconArrowUp } from "@tabler/icons-react";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
-import type { QueuedRun } from "../../api/queue";
+import type { QueuedRun } from "../../api/runs/queue";
 import { useNow } from "../../shared/clock";
 import { seconds } from "../../shared/format";
 import { Link, useProject } from "../../shared/links";
@@ -17,7 +17,7 @@ interface Properties {
   movable: boolean;
   first: boolean;
   last: boolean;
-  /** Where a row that is dragged over this one would stand. */
+  /** Where a row that is dragged over this one would go. */
   mark: "above" | "below" | null;
   onBy: (by: -1 | 1 | "first") => void;
   onPriority: (priority: number) => void;
@@ -140,7 +140,7 @@ function Arrow({ label, off, onClick, children }: ArrowProperties) {
   );
 }
 
-/** Takes effect on Enter or when left, so that nothing moves while a number is typed. */
+/** Takes effect on Enter or when left, so rows do not move while a number is typed. */
 function Priority({ run, onChange }: { run: QueuedRun; onChange: (priority: number) => void }) {
   const [value, setValue] = useState<number | string>(run.priority);
   const commit = () => (value === "" ? setValue(run.priority) : onChange(Number(value)));
@@ -173,7 +173,7 @@ function Why({ run, queue, paused }: { run: QueuedRun; queue: Schemas["QueueOut"
   if (ahead) return <>{ahead === 1 ? "1 run is" : `${ahead} runs are`} ahead of it</>;
   return (
     <>
-      {queue.running >= queue.workers ? "Next, as soon as a worker is free" : "A worker takes it any moment"}
+      {queue.running >= queue.workers ? "Next, as soon as a worker is free" : "A worker will take it shortly"}
     </>
   );
 }

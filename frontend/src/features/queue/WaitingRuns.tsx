@@ -1,16 +1,17 @@
 import { Table, VisuallyHidden } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef, useState } from "react";
-import { api, data, type Schemas } from "../../api/client";
-import type { QueuedRun } from "../../api/queue";
-import { sessionQuery } from "../../api/session";
+import type { Schemas } from "../../api/client";
+import { type QueuedRun, queuesQuery } from "../../api/runs/queue";
+import { moveRun } from "../../api/runs/runs";
+import { sessionQuery } from "../../api/accounts/session";
 import { useNow } from "../../shared/clock";
 import { Failure } from "../../shared/Feedback";
 import { moved, plan, priorityAt, type Step } from "./reorder";
 import { WaitingRun } from "./WaitingRun";
 
 interface Change {
-  /** How the queue shall be; shown at once, and until the API has said how it is. */
+  /** The wanted queue; shown at once, until the API returns the real one. */
   order: QueuedRun[];
   steps: (Omit<Step, "place"> & { place?: Step["place"]; project: string })[];
 }
@@ -36,13 +37,12 @@ export function WaitingRuns({ queue, runs, complete }: Properties) {
     scope: { id: `queue ${queue.pool}` },
     mutationFn: async ({ steps }: Change) => {
       for (const { project, id, priority, place } of steps) {
-        const params = { path: { project, run: id } };
-        await data(api.PATCH("/api/v1/projects/{project}/runs/{run}", { params, body: { priority, place } }));
+        await moveRun(project, id, { priority, place });
       }
     },
     onError: setProblem,
     // Also after a failure: the run that could not be moved may have started.
-    onSettled: () => client.invalidateQueries({ queryKey: ["queues"] }),
+    onSettled: () => client.invalidateQueries({ queryKey: queuesQuery.queryKey }),
   });
   const shown = move.isPending ? move.variables.order : runs;
 
@@ -57,7 +57,7 @@ export function WaitingRuns({ queue, runs, complete }: Properties) {
     session.data?.projects.filter((one) => one.allows.includes("run")).map((one) => one.name),
   );
   const isDue = (run: QueuedRun) => !run.not_before || Date.parse(run.not_before) <= now;
-  // Those that pause stand at the end whatever their place is, so they are not moved.
+  // Paused ones come last whatever their place, so they are not moved.
   const due = shown.filter(isDue);
   const paused = shown.filter((run) => !isDue(run));
   const change = (order: QueuedRun[], steps: Step[] | Omit<Step, "place">[]) => {

@@ -46,7 +46,7 @@ export function plan(queue: readonly Place[], from: number, to: number, complete
   const inOrder = (at: number) =>
     stays(wanted[at - 1]) && stays(wanted[at]) && now.get(wanted[at - 1]!)! < now.get(wanted[at]!)!;
 
-  // The longest end of the wanted order that stands already, and the longest beginning.
+  // The longest end of the wanted order that is already right, and the longest beginning.
   let end = stays(wanted.at(-1)) ? wanted.length - 1 : wanted.length;
   while (end > 0 && inOrder(end)) end -= 1;
   let start = stays(wanted[0]) ? 1 : 0;

@@ -1,6 +1,6 @@
 import { Box, Group, Text, UnstyledButton } from "@mantine/core";
 import { useEffect, useRef } from "react";
-import type { Task } from "../../api/ranking";
+import type { Task } from "../../api/evaluation/ranking";
 import { Prose } from "./Prose";
 
 interface Properties {
@@ -20,7 +20,7 @@ export function AnswerCard({ answer, followUps, level, focused, onFocus, onToggl
   useEffect(() => {
     if (!focused) return;
     card.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    // The keys that scroll then scroll this answer; whoever is at a button or in a field stays there.
+    // The keys that scroll then scroll this answer; focus stays on a button or field.
     const active = document.activeElement;
     if (!active || active === document.body || active.closest(".rank-answers")) {
       text.current?.focus({ preventScroll: true });

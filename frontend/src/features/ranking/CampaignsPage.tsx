@@ -2,7 +2,7 @@ import "./ranking.css";
 import { Badge, Card, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { campaignsToRankQuery, type OpenCampaign } from "../../api/ranking";
+import { campaignsToRankQuery, type OpenCampaign } from "../../api/evaluation/ranking";
 import { Empty, LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { LinkButton } from "../../shared/links";
@@ -19,9 +19,7 @@ export function CampaignsPage() {
       {({ campaigns }) => (
         <Page title="Rank" about="Put answers in order, the best first. Who wrote them is hidden.">
           {campaigns.length === 0 && (
-            <Empty title="Nothing waits for you">
-              When somebody asks for rankings, they show up here by themselves.
-            </Empty>
+            <Empty title="Nothing waits for you">Requests for rankings appear here by themselves.</Empty>
           )}
           <div className="rank-campaigns">
             {campaigns.map((campaign) => (

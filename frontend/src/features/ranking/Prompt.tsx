@@ -1,9 +1,9 @@
 import { Button, Paper, Spoiler, Stack, Text } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
-import type { Task } from "../../api/ranking";
+import type { Task } from "../../api/evaluation/ranking";
 import { Prose } from "./Prose";
 
-/** What was asked. Of a conversation, the last turn stands there and the ones before it on request. */
+/** The prompt. Of a conversation, the last turn is shown, and the earlier ones on request. */
 export function Prompt({ messages }: { messages: Task["prompt"]["messages"] }) {
   const phone = useMediaQuery("(max-width: 48em)", undefined, { getInitialValueInEffect: false });
   const [opened, { toggle }] = useDisclosure();

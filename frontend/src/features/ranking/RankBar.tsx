@@ -8,7 +8,7 @@ import {
   IconPlayerSkipForward,
 } from "@tabler/icons-react";
 import type { KeyboardEvent, ReactNode } from "react";
-import type { Work } from "./work";
+import type { Work } from "./work/work";
 
 interface Properties {
   strip: ReactNode;

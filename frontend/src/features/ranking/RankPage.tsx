@@ -5,13 +5,13 @@ import { IconChevronLeft, IconCloudOff } from "@tabler/icons-react";
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { createLink, getRouteApi } from "@tanstack/react-router";
 import { Problem } from "../../api/client";
-import { campaignsToRankQuery } from "../../api/ranking";
-import { sessionQuery } from "../../api/session";
+import { campaignsToRankQuery } from "../../api/evaluation/ranking";
+import { sessionQuery } from "../../api/accounts/session";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
 import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
 import { TaskView } from "./TaskView";
-import { useQueue, type Queue } from "./useQueue";
+import { useQueue, type Queue } from "./work/useQueue";
 
 const BackLink = createLink(ActionIcon<"a">);
 const route = getRouteApi("/p/$project/rank/$campaign");
@@ -67,7 +67,7 @@ export function RankPage() {
   );
 }
 
-/** What the owner asks for stands above the first item until it has been read. */
+/** The owner's instructions are above the first item until they have been read. */
 function Instructions({ campaign, text }: { campaign: string; text: string }) {
   const [read, setRead] = useLocalStorage({
     key: `steerboard.instructions.${campaign}`,
@@ -169,10 +169,10 @@ function Nothing({ project, queue }: { project: string; queue: Queue }) {
   }
   if (queue.state === "waiting" || queue.state === "ready") {
     return (
-      <Empty title="A moment" action={back}>
+      <Empty title="One moment" action={back}>
         {queue.problem
           ? "The next answers come when the connection is back."
-          : "Others are at the last items. If one becomes free, it shows up here."}
+          : "Other annotators are working on the last items. If one becomes free, it appears here."}
       </Empty>
     );
   }

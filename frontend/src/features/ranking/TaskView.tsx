@@ -1,6 +1,6 @@
 import { useDisclosure } from "@mantine/hooks";
 import { useEffect, useState } from "react";
-import type { Task } from "../../api/ranking";
+import type { Task } from "../../api/evaluation/ranking";
 import { AnswerCard } from "./AnswerCard";
 import { Help, SkipDialog } from "./dialogs";
 import { Prompt } from "./Prompt";
@@ -16,10 +16,10 @@ import {
   toggleNext,
   type Levels,
 } from "./ranks";
-import type { Queue } from "./useQueue";
+import type { Queue } from "./work/useQueue";
 import { useRankingKeys } from "./useRankingKeys";
-import { useWork } from "./useWork";
-import { criteriaOf } from "./work";
+import { useWork } from "./work/useWork";
+import { criteriaOf } from "./work/work";
 
 const MOST_NAMED = 3;
 

@@ -9,7 +9,7 @@ const KEYS: [string[], string][] = [
   [["↑", "↓"], "scrolls the marked answer"],
   [["A", "…", "H"], "marks that answer"],
   [["Enter"], "submits"],
-  [["U"], "takes the last one back"],
+  [["U"], "undoes the last one"],
   [["S"], "skips this item"],
   [["M"], "opens the comment and the flag; Escape leaves them"],
   [["?"], "shows this"],

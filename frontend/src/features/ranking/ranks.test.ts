@@ -45,7 +45,7 @@ describe("ranks", () => {
     expect(dragged(keys, { A: 1, B: 2, C: 2, D: 3 }, "D", "C")).toEqual({ A: 1, B: 2, D: 3, C: 4 });
   });
 
-  it("are not given by a drag to answers that only stand where they were shown", () => {
+  it("are not given by a drag to answers that were not moved", () => {
     expect(dragged(keys, {}, "D", "A")).toEqual({ D: 1 });
     expect(dragged(keys, { D: 1 }, "B", "A")).toEqual({ D: 1, B: 2 });
     expect(dragged(keys, { D: 1, B: 2 }, "C", "A")).toEqual({ D: 1, B: 2, C: 3, A: 4 });

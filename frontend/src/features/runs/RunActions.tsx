@@ -2,13 +2,13 @@ import { Button, Group, Modal, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, data } from "../../api/client";
-import type { RunDetail } from "../../api/runs";
-import { useMay } from "../../api/session";
+import { everything } from "../../api/client";
+import { cancelRun, resumeRun, type RunDetail } from "../../api/runs/runs";
+import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 import { LinkButton, useProject } from "../../shared/links";
 
-/** What the failed run's error says would fit. */
+/** The settings that the failed run's error suggests. */
 type Fix = { changes: Record<string, unknown>; says: string };
 
 export function RunActions({ run }: { run: RunDetail }) {
@@ -16,10 +16,9 @@ export function RunActions({ run }: { run: RunDetail }) {
   const mayRun = useMay(project, "run");
   const client = useQueryClient();
   const [asking, ask] = useDisclosure();
-  const params = { path: { project, run: run.id } };
-  const refresh = () => client.invalidateQueries({ queryKey: [project] });
+  const refresh = () => client.invalidateQueries({ queryKey: everything(project) });
   const cancel = useMutation({
-    mutationFn: () => data(api.POST("/api/v1/projects/{project}/runs/{run}/cancel", { params })),
+    mutationFn: () => cancelRun(project, run.id),
     onSuccess: async () => {
       ask.close();
       notifications.show({ message: `${run.name} will end at its worker's next heartbeat`, color: "gray" });
@@ -27,8 +26,7 @@ export function RunActions({ run }: { run: RunDetail }) {
     },
   });
   const resume = useMutation({
-    mutationFn: (config: Record<string, unknown>) =>
-      data(api.POST("/api/v1/projects/{project}/runs/{run}/resume", { params, body: { config } })),
+    mutationFn: (config: Record<string, unknown>) => resumeRun(project, run.id, config),
     onSuccess: refresh,
     onError: (error) =>
       notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
@@ -78,13 +76,13 @@ export function RunActions({ run }: { run: RunDetail }) {
       )}
       <Modal opened={asking} onClose={ask.close} title={`Cancel ${run.name}?`}>
         <Text size="sm" mb="md">
-          Its process ends, and runs that wait for its outputs end with it. What it saved as a checkpoint
-          stays, and it can be resumed from there.
+          Its process is stopped, and runs that wait for its outputs are cancelled too. Its checkpoints stay,
+          so it can be resumed.
         </Text>
         {cancel.error && <Failure error={cancel.error} />}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={ask.close}>
-            Keep it going
+            Keep it running
           </Button>
           <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
             Cancel the run

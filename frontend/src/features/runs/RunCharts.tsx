@@ -1,8 +1,8 @@
 import { Card, SimpleGrid, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { metricsQuery, type Series } from "../../api/runs";
-import { Chart } from "../../shared/Chart";
+import { metricsQuery, type Series } from "../../api/runs/runs";
+import { Chart } from "../../shared/charts/Chart";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
 
@@ -10,6 +10,8 @@ import { useProject } from "../../shared/links";
 const FIRST = [
   "loss",
   "eval_loss",
+  "reward",
+  "eval_reward",
   "pair_accuracy",
   "eval_pair_accuracy",
   "perplexity",

@@ -1,7 +1,7 @@
 import { Button, Center, ScrollArea, Table, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useRef } from "react";
-import { logsQuery } from "../../api/runs";
+import { logsQuery } from "../../api/runs/runs";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
 

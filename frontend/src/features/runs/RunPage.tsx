@@ -15,11 +15,11 @@ import {
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
-import { runQuery, type RunDetail } from "../../api/runs";
+import { type RunDetail, runQuery } from "../../api/runs/runs";
 import { BenchmarkBody } from "../../shared/Benchmarks";
 import { useNow } from "../../shared/clock";
 import { LoadedPage } from "../../shared/Feedback";
-import { between, bytes, figure, seconds } from "../../shared/format";
+import { between, result, seconds } from "../../shared/format";
 import { Link, useProject } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
@@ -29,9 +29,9 @@ import { show } from "../../shared/schemaForm";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
 import { RunLogs } from "./RunLogs";
-import { RunsTable } from "../../shared/RunsTable";
+import { RunsTable } from "../../shared/tables/RunsTable";
 import { When } from "../../shared/When";
-import { WithCode } from "../../shared/WithCode";
+import { WithCode } from "../../shared/text/WithCode";
 import { Timeline } from "./Timeline";
 
 const route = getRouteApi("/p/$project/runs/$run");
@@ -65,6 +65,7 @@ function RunView({ run }: { run: RunDetail }) {
   const reported = report?.methods?.length ? report : undefined;
   const benchmark = run.outputs.find((output) => output.type === "benchmark")?.document as
     Schemas["BenchmarkResult"] | undefined;
+  const parts = run.kind === "evaluate" ? "Parts" : "Shards";
   const tabs = [
     ...(benchmark ? [["benchmark", "Result"]] : []),
     ...(reported ? [["report", "Report"]] : []),
@@ -72,7 +73,7 @@ function RunView({ run }: { run: RunDetail }) {
     ["log", "Log"],
     ["life", "Timeline"],
     ["config", "Config"],
-    ...(run.shards.length > 0 ? [["shards", "Shards"]] : []),
+    ...(run.shards.length > 0 ? [["shards", parts]] : []),
   ] as [string, string][];
   // What one wants to see of a run that draws no curves, or drew its last.
   const first =
@@ -184,7 +185,7 @@ function RunView({ run }: { run: RunDetail }) {
           <Config run={run} />
         </Tabs.Panel>
         <Tabs.Panel value="shards" pt="md">
-          <RunsTable runs={run.shards} label={`Shards of ${run.name}`} />
+          <RunsTable runs={run.shards} label={`${parts} of ${run.name}`} />
         </Tabs.Panel>
       </Tabs>
     </Page>
@@ -195,7 +196,7 @@ function Figures({ run }: { run: RunDetail }) {
   const now = useNow();
   const figures = Object.entries(run.summary ?? {})
     .filter((entry): entry is [string, number | string] => ["number", "string"].includes(typeof entry[1]))
-    // What was measured on held-out data says the most.
+    // Metrics on held-out data come first.
     .sort(([a], [b]) => Number(isHeldOut(b)) - Number(isHeldOut(a)));
   const taken = seconds(between(run.started_at, run.ended_at, now));
   // An attempt that still runs is not in the sum yet.
@@ -210,7 +211,7 @@ function Figures({ run }: { run: RunDetail }) {
     ["Attempt", run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`],
     ...figures.map(([name, value]): [string, string] => [
       name.replaceAll("_", " "),
-      typeof value !== "number" ? value : name.startsWith("memory_") ? bytes(value) : figure(value),
+      typeof value !== "number" ? value : result(name, value),
     ]),
   ];
   return (
@@ -247,8 +248,8 @@ function Things({ run }: { run: RunDetail }) {
         Inputs
       </Title>
       {run.inputs.map((input) => (
-        <Group gap="xs" key={input.name} wrap="nowrap">
-          <Text size="sm" c="dimmed" w={96} truncate title={input.name}>
+        <Group gap="xs" key={input.name} wrap="nowrap" align="flex-start">
+          <Text size="sm" c="dimmed" w={96} flex="none" truncate title={input.name}>
             {input.name}
           </Text>
           <Thing type={input.type} id={input.id} label={input.label} />
@@ -263,8 +264,8 @@ function Things({ run }: { run: RunDetail }) {
         Outputs
       </Title>
       {run.outputs.map((output) => (
-        <Group gap="xs" key={output.name} wrap="nowrap">
-          <Text size="sm" c="dimmed" w={96} truncate title={output.name}>
+        <Group gap="xs" key={output.name} wrap="nowrap" align="flex-start">
+          <Text size="sm" c="dimmed" w={96} flex="none" truncate title={output.name}>
             {output.name}
           </Text>
           <Thing type={output.type} id={output.id} label={output.label ?? output.type} />
@@ -281,26 +282,27 @@ function Things({ run }: { run: RunDetail }) {
 
 function Thing({ type, id, label }: { type: string; id: string | null; label: string }) {
   const project = useProject();
-  if (!id) return <Text size="sm">{label}</Text>;
+  const size = { size: "sm", style: { overflowWrap: "anywhere", minWidth: 0 } } as const;
+  if (!id) return <Text {...size}>{label}</Text>;
   if (type === "model")
     return (
-      <Link size="sm" to="/p/$project/models/$model" params={{ project, model: id }}>
+      <Link {...size} to="/p/$project/models/$model" params={{ project, model: id }}>
         {label}
       </Link>
     );
   if (type === "run")
     return (
-      <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: id }}>
+      <Link {...size} to="/p/$project/runs/$run" params={{ project, run: id }}>
         {label}
       </Link>
     );
   if (["dataset", "rewards", "labelled"].includes(type))
     return (
-      <Link size="sm" to="/p/$project/datasets/$dataset" params={{ project, dataset: id }}>
+      <Link {...size} to="/p/$project/datasets/$dataset" params={{ project, dataset: id }}>
         {label}
       </Link>
     );
-  return <Text size="sm">{label}</Text>;
+  return <Text {...size}>{label}</Text>;
 }
 
 function Config({ run }: { run: RunDetail }) {
@@ -331,7 +333,7 @@ function Config({ run }: { run: RunDetail }) {
       </Table>
       {run.reused_from_id && (
         <Text size="sm">
-          An equal run had finished before, so its outputs were taken over:{" "}
+          An identical run had already finished, so its outputs were reused:{" "}
           <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: run.reused_from_id }}>
             the run that did the work
           </Link>

@@ -2,12 +2,13 @@ import { Button, Center, Group, MultiSelect, Select } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { pipelinesQuery, runsQuery, type RunFilters } from "../../api/runs";
-import { useMay } from "../../api/session";
+import { pipelinesQuery } from "../../api/runs/pipelines";
+import { type RunFilters, runsQuery } from "../../api/runs/runs";
+import { useMay } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { RunsTable } from "../../shared/RunsTable";
+import { RunsTable } from "../../shared/tables/RunsTable";
 
 const route = getRouteApi("/p/$project/runs");
 const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled"];
@@ -57,7 +58,7 @@ export function RunsPage() {
               void navigate({ to: "/p/$project/compare", params: { project }, search: { runs: [...chosen] } })
             }
           >
-            {chosen.size >= 2 ? `Compare ${chosen.size}` : "Tick two to compare"}
+            {chosen.size >= 2 ? `Compare ${chosen.size}` : "Select two to compare"}
           </Button>
         )
       }
@@ -122,7 +123,7 @@ export function RunsPage() {
                 }
               >
                 {filtered
-                  ? "Take a filter away to see more."
+                  ? "Remove a filter to see more."
                   : "Launch a recipe or a single run; it shows up here at once."}
               </Empty>
             );

@@ -1,9 +1,9 @@
 import { Stack, Text, Timeline as MantineTimeline, Title } from "@mantine/core";
-import type { RunDetail } from "../../api/runs";
-import { DataTable } from "../../shared/DataTable";
+import type { RunDetail } from "../../api/runs/runs";
+import { DataTable } from "../../shared/tables/DataTable";
 import { seconds } from "../../shared/format";
 import { StateBadge } from "../../shared/StateBadge";
-import { WithCode } from "../../shared/WithCode";
+import { WithCode } from "../../shared/text/WithCode";
 
 /** Every change of state with its reason, and what each attempt cost. */
 export function Timeline({ run }: { run: RunDetail }) {
@@ -46,7 +46,7 @@ export function Timeline({ run }: { run: RunDetail }) {
                 title: "Ended",
                 cell: ({ outcome, reason }) => (
                   <span style={{ overflowWrap: "anywhere" }}>
-                    {outcome ?? "still at it"}
+                    {outcome ?? "still running"}
                     {reason && reason !== outcome ? `: ${reason}` : ""}
                   </span>
                 ),

@@ -13,8 +13,7 @@ import {
 import { useForm } from "@mantine/form";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
-import { api, data } from "../../api/client";
-import { sessionQuery } from "../../api/session";
+import { sessionQuery, startSession } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 
 export function SignIn() {
@@ -23,7 +22,7 @@ export function SignIn() {
   const navigate = useNavigate();
   const form = useForm({ initialValues: { user: "", password: "" } });
   const signIn = useMutation({
-    mutationFn: (body: { user: string; password: string }) => data(api.POST("/api/v1/session", { body })),
+    mutationFn: startSession,
     onSuccess: async () => {
       await client.resetQueries({ queryKey: sessionQuery.queryKey });
       // Only a path of our own: an address from outside must not lead away.

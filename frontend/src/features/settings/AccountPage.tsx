@@ -14,11 +14,10 @@ import { IconCheck } from "@tabler/icons-react";
 import { useMutation, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, data } from "../../api/client";
-import { sessionQuery } from "../../api/session";
+import { changePassword, endSession, sessionQuery } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
-import { MAY, ROLES } from "./roles";
+import { MAY, ROLES } from "./members/roles";
 
 const SHORTEST = 10;
 
@@ -29,7 +28,7 @@ export function AccountPage() {
   const { data: session } = useSuspenseQuery(sessionQuery);
   const role = session.projects.find((one) => one.name === project)?.role;
   const signOut = useMutation({
-    mutationFn: () => data(api.DELETE("/api/v1/session")),
+    mutationFn: () => endSession(),
     onSuccess: async () => {
       client.clear();
       await navigate({ to: "/sign-in", search: {} });
@@ -108,8 +107,7 @@ function Password({ has, user }: { has: boolean; user: string }) {
   const [next, setNext] = useState("");
   const [again, setAgain] = useState("");
   const set = useMutation({
-    mutationFn: () =>
-      data(api.PUT("/api/v1/session/password", { body: { current: has ? current : null, new: next } })),
+    mutationFn: () => changePassword({ current: has ? current : null, new: next }),
     onSuccess: async () => {
       setCurrent("");
       setNext("");
@@ -141,7 +139,7 @@ function Password({ has, user }: { has: boolean; user: string }) {
           <input type="text" autoComplete="username" value={user} readOnly hidden />
           {has && (
             <PasswordInput
-              label="Present password"
+              label="Current password"
               autoComplete="current-password"
               required
               value={current}
@@ -162,7 +160,7 @@ function Password({ has, user }: { has: boolean; user: string }) {
             autoComplete="new-password"
             required
             value={again}
-            error={differs && "It differs from the one above"}
+            error={differs && "The two passwords differ"}
             onChange={(event) => setAgain(event.currentTarget.value)}
           />
           {set.error && <Failure error={set.error} />}

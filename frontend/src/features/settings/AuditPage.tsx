@@ -1,10 +1,11 @@
-import { Autocomplete, Button, Group, SegmentedControl, Stack, Table, Text } from "@mantine/core";
+import { Anchor, Autocomplete, Button, Group, SegmentedControl, Stack, Table, Text } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { auditQuery, membersQuery, systemAuditQuery } from "../../api/accounts";
+import { auditQuery, membersQuery, systemAuditQuery } from "../../api/accounts/accounts";
 import type { Schemas } from "../../api/client";
+import { sessionQuery } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { When } from "../../shared/When";
 import { factsOf } from "./auditDetails";
@@ -21,6 +22,7 @@ const THINGS = [
   "model",
   "pipeline",
   "project",
+  "ranking",
   "rewards",
   "run",
   "sign_in_link",
@@ -40,8 +42,13 @@ export function AuditPage() {
 
 function Audit() {
   const { project } = route.useParams();
-  const { outside, ...search } = route.useSearch();
+  const { outside: wanted, ...search } = route.useSearch();
   const navigate = route.useNavigate();
+  const operator = useQuery(sessionQuery).data?.is_operator ?? false;
+  // Who signs in concerns all projects, so only the operator sees it.
+  const outside = wanted && operator;
+  // The fields below keep what is typed; a link to a list resets them.
+  const [asked, setAsked] = useState(0);
   const inside = useInfiniteQuery({ ...auditQuery(project, search), enabled: !outside });
   const signing = useInfiniteQuery({ ...systemAuditQuery(search), enabled: !!outside });
   const entries = outside ? signing : inside;
@@ -51,21 +58,39 @@ function Audit() {
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
           {outside
-            ? "Signing in, also in vain, and out, passwords and sign-in links, of everybody here; the newest first."
+            ? "Sign-ins, failed ones too, sign-outs, passwords and sign-in links of everybody here; the newest first."
             : `Every change in ${project}, the newest first.`}{" "}
           Nobody can edit or delete an entry.
+          {!outside && !search.action && (
+            <>
+              {" "}
+              Rankings have{" "}
+              <Anchor
+                component="button"
+                size="sm"
+                onClick={() => {
+                  void navigate({ search: { action: "ranking" } }).then(() => setAsked(asked + 1));
+                }}
+              >
+                a list of their own
+              </Anchor>
+              .
+            </>
+          )}
         </Text>
-        <SegmentedControl
-          aria-label="Which log"
-          value={outside ? "outside" : "project"}
-          data={[
-            { value: "project", label: "This project" },
-            { value: "outside", label: "Signing in" },
-          ]}
-          onChange={(value) => void navigate({ search: value === "outside" ? { outside: true } : {} })}
-        />
+        {operator && (
+          <SegmentedControl
+            aria-label="Which log"
+            value={outside ? "outside" : "project"}
+            data={[
+              { value: "project", label: "This project" },
+              { value: "outside", label: "Signing in" },
+            ]}
+            onChange={(value) => void navigate({ search: value === "outside" ? { outside: true } : {} })}
+          />
+        )}
       </Group>
-      <Filters key={String(outside)} />
+      <Filters key={`${outside} ${asked}`} />
       <Loaded query={entries} rows={10}>
         {(found) => {
           const items = found.pages.flatMap((page) => page.items);

@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
-import { useMay } from "../../api/session";
+import { useMay } from "../../api/accounts/session";
 import { Empty } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
 
-/** The page for whoever owns the project; for others, why there is nothing. */
+/** The page for owners of the project; for others, why it is empty. */
 export function OwnersOnly({ what, children }: { what: string; children: ReactNode }) {
   const project = useProject();
   if (useMay(project, "admin")) return children;

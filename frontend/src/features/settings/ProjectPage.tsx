@@ -2,9 +2,8 @@ import { Button, Card, Code, Group, NumberInput, Stack, Table, Text, TextInput, 
 import { useMutation, useQuery, useQueryClient, useSuspenseQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { projectQuery } from "../../api/accounts";
-import { api, data } from "../../api/client";
-import { sessionQuery } from "../../api/session";
+import { createProject, projectQuery } from "../../api/accounts/accounts";
+import { sessionQuery } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
 import { percent } from "../../shared/format";
 import { useProject } from "../../shared/links";
@@ -34,9 +33,11 @@ export function ProjectPage() {
                   <Table.Td>
                     {percent(found.held_out_fraction)} of prompts
                     <Text size="sm" c="dimmed" mt={2}>
-                      No training ever sees these: they are for evaluation. Which ones is decided by each
+                      Training does not read these: they are for evaluation. Which ones is decided by each
                       prompt&apos;s text and a salt of the project, so a prompt is held out in every dataset
-                      or in none, and the choice never changes.
+                      or in none, and the choice never changes. The one exception are pairs from rankings that
+                      somebody knowingly gave to training; models that learned from them are marked as such
+                      where they are evaluated.
                     </Text>
                   </Table.Td>
                 </Table.Tr>
@@ -73,11 +74,7 @@ function NewProject() {
   const [share, setShare] = useState<number | string>("");
   const create = useMutation({
     mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects", {
-          body: { name: name.trim(), held_out_fraction: share === "" ? null : Number(share) / 100 },
-        }),
-      ),
+      createProject({ name: name.trim(), held_out_fraction: share === "" ? null : Number(share) / 100 }),
     onSuccess: async (made) => {
       await client.invalidateQueries({ queryKey: sessionQuery.queryKey });
       await navigate({ to: "/p/$project", params: { project: made.name } });

@@ -1,7 +1,7 @@
 import { Tabs } from "@mantine/core";
 import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { useMay } from "../../api/session";
+import { useMay } from "../../api/accounts/session";
 import { useProject } from "../../shared/links";
 import { Page } from "../../shared/Page";
 

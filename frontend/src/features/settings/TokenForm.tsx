@@ -1,11 +1,10 @@
 import { Button, Checkbox, Code, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import type { TokenScope } from "../../api/accounts";
-import { api, data } from "../../api/client";
+import { createToken, type TokenScope, tokensQuery } from "../../api/accounts/accounts";
 import { Failure } from "../../shared/Feedback";
-import { SCOPES } from "./roles";
-import { ShownOnce } from "../../shared/ShownOnce";
+import { SCOPES } from "./members/roles";
+import { ShownOnce } from "../../shared/text/ShownOnce";
 
 const LIVES = [
   { value: "7", label: "in a week" },
@@ -22,17 +21,12 @@ export function TokenForm({ project, onDone }: { project: string; onDone: () => 
   const [days, setDays] = useState("90");
   const create = useMutation({
     mutationFn: () =>
-      data(
-        api.POST("/api/v1/projects/{project}/tokens", {
-          params: { path: { project } },
-          body: {
-            name: name.trim(),
-            scopes: scopes as TokenScope[],
-            expires_in_days: days ? Number(days) : null,
-          },
-        }),
-      ),
-    onSuccess: () => client.invalidateQueries({ queryKey: [project, "tokens"] }),
+      createToken(project, {
+        name: name.trim(),
+        scopes: scopes as TokenScope[],
+        expires_in_days: days ? Number(days) : null,
+      }),
+    onSuccess: () => client.invalidateQueries({ queryKey: tokensQuery(project).queryKey }),
   });
   if (create.data) {
     return (

@@ -1,8 +1,7 @@
 import { Badge, Button, Group, Modal, Stack, Table, Text } from "@mantine/core";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { tokensQuery, type Token } from "../../api/accounts";
-import { api, data } from "../../api/client";
+import { revokeToken, type Token, tokensQuery } from "../../api/accounts/accounts";
 import { useNow } from "../../shared/clock";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
@@ -27,11 +26,10 @@ function Tokens() {
   const [creating, setCreating] = useState(false);
   const [revoking, setRevoking] = useState<Token | null>(null);
   const revoke = useMutation({
-    mutationFn: (token: string) =>
-      data(api.DELETE("/api/v1/projects/{project}/tokens/{token}", { params: { path: { project, token } } })),
+    mutationFn: (token: string) => revokeToken(project, token),
     onSuccess: async () => {
       setRevoking(null);
-      await client.invalidateQueries({ queryKey: [project, "tokens"] });
+      await client.invalidateQueries({ queryKey: tokensQuery(project).queryKey });
     },
   });
   const create = <Button onClick={() => setCreating(true)}>Create a token</Button>;

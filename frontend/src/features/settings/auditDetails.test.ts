@@ -4,7 +4,7 @@ import { factsOf } from "./auditDetails";
 const said = (details: Record<string, unknown>) =>
   factsOf(details).map(({ name, value }) => `${name}: ${value}`);
 
-it("tells a run's inputs before its settings, and neither as JSON", () => {
+it("lists a run's inputs before its settings, and neither as JSON", () => {
   const details = { config: { lr: 0.001, max_steps: 50, template: null }, inputs: { model: "base" } };
   expect(said(details)).toEqual(["inputs · model: base", "config · lr: 0.001", "config · max steps: 50"]);
 });

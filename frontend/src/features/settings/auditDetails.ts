@@ -1,4 +1,4 @@
-/** An audit entry's details as facts for people: what it says itself first, then what stands inside of it. */
+/** An audit entry's details as facts for people: its own fields first, then nested ones. */
 export function factsOf(details: Record<string, unknown>): { name: string; value: string }[] {
   const entries = Object.entries(details).filter(([, value]) => !isEmpty(value));
   const plain = entries.filter(([, value]) => !isRecord(value));

@@ -1,7 +1,7 @@
 """Checkpoints that survive a crash at any write.
 
 A checkpoint is written into a temporary folder, every file is synced, a manifest of sha256 sums comes last, and the
-folder is renamed into place. Reading takes the newest one whose files verify; old ones go only after a new one stands.
+folder is renamed into place. Reading takes the newest one whose files verify; old ones go once a new one is complete.
 Folder names carry the attempt (`a1-step-00000040`), so that a stale attempt never writes into a newer one's folder.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,13 +21,14 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from steerboard_workers.stages.runtime import sync_file, sync_folder
+from steerboard_contracts.disk import Disk, sync_folder
+from steerboard_contracts.stage import CHECKPOINT_MANIFEST as MANIFEST
+from steerboard_contracts.stage import checkpoint_name, checkpoint_place
+from steerboard_workers.stages.runtime import sync_file
 
-MANIFEST = "manifest.json"
 TENSORS = "tensors-00001.safetensors"  # and further ones, counted up
 STATE = "state.pt"
 RECORD = "record.json"
-NAME = re.compile(r"a(\d+)-step-(\d{8,})")
 KEEP = 2
 # Of gathered tensors, no more than this waits in memory before it is written.
 PIECE_BYTES = 4 << 30
@@ -55,8 +55,17 @@ class Restored:
 class Checkpoints:
     """The checkpoints of one run. `signature` names config and inputs: a checkpoint of others is not taken."""
 
-    def __init__(self, folder: Path, attempt: int, signature: str, log: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        attempt: int,
+        signature: str,
+        log: Callable[[str], None],
+        *,
+        reserve_mb: int | None = None,
+    ) -> None:
         self._folder = folder
+        self._disk = Disk(folder, "a checkpoint", reserve_mb)
         self._attempt = attempt
         self._signature = signature
         self._log = log
@@ -64,15 +73,15 @@ class Checkpoints:
     def save(
         self, step: int, tensors: Iterable[tuple[str, Tensor]], state: Mapping[str, Any], record: dict[str, Any]
     ) -> Path:
-        """Returns the folder in place. Raises OSError when the disk is full; older checkpoints are then untouched."""
+        """Returns the folder in place. Raises `NoSpaceLeft`; older checkpoints are then untouched."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        final = self._folder / f"a{self._attempt}-step-{step:08d}"
+        final = self._folder / checkpoint_name(self._attempt, step)
         temporary = self._folder / f".{final.name}.partial"
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         try:
             # Piece by piece to the end: other processes wait for the next tensor, not for terabytes at once.
-            sums = {path.name: _settled(path) for path in _write_pieces(temporary, tensors)}
+            sums = {path.name: _settled(path) for path in _write_pieces(temporary, tensors, self._disk)}
             torch.save(dict(state), temporary / STATE)
             write(temporary / RECORD, json.dumps({"step": step, "signature": self._signature, **record}).encode())
             sums |= {name: _settled(temporary / name) for name in (STATE, RECORD)}
@@ -110,9 +119,8 @@ class Checkpoints:
     def _newest_first(self) -> list[Path]:
         if not self._folder.is_dir():
             return []
-        found = [(match, path) for path in self._folder.iterdir() if (match := NAME.fullmatch(path.name))]
-        ordered = sorted(found, key=lambda f: (int(f[0].group(2)), int(f[0].group(1))), reverse=True)
-        return [path for _, path in ordered]
+        found = [(place, path) for path in self._folder.iterdir() if (place := checkpoint_place(path.name))]
+        return [path for _, path in sorted(found, reverse=True)]
 
     def _problem(self, path: Path) -> str | None:
         try:
@@ -132,7 +140,7 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]]) -> Iterator[Path]:
+def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]], disk: Disk) -> Iterator[Path]:
     """Into as many files as it takes, so that what is gathered for it is never in memory all at once. Yields each when
     it is written."""
     piece: dict[str, Tensor] = {}
@@ -142,9 +150,11 @@ def _write_pieces(folder: Path, tensors: Iterable[tuple[str, Tensor]]) -> Iterat
         size += tensor.nbytes
         if size >= PIECE_BYTES:
             number += 1
+            disk.need(size)
             yield _write_piece(folder, number, piece)
             piece, size = {}, 0
     if piece or not number:
+        disk.need(size)
         yield _write_piece(folder, number + 1, piece)
 
 

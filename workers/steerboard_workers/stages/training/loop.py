@@ -1,7 +1,8 @@
-"""The training loop: draw a global batch, cut it, accumulate, step. Everything else is a part it is given.
+"""The training loop: ask for a global batch, cut it, accumulate, step. Everything else is a part it is given.
 
-A step is a function of (weights, optimiser state, random states, step number) alone, so a run that resumes from a
-checkpoint goes on bit for bit as the undisturbed one would have, given the same machine, threads and world size.
+A step is a function of (weights, optimiser state, the source's state, random states, step number) alone, so a run that
+resumes from a checkpoint continues bit for bit as the undisturbed one would have, given the same machine, threads and
+world size.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -18,23 +19,22 @@ from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.batch_source import BadSource, Batch, BatchSource, Phases, check_state, digest
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.objectives import Objective
-from steerboard_workers.alignment.order import Order, cosine_with_warmup
+from steerboard_workers.alignment.objectives import BatchObjective, Objective
+from steerboard_workers.alignment.order import cosine_with_warmup
+from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     gathered_states,
     random_states,
     restore_random_states,
     seed_everything,
 )
-from steerboard_workers.stages.training.sharing import Sharing
-
-# Among the passes of so many steps a rehearsal looks for the fullest.
-REHEARSED_STEPS = 8
 
 
 class TrainingDiverged(SteerboardError):
@@ -54,17 +54,20 @@ class Progress:
 
 
 class Trainer:
-    """Trains what `sharing` holds on `data.train`. Each process of a run has one; all see the same global batches."""
+    """Trains what `sharing` holds on the batches of `source`. Each process of a run has one; all see the same ones."""
 
     def __init__(
         self,
         stage: Stage,
         config: TrainingConfig,
-        sharing: Sharing,
+        sharing: Strategy,
         objective: Objective,
         batcher: Batcher,
         data: TrainingData,
+        source: BatchSource,
+        phases: Phases,
         checkpoints: Checkpoints,
+        passes: ForwardPasses,
     ) -> None:
         self._stage = stage
         self._config = config
@@ -73,15 +76,22 @@ class Trainer:
         self._objective = objective
         self._batcher = batcher
         self._data = data
+        self._source = source
+        self._phases = phases
         self._checkpoints = checkpoints
-        self.order = Order(len(data.train), config.batch, config.epochs, config.seed)
-        self.total = min(self.order.steps, config.max_steps or self.order.steps)
+        self._passes = passes
+        self.total = min(source.steps, config.max_steps or source.steps)
         self.progress = Progress()
         self.processes: int = self._accelerator.num_processes
         self.device: torch.device = self._accelerator.device
         self.mixed = sharing.mixed
-        self.longest_first = sorted(data.train, key=lambda e: -max(e.lengths))[: config.batch]
+        self._rehearsed = source.rehearsal()
         self._saved_at = time.monotonic()
+
+    @property
+    def longest_first(self) -> Sequence[Example]:
+        """The global batch with the longest examples."""
+        return self._rehearsed[0]
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -120,11 +130,14 @@ class Trainer:
 
     def _step(self, number: int) -> dict[str, float]:
         started = time.perf_counter()
-        examples = [self._data.train[i] for i in self.order.step(number)]
+        batch = self._source.batch(number)
+        examples = self._checked(batch, number)
         lr = self._config.lr * cosine_with_warmup(
             number, self.total, self._config.warmup_ratio, self._config.min_lr_ratio
         )
-        sums, norm = self.optimise(examples, lr)
+        with self._phases.measure("update") as update:
+            sums, norm = self.optimise(examples, lr)
+            update.tokens = tokens = sum(e.tokens for e in examples)
         metrics = self._objective.metrics(sums)
         if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
             raise TrainingDiverged(
@@ -132,8 +145,9 @@ class Trainer:
                 hint="Lower the learning rate, or look for odd rows in the data.",
             )
         seconds = time.perf_counter() - started
-        tokens = sum(e.tokens for e in examples)
         return {
+            **batch.metrics,
+            **self._timings(),
             **metrics,
             **self._objective.batch_metrics(examples),
             "lr": lr,
@@ -144,6 +158,28 @@ class Trainer:
             "dropped": self._data.dropped,
         }
 
+    def _checked(self, batch: Batch, number: int) -> Sequence[Example]:
+        """Raises `BadSource` for a batch without examples, and when the processes got different ones: what they would
+        compute together is nobody's gradient, or never ends."""
+        examples = batch.examples
+        if not examples:
+            raise BadSource(
+                f"the method has nothing to learn at step {number + 1}", hint="Draw until an example is left."
+            )
+        if self.processes > 1:
+            mine = torch.tensor([digest(tuple(examples))], dtype=torch.int64, device=self.device)
+            if len(self._accelerator.gather(mine).unique()) > 1:
+                raise BadSource(
+                    f"the processes have different batches at step {number + 1}",
+                    hint="A batch may depend on the step, the weights and the source's state only.",
+                )
+        return examples
+
+    def _timings(self) -> dict[str, float]:
+        """Of the phases of a step, where it has others than the update."""
+        taken = self._phases.take()
+        return taken if any(not name.startswith("update_") for name in taken) else {}
+
     def optimise(self, examples: Sequence[Example], lr: float) -> tuple[dict[str, float], float]:
         """One optimiser step on a global batch. Returns its sums and the gradient norm before clipping."""
         accelerator, ranks = self._accelerator, self.processes
@@ -151,11 +187,12 @@ class Trainer:
         # Gradients are averaged over ranks, while the loss is a sum over all of them.
         scale = ranks / self._objective.count(examples)
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
+        prepared = self._prepared(examples)
         sharing = self._sharing
         with sharing.forwards():
             for place, part in enumerate(mine):
                 # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
-                batch = self._batcher.collate(part or examples[:1]).to(accelerator.device)
+                batch = replace(self._batcher.collate(part or examples[:1]), prepared=prepared).to(accelerator.device)
                 last = place == len(mine) - 1
                 with sharing.accumulating(last):
                     loss, measured = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
@@ -170,10 +207,11 @@ class Trainer:
         passes = self._largest(batcher)
         sharing = self._sharing
         sharing.module.train()
+        prepared = self._prepared(passes[0])
         try:
             with sharing.forwards():
                 for place, part in enumerate(passes):
-                    batch = batcher.collate(part).to(self.device)
+                    batch = replace(batcher.collate(part), prepared=prepared).to(self.device)
                     last = place == len(passes) - 1
                     with sharing.accumulating(last):
                         loss, _ = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
@@ -183,12 +221,16 @@ class Trainer:
             sharing.forget_gradients()
         sharing.set_steps(0)
 
+    def _prepared(self, examples: Sequence[Example]) -> Mapping[str, Tensor]:
+        """What the objective needs to know of a global batch before its first forward."""
+        objective = self._objective
+        return objective.prepare(examples, self._passes) if isinstance(objective, BatchObjective) else {}
+
     def _largest(self, batcher: Batcher) -> list[list[Example]]:
-        """The pass with the longest examples and, where another has more positions, the fullest one of the first steps;
-        the same on every process."""
+        """The pass with the longest examples and, where another has more positions, the fullest one; the same on every
+        process."""
         longest = batcher.cut(self.longest_first)[0][0]
-        steps = range(min(self.total, REHEARSED_STEPS))
-        drawn = (batcher.cut([self._data.train[i] for i in self.order.step(step)])[0] for step in steps)
+        drawn = (batcher.cut(examples)[0] for examples in self._rehearsed)
         fullest = max(itertools.chain.from_iterable(drawn), key=batcher.positions)
         return [longest, fullest] if batcher.positions(fullest) > batcher.positions(longest) else [longest]
 
@@ -202,21 +244,25 @@ class Trainer:
     @torch.no_grad()
     def evaluate(self) -> dict[str, float]:
         """The objective's figures on the held-out examples; empty when there are none."""
-        examples = self._data.held_out
+        batch = self._source.held_out(self.progress.step)
+        self._phases.take()  # a step's timings are of the step alone
+        examples = batch.examples
         if not examples:
-            return {}
+            return dict(batch.metrics)
         accelerator = self._accelerator
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
+        prepared = self._prepared(examples)
         self._sharing.module.eval()
         mine = self._batcher.cut(examples, self.processes)[accelerator.process_index]
         for place, part in enumerate(mine):
-            batch = self._batcher.collate(part or examples[:1]).to(accelerator.device)
-            _, measured = self._objective.forward(self._sharing.module(**batch.model_inputs()), batch)
+            found = self._batcher.collate(part or examples[:1])
+            micro = replace(found, prepared=prepared).to(accelerator.device)
+            _, measured = self._objective.forward(self._sharing.module(**micro.model_inputs()), micro)
             if part:
                 sums += measured
             self._stage.progress(place + 1, len(mine), "batches", "evaluating")
         self._sharing.module.train()
-        return self._objective.metrics(self._named(sums))
+        return {**batch.metrics, **self._objective.metrics(self._named(sums))}
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
@@ -231,9 +277,12 @@ class Trainer:
 
     def _save(self, step: int) -> None:
         states = gathered_states(self.processes, random_states())
+        source = self._source.state()
+        check_state(source)
         tensors = self._sharing.state()
         if self._accelerator.is_main_process:
-            path = self._checkpoints.save(step, tensors, {"random": states}, {"history": self.progress.history})
+            state = {"random": states, "source": source}
+            path = self._checkpoints.save(step, tensors, state, {"history": self.progress.history})
             self._stage.checkpointed(step, path)
         else:
             for _ in tensors:
@@ -244,12 +293,12 @@ class Trainer:
     def _resume(self) -> None:
         """Only the main process reads a checkpoint: on other machines there is none."""
         found = self._checkpoints.load() if self._accelerator.is_main_process else None
-        known = self._from_main(
-            (found.step, found.keys, found.state["random"], found.record["history"]) if found else None
-        )
+        known = self._from_main((found.step, found.keys, found.state, found.record["history"]) if found else None)
         if known is None:
             return
-        step, keys, random_of, history = known
+        step, keys, state, history = known
+        random_of = state["random"]
+        self._source.restore(state.get("source", {}))  # which older checkpoints lack
         self._sharing.restore(self._tensors_from_main(found), set(keys), step)
         if len(random_of) == self.processes:
             restore_random_states(random_of[self._accelerator.process_index])

@@ -1,4 +1,4 @@
-"""One step of the largest passes before training begins: what does not fit fails now, and says what would.
+"""One step of the largest passes before training begins: what does not fit fails now, and suggests what would.
 
 The step learns nothing: its loss counts zero times, its learning rate is 0, and AdamW's step counts are put back. It
 needs the memory of a real one all the same.
@@ -16,11 +16,12 @@ import torch
 
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.memory import ModelShape, TrainingLoad, training_memory
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import Fix
-from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batching import Batcher
-from steerboard_workers.stages.adapters import is_adapter
-from steerboard_workers.stages.memory_signs import first_line, ran_out_of_memory
+from steerboard_workers.stages.models.adapters import is_adapter
+from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.loop import Trainer
 from steerboard_workers.stages.training.setup import Setup, checkpoint_activations
@@ -106,9 +107,12 @@ class Preflight:
         return None if way is None else self._described(tried, way)
 
     def _is_possible(self, way: Way) -> bool:
-        """4-bit weights cannot be spread, and an adapter not before it is merged."""
+        """4-bit weights cannot be spread, an adapter not before it is merged, and what samples in training not over
+        processes."""
         if way.strategy == self._config.strategy:
             return True
+        if way.strategy == "zero3" and isinstance(self._config, OnlineConfig):
+            return False
         return not self._quantised and not (way.strategy == "zero3" and self._merges)
 
     def _really_fits(self, way: Way) -> bool:
@@ -136,7 +140,10 @@ class Preflight:
             trained=self._start.trained,
             quantised=self._quantised,
             on_gpu=self._trainer.device.type == "cuda",
-            reads_logits=self._start.role != "reward",
+            reads_logits=not self._start.scalar,
+            sampled=self._config.sample_batch if isinstance(self._config, OnlineConfig) else 0,
+            window=self._start.renderer.max_length,
+            frozen=sum(one.stays for one in needed_method(self._config.method).frozen),
         )
         return training_memory(self._shape, load).total
 

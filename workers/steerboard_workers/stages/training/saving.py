@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
 from steerboard_contracts.training import LoraConfig, TrainingConfig
-from steerboard_workers.stages.adapters import (
+from steerboard_workers.alignment.modules import JointModule
+from steerboard_workers.stages.distributed.strategies import Strategy, unshared
+from steerboard_workers.stages.models.adapters import (
     BASE,
     base_weights,
     copy_base,
@@ -17,9 +21,17 @@ from steerboard_workers.stages.adapters import (
     merged_weights,
     write_adapter,
 )
-from steerboard_workers.stages.loading import SavedModelDiffers, compare_saved, describe, save_model, whole_model
+from steerboard_workers.stages.models.model_io import (
+    SavedModelDiffers,
+    compare_saved,
+    describe,
+    save_model,
+    whole_model,
+)
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.further import source_of
 from steerboard_workers.stages.training.setup import Setup, open_model
-from steerboard_workers.stages.training.sharing import unshared
 
 
 class SavedModel:
@@ -33,7 +45,7 @@ class SavedModel:
         self._source = source
         self._quantised = lora is not None and lora.quantise != "none"
         self.is_adapter = lora is not None and not lora.merge
-        # A base that is no folder as it stands has to be written, too.
+        # A base that is not already a folder has to be written, too.
         self._base_is_source = not is_adapter(source) and not start.resized
         self.trained_only = self._quantised or (self.is_adapter and self._base_is_source)
         self.parameters = start.parameters if self.is_adapter or lora is None else start.parameters - start.adapters
@@ -53,7 +65,7 @@ class SavedModel:
         """The weights below a quantised base's adapters are those that were quantised, read again."""
         if not self._quantised:
             return weights
-        plain = open_model(self._source, self._config.model_copy(update={"lora": None})).model
+        plain = open_model(self._source, self._config.model_copy(update={"lora": None}), also=self._start.also).model
         adapted = {name.partition(".lora_A.")[0] for name in weights if ".lora_A." in name}
         for name, tensor in unshared(plain):
             layer, _, what = name.rpartition(".")
@@ -76,12 +88,53 @@ class SavedModel:
             base.save_pretrained(folder / BASE)
             compare_saved(folder / BASE, base)
         describe(start.model, start.tokenizer, info)
-        write_adapter(folder, start.model, trained, lora, head=start.role == "reward")
+        write_adapter(folder, start.model, trained, lora, head=start.scalar)
         start.model.config.save_pretrained(folder)
-        if start.role != "reward":
+        if not start.scalar:
             start.model.generation_config.save_pretrained(folder)
         start.tokenizer.save_pretrained(folder)
         (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
         lost = lost_in(folder, trained)
         if lost:
             raise SavedModelDiffers(f"{len(lost)} tensors of the adapter were lost in saving, such as {lost[0]}")
+
+
+def save_all(
+    stage: Stage,
+    config: TrainingConfig,
+    trained: Mapping[str, Setup],
+    sharing: Strategy,
+    data: TrainingData,
+    summary: Mapping[str, Any],
+) -> None:
+    """Every process takes part in gathering the weights; the main one writes them, a folder for each model."""
+    stage.progress(0, len(trained), "models", "saving")
+    main = sharing.accelerator.is_main_process
+    ready = []
+    for name, setup in trained.items():
+        source = source_of(stage, name)
+        writer = SavedModel(setup, config, stage.model_path(source))
+        whole = sharing.whole(writer.trained_only, setup.model)
+        ready.append((name, setup, source, writer, {name: tensor.to("cpu") for name, tensor in whole if main}))
+    if not main:
+        return
+    for done, (name, setup, source, writer, weights) in enumerate(ready, 1):
+        # What was learned of the data's rewards is about the model that training is for.
+        about = data.info if name == JointModule.MAIN else {"normaliser": setup.info.normaliser}
+        info = ModelInfo(
+            role=setup.role,
+            method=config.method,
+            architecture=type(setup.model).__name__,
+            parameters=writer.parameters,
+            template=setup.info.template,
+            max_length=setup.renderer.max_length,
+            lora=config.lora if writer.is_adapter else None,
+            lineage={"parent": stage.model(source).content_hash, "data": stage.dataset("data").content_hash},
+            summary={k: v for k, v in summary.items() if isinstance(v, float | int | str) or v is None},
+            **about,
+        )
+        if info.normaliser is not None and info.normaliser.reward_model_hash:
+            info.lineage["reward_model"] = info.normaliser.reward_model_hash
+        with stage.output_folder(name) as folder:
+            writer.write(folder, weights, info)
+        stage.progress(done, len(trained), "models", "saving")

@@ -1,10 +1,11 @@
-"""From a model folder and a config to a module, an objective and a batcher that were checked against each other."""
+"""From a model folder and a config to a module and a batcher that were checked against each other."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.models import ModelInfo, ModelRole
-from steerboard_contracts.training import RewardModelConfig, RwrConfig, SftConfig, TrainingConfig
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.models import SCALARS, ModelInfo, ModelRole
+from steerboard_contracts.specs.method import Trained
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
@@ -22,10 +25,16 @@ from steerboard_workers.alignment.modules import (
     PolicyModule,
     RewardModule,
 )
-from steerboard_workers.alignment.objectives import LanguageObjective, Objective, RewardObjective
 from steerboard_workers.alignment.render import Renderer
-from steerboard_workers.stages.adapters import add_lora, is_adapted, is_adapter, load_weights, merge, quantisation
-from steerboard_workers.stages.loading import check_safe, distinct_pad, load_tokenizer, pick_dtype, read_info
+from steerboard_workers.stages.models.adapters import (
+    add_lora,
+    is_adapted,
+    is_adapter,
+    load_weights,
+    merge,
+    quantisation,
+)
+from steerboard_workers.stages.models.model_io import check_safe, distinct_pad, load_tokenizer, pick_dtype, read_info
 from steerboard_workers.stages.runtime import Stage
 
 # Two ways to compute the same hidden states in float32 agree better than this, relative to their spread; a leak
@@ -39,7 +48,8 @@ CPU = torch.device("cpu")
 
 @dataclass
 class Setup:
-    """`stored` is the dtype the weights came in and the final model is saved in. `resized`: embeddings were added."""
+    """`stored` is the dtype the weights came in and the final model is saved in. `scalar`: its head gives one number
+    a sequence, a reward. `resized`: embeddings were added. `also`: of a model that is trained with another."""
 
     model: Any
     tokenizer: Any
@@ -47,7 +57,9 @@ class Setup:
     info: ModelInfo
     stored: torch.dtype
     role: ModelRole
+    scalar: bool
     resized: bool = False
+    also: Trained | None = None
 
     @property
     def parameters(self) -> int:
@@ -67,9 +79,13 @@ class Setup:
         """Parameters of LoRA adapters."""
         return sum(_elements(p) for name, p in self.model.named_parameters() if is_adapted(name))
 
-    def module(self) -> PolicyModule | RewardModule:
+    def module(self, temperature: float = 1.0) -> PolicyModule | RewardModule:
         self.model.get_input_embeddings().register_forward_hook(follow_autocast)
-        return RewardModule(self.model) if self.role == "reward" else PolicyModule(self.model)
+        if self.scalar:
+            return RewardModule(self.model)
+        module = PolicyModule(self.model)
+        module.temperature = temperature
+        return module
 
 
 def _elements(parameter: torch.nn.Parameter) -> int:
@@ -86,9 +102,14 @@ def follow_autocast(module: torch.nn.Module, inputs: Any, embedded: torch.Tensor
 
 
 def open_model(
-    folder: Path, config: TrainingConfig, dtype: torch.dtype = torch.float32, device: torch.device = CPU
+    folder: Path,
+    config: TrainingConfig,
+    dtype: torch.dtype = torch.float32,
+    device: torch.device = CPU,
+    also: Trained | None = None,
 ) -> Setup:
-    """Load the start model in `dtype`; a reward model gets its head here, and LoRA its adapters.
+    """Load the start model in `dtype`, or that of a model that is trained with it; a reward model gets its head here,
+    and LoRA its adapters.
 
     `device` is where a quantised base is put; others come to the CPU.
     """
@@ -98,7 +119,7 @@ def open_model(
         raise BadInput(
             f"{folder.name} is an adapter, which is merged before more is trained: neither zero3 nor quantise allow it",
             code="bad_config",
-            hint="Take a merged model, strategy zero2, or no quantise.",
+            hint="Use a merged model, strategy zero2, or no quantise.",
         )
     info = read_info(folder)
     tokenizer = load_tokenizer(folder)
@@ -108,17 +129,16 @@ def open_model(
     options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
     if config.lora is not None:
         options |= quantisation(config.lora, pick_dtype(config.precision, device), device)
-    role: ModelRole = "policy"
-    if isinstance(config, RewardModelConfig):
-        role = "reward"
+    spec = also or needed_method(config.method)
+    scalar = spec.reads == "ends"
+    if scalar:
         model = reward_model_from(folder, tokenizer, info, config.seed, options)
     else:
-        role = "sft" if isinstance(config, SftConfig) else "policy"
         model = load_weights(AutoModelForCausalLM, folder, **options)
     if is_adapter(folder):
         merge(model)
     if config.lora is not None:
-        add_lora(model, config.lora, head=role == "reward", seed=config.seed)
+        add_lora(model, config.lora, head=scalar, seed=config.seed)
     model.config.use_cache = False
     if config.gradient_checkpointing:
         checkpoint_activations(model)
@@ -135,7 +155,8 @@ def open_model(
         raise BadInput(f"max_length {length} is more than the {window} positions that the model has", code="bad_config")
     renderer = Renderer(tokenizer, template, length, learn=config.learn)
     resized = model.config.get_text_config().vocab_size != vocabulary
-    return Setup(model, tokenizer, renderer, info.model_copy(update={"template": template}), stored, role, resized)
+    described = info.model_copy(update={"template": template})
+    return Setup(model, tokenizer, renderer, described, stored, spec.role, scalar, resized, also)
 
 
 def checkpoint_activations(model: Any) -> None:
@@ -159,7 +180,7 @@ def reward_model_from(folder: Path, tokenizer: Any, info: ModelInfo, seed: int, 
         model.resize_token_embeddings(len(tokenizer))
     model.config.pad_token_id = tokenizer.pad_token_id
     model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
-    if info.role != "reward":
+    if info.role not in SCALARS:
         _set_head(model.score.weight, seed)
     return model
 
@@ -177,14 +198,6 @@ def _set_head(weight: torch.nn.Parameter, seed: int) -> None:
         weight.copy_(values / (weight.shape[-1] + 1))
 
 
-def objective_of(config: TrainingConfig) -> Objective:
-    if isinstance(config, RewardModelConfig):
-        return RewardObjective(config.centre, config.use_margin)
-    if isinstance(config, RwrConfig):
-        return LanguageObjective(weighted=True, self_normalised=config.self_normalised, max_weight=config.max_weight)
-    return LanguageObjective()
-
-
 def batcher_of(
     stage: Stage,
     config: TrainingConfig,
@@ -192,16 +205,17 @@ def batcher_of(
     examples: list[Example],
     pad_id: int,
     device: torch.device,
-    forward: torch.nn.Module | None = None,
+    forward: Callable[..., Any] | None = None,
+    share: bool = False,
 ) -> Batcher:
     """The fastest way of batching that gives the same numbers with this architecture; tried out once, here.
 
-    `forward`: what wraps `module` for several processes, all of which come here.
+    `forward`: what wraps `module` for several processes, all of which come here. `share`: compute a prompt once for
+    all responses to it, where that can be.
     """
     wanted = config.batching
     if wanted == "auto":
         wanted = "packed" if device.type == "cuda" else "padding_free"
-    share = isinstance(config, RewardModelConfig) and config.share_prompt
     longest = max(length for example in examples for length in example.lengths)
     if _attention_window(module.model) < longest and (share or wanted == "padding_free"):
         stage.log("attention sees a sliding window only: plain padded batches, and the prompt of a pair is not shared")
@@ -239,7 +253,7 @@ class _Prober:
     """Compares two ways to compute the same of a few examples."""
 
     module: PolicyModule | RewardModule
-    forward: torch.nn.Module
+    forward: Callable[..., Any]
     plain: Batcher
     examples: list[Example]
     device: torch.device

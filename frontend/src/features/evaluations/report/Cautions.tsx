@@ -52,7 +52,7 @@ export function Agreement({ rows }: { rows: Report["agreement"] }) {
   );
 }
 
-/** Prompts that also stand in training data. */
+/** Prompts that also occur in training data. */
 export function Contamination({ report, project }: { report: Report; project: string }) {
   const { checked, exact, near, seen, prompts } = report.contamination;
   if (!checked.length) {
@@ -119,11 +119,7 @@ export function Hacking({ rows }: { rows: Report["hacking"] }) {
             <Group gap="xs">
               <Text span inherit className="alert-title">
                 {row.entrant} against {row.vs}:{" "}
-                {row.alarm
-                  ? "reward hacking likely"
-                  : row.alarm === null
-                    ? "cannot be told"
-                    : "no sign of it"}
+                {row.alarm ? "reward hacking likely" : row.alarm === null ? "inconclusive" : "no sign of it"}
               </Text>
             </Group>
           }

@@ -6,7 +6,7 @@ import { asPercent, Figure, plain, pValue } from "./figures";
 
 type Comparison = Schemas["Comparison"];
 
-/** What one source says of the entrants: who wins, the means, and every pair. */
+/** One source's comparison of the entrants: the winner, the means, and every pair. */
 export function ComparisonView({
   comparison,
   score,

@@ -14,7 +14,7 @@ const STYLES: Record<string, string> = {
   arena_hard: "Arena-Hard, against the baseline",
 };
 
-/** What one LLM judge says, and how it leans. */
+/** One LLM judge: its results and its biases. */
 export function JudgeSection({ judge }: { judge: Judge }) {
   const { biases } = judge;
   const scored = judge.style === "multi" || judge.style === "single";
@@ -30,7 +30,7 @@ export function JudgeSection({ judge }: { judge: Judge }) {
         facts={[
           ["Verdicts that count", `${count(judge.ok)} of ${count(judge.verdicts)}`],
           [
-            "Tell nothing",
+            "Unusable",
             percent(judge.unparsed_rate),
             `${count(judge.unparsed)} unparsed, ${count(judge.refused)} refused, ${count(judge.errors)} errors; bound ${percent(judge.unparsed_threshold, 0)}`,
           ],

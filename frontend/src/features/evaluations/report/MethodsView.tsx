@@ -1,5 +1,5 @@
 import { Table, Text } from "@mantine/core";
-import { signed } from "../../../shared/format";
+import { shown } from "../../../shared/condition";
 import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./figures";
 
 interface Column {
@@ -9,7 +9,7 @@ interface Column {
   format: (value: number) => string;
 }
 
-/** Table 2 of the paper: every entrant by every source that speaks of it. */
+/** Table 2 of the paper: every entrant by every source that assesses it. */
 export function MethodsView({ report }: { report: Report }) {
   const columns: Column[] = [];
   const sources = (field: "human" | "judge" | "reward") => [
@@ -73,7 +73,7 @@ export function MethodsView({ report }: { report: Report }) {
                   </Text>
                 )}
               </Table.Td>
-              <Table.Td ta="right">{row.score === null ? "–" : signed(row.score, 1)}</Table.Td>
+              <Table.Td ta="right">{row.score === null ? "–" : shown(row.score)}</Table.Td>
               {columns.map((column) => (
                 <Table.Td key={`${column.title} ${column.about}`} ta="right">
                   <Figure of={column.of(row)} format={column.format} />

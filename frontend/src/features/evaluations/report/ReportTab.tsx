@@ -1,10 +1,11 @@
 import { Alert, Anchor, Button, Group, Select, Stack, Text, Title } from "@mantine/core";
 import { IconJson } from "@tabler/icons-react";
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
-import { api, data } from "../../../api/client";
+import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, seconds } from "../../../shared/format";
+import { ReportBody } from "../../../shared/ReportBody";
 import { Agreement, Contamination, Hacking } from "./Cautions";
 import type { Report } from "./figures";
 import { HumanSection } from "./HumanSection";
@@ -14,22 +15,10 @@ import { RankShares } from "./RankShares";
 import { RewardSection } from "./RewardSection";
 import { Warnings } from "./Section";
 
-const reportQuery = (project: string, evaluation: string, baseline: string | null) =>
-  queryOptions({
-    queryKey: [project, "evaluation", evaluation, "report", baseline],
-    queryFn: () =>
-      data(
-        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/report", {
-          params: { path: { project, evaluation }, query: baseline ? { baseline } : {} },
-        }),
-      ),
-    placeholderData: (known) => known,
-  });
-
 /** Everything that is known of an evaluation, the cautions first. */
 export function ReportTab({ project, evaluation }: { project: string; evaluation: string }) {
   const [baseline, setBaseline] = useState<string | null>(null);
-  const query = useQuery(reportQuery(project, evaluation, baseline));
+  const query = useQuery(evaluationReportQuery(project, evaluation, baseline));
   return (
     <Loaded query={query}>
       {(report) => (
@@ -60,8 +49,9 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
     <Stack gap="xl">
       <Group justify="space-between" align="flex-end">
         <Text size="sm" c="dimmed">
-          {count(report.prompts)} prompts{report.turns > 1 ? ` of up to ${count(report.turns)} turns` : ""};
-          version {count(report.version)}, computed in {seconds(report.seconds)}.
+          {count(report.prompts)} prompts{report.turns > 1 ? ` of up to ${count(report.turns)} turns` : ""}
+          {report.prompts_from && `, ${report.prompts_from}`}; version {count(report.version)}, computed in{" "}
+          {seconds(report.seconds)}.
         </Text>
         <Group gap="xs">
           {report.entrants.length > 1 && (
@@ -88,7 +78,7 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
         </Group>
       </Group>
       {!report.finished && (
-        <Alert color="blue" variant="light" title="Not finished: the figures are of what is there">
+        <Alert color="blue" variant="light" title="Not finished: the figures are preliminary">
           {report.unfinished.map((what) => (
             <Text key={what} size="sm">
               {what}
@@ -105,6 +95,11 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
       {spoken > 0 && (
         <Part title="Entrants by every source">
           <MethodsView report={report} />
+        </Part>
+      )}
+      {report.recipe && (
+        <Part title="What the recipe found" about="As its stage kept it when the evaluation was complete.">
+          <ReportBody report={report.recipe} inside="evaluation" />
         </Part>
       )}
       {report.hacking.length > 0 && (

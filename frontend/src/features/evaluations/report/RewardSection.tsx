@@ -1,9 +1,9 @@
 import { Card, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { BenchmarksTable } from "../../../shared/Benchmarks";
-import { Chart } from "../../../shared/Chart";
+import { Chart } from "../../../shared/charts/Chart";
 import { count, percent } from "../../../shared/format";
-import { Histogram } from "../../../shared/Histogram";
+import { Histogram } from "../../../shared/charts/Histogram";
 import { useProject } from "../../../shared/links";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, type Report } from "./figures";
@@ -12,7 +12,7 @@ import { Facts, Section, Warnings } from "./Section";
 
 type Reward = Report["rewards"][number];
 
-/** What one reward model says, and how far it is to be trusted. */
+/** One reward model: its results, and how far to trust them. */
 export function RewardSection({ reward }: { reward: Reward }) {
   return (
     <Section
@@ -20,7 +20,7 @@ export function RewardSection({ reward }: { reward: Reward }) {
       badge={{ text: reward.state, color: "gray" }}
       about={
         reward.trained.length
-          ? `Trained ${reward.trained.join(", ")}: of them it is no independent judge.`
+          ? `Its rewards trained ${reward.trained.join(", ")}, so it does not judge them independently.`
           : "Trained none of the entrants."
       }
     >

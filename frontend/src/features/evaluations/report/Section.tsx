@@ -39,13 +39,7 @@ export function Section({
   );
 }
 
-export function Warnings({
-  warnings,
-  title = "Read this with the figures",
-}: {
-  warnings: string[];
-  title?: string;
-}) {
+export function Warnings({ warnings, title = "Caveats" }: { warnings: string[]; title?: string }) {
   if (!warnings.length) return null;
   return (
     <Alert color="orange" variant="light" title={title}>

@@ -1,0 +1,32 @@
+"""What each role allows: the one table that the API enforces and that sessions send to the dashboard."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+# `rank` is for people alone: to see the project itself, and to rank the answers that it asks about.
+TokenScope = Literal["read", "write", "run", "admin"]
+Scope = Literal[TokenScope, "rank"]
+Role = Literal["owner", "engineer", "annotator", "viewer"]
+
+# The person whom the first start makes, before there can be any other. The operator signs in as them.
+OPERATOR = "owner"
+EVERYTHING: frozenset[Scope] = frozenset(("read", "write", "run", "rank", "admin"))
+_ALLOWS: dict[str, frozenset[Scope]] = {
+    "owner": EVERYTHING,
+    "engineer": frozenset(("read", "write", "run", "rank")),
+    "annotator": frozenset(("rank",)),
+    "viewer": frozenset(("read",)),
+}
+
+
+def allowed(role: str | None) -> frozenset[Scope]:
+    """In the project of the role; nothing without one."""
+    return _ALLOWS.get(role or "", frozenset())
+
+
+def allowed_outside(roles: list[str]) -> frozenset[Scope]:
+    """Outside of projects, by the roles in all of them: who owns one does everything, who reads one reads."""
+    if "owner" in roles:
+        return EVERYTHING
+    return frozenset(scope for role in roles for scope in allowed(role) if scope == "read")

@@ -1,0 +1,61 @@
+"""Every router of the API, in the order in which requests look for theirs: annotators ask most often."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, FastAPI
+
+from steerboard.accounts import api as accounts
+from steerboard.accounts.http import event_stream
+from steerboard.app import health
+from steerboard.datasets import api as datasets
+from steerboard.evaluation import api as evaluation
+from steerboard.evaluation.gate import api as gate
+from steerboard.evaluation.imports import api as evaluation_imports
+from steerboard.evaluation.judges import api as judges
+from steerboard.evaluation.preferences import api as preferences
+from steerboard.evaluation.prompts import api as prompts
+from steerboard.evaluation.ranking import api as ranking
+from steerboard.evaluation.ranking.campaigns import api as campaigns
+from steerboard.evaluation.report import api as report
+from steerboard.insights import inbox_api, models_api, previews_api, system_api
+from steerboard.playground import api as playground
+from steerboard.recipes import api as recipes
+from steerboard.registry import api as registry
+from steerboard.runs import api as runs
+from steerboard.webhooks import api as webhooks
+
+_OF_PROJECT: tuple[APIRouter, ...] = (
+    ranking.router,
+    accounts.router,
+    datasets.router,
+    datasets.project_router,
+    registry.router,
+    registry.project_router,
+    models_api.router,
+    previews_api.router,
+    inbox_api.router,
+    runs.router,
+    recipes.router,
+    playground.router,
+    webhooks.router,
+    evaluation.router,
+    prompts.router,
+    evaluation_imports.router,
+    judges.router,
+    campaigns.router,
+    preferences.router,
+    report.router,
+    gate.router,
+    gate.pipeline_router,
+    event_stream.router,
+)
+_OF_SYSTEM: tuple[APIRouter, ...] = (accounts.system_router, system_api.system_router, health.router)
+
+
+def include_routers(app: FastAPI, *, api: str) -> None:
+    """`api`: the API's path prefix."""
+    for router in _OF_PROJECT:
+        app.include_router(router, prefix=f"{api}/projects/{{project}}")
+    for router in _OF_SYSTEM:
+        app.include_router(router, prefix=api)
+    app.include_router(accounts.root_router)

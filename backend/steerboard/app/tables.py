@@ -1,0 +1,31 @@
+"""Every table of the platform, so that Alembic and tests see one complete metadata."""
+
+from steerboard.accounts import tables as accounts
+from steerboard.datasets import derived_tables as statistics
+from steerboard.datasets import tables as datasets
+from steerboard.datasets.collections import tables as collections
+from steerboard.datasets.imports import tables as imports
+from steerboard.evaluation import tables as evaluation
+from steerboard.evaluation.ranking import tables as rankings
+from steerboard.platform.database import Base
+from steerboard.playground import tables as playground
+from steerboard.registry import tables as registry
+from steerboard.runs import tables as runs
+from steerboard.webhooks import tables as webhooks
+
+__all__ = [
+    "accounts",
+    "collections",
+    "datasets",
+    "evaluation",
+    "imports",
+    "metadata",
+    "playground",
+    "rankings",
+    "registry",
+    "runs",
+    "statistics",
+    "webhooks",
+]
+
+metadata = Base.metadata

@@ -1,0 +1,42 @@
+"""Who answers what a lower domain asks."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy.orm import Session
+
+from steerboard.app import import_process
+from steerboard.datasets import hooks as datasets
+from steerboard.evaluation import events, rewards
+from steerboard.evaluation.entrants import responses
+from steerboard.evaluation.recipe_stage import begin, lookup, outcome
+from steerboard.registry.tables import Model
+from steerboard.runs import hooks as runs
+from steerboard.runs import references
+from steerboard.webhooks import outbox
+
+
+def _model_hash(session: Session, model_id: uuid.UUID) -> str | None:
+    model = session.get(Model, model_id)
+    return model.artifact_hash if model else None
+
+
+def _import_process() -> str:
+    return import_process.__name__
+
+
+def wire() -> None:
+    """Every process that starts the API or ends runs calls it first; again is harmless."""
+    datasets.stage_output.set(references.stage_output)
+    datasets.used_by_run.set(references.used_by_run)
+    datasets.model_hash.set(_model_hash)
+    datasets.import_process.set(_import_process)
+    runs.ended.set(outbox.write_endings)
+    runs.evaluation_run_moved.set(events.run_moved)
+    runs.store_responses.set(responses.store_file)
+    runs.store_response_rewards.set(rewards.store_file)
+    runs.copy_responses.set(responses.copy_from_equal_run)
+    runs.begin_evaluation.set(begin.begin)
+    runs.finish_evaluation.set(outcome.outcome)
+    runs.evaluation_is_there.set(lookup.is_there)

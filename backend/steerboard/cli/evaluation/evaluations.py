@@ -1,0 +1,246 @@
+"""`steerboard evaluations`: create, list, show, judge, wait, report; files in and out are in `evaluation_files`."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+import yaml
+from rich.text import Text
+
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.evaluation import files as evaluation_files
+from steerboard.cli.files import write_whole
+from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.evaluation_report import print_evaluation_report
+from steerboard.cli.output.listing import Column, moment, plain, print_table
+from steerboard.cli.usage import ExactGroup
+from steerboard_contracts.report.evaluation import EvaluationReport
+
+app = typer.Typer(
+    cls=ExactGroup, no_args_is_help=True, help="Prompts x entrants: answers, and what people and judges say of them."
+)
+app.add_typer(evaluation_files.app)
+
+Name = evaluation_files.Name
+Out = dict[str, Any]
+
+POLL_SECONDS = 2.0
+_WORK = {"entrants": "the answers of {}", "reward_assessments": "the rewards by {}", "judges": "the verdicts of {}"}
+_TEXTS = ("name", "model", "endpoint", "family", "baseline", "criteria")
+
+
+_COLUMNS = (
+    Column("evaluation"),
+    Column("state"),
+    Column("prompts", right=True, drop=4),
+    Column("judges", right=True, drop=6),
+    Column("campaigns", right=True, drop=7),
+    Column("created", moment, drop=3),
+    Column("id", drop=2, id=True),
+    Column("entrants", drop=5, words=True),
+)
+
+
+@app.command("list")
+def list_evaluations(
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 50, json: JsonOption = False
+) -> None:
+    """List evaluations, newest first."""
+    found = list(Client().pages("evaluations", limit=limit))
+    if json:
+        print_json(found)
+        return
+    if not found:
+        note("No evaluations yet. Make one: steerboard evaluations create NAME --dataset DATASET --entrant MODEL")
+        return
+    keys = ("name", "state", "prompts", "judges", "campaigns", "created_at", "id", "entrants")
+    print_table(console(), _COLUMNS, [tuple(one[key] for key in keys) for one in found])
+
+
+@app.command()
+def show(evaluation: Name, json: JsonOption = False) -> None:
+    """Its entrants, reward models, judges and campaigns, and what is left to do."""
+    found: Out = Client().get(path_of("evaluations", evaluation))
+    if json:
+        print_json(found)
+        return
+    out = console()
+    out.print(Text.assemble((found["name"], "bold"), f": {found['prompts']} prompts, {found['state']}"))
+    for entrant in found["entrants"]:
+        missing = f", {entrant['missing']} missing" if entrant["missing"] else ""
+        out.print(plain(f"  entrant {entrant['name']}: {entrant['responses']} answers{missing}"))
+    for kind, key in (("reward model", "reward_assessments"), ("campaign", "campaigns")):
+        for one in found[key]:
+            out.print(plain(f"  {kind} {one['name']}: {one['state']}"))
+    for one in found["judges"]:
+        out.print(plain(f"  judge {one['name']}: {_said_by(one)}"))
+    for reason in found["unfinished"]:
+        out.print(plain(f"  not finished: {reason}"))
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Name of the evaluation.")],
+    prompt_set: Annotated[str | None, typer.Option(help="Prompts of a prompt set.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Or prompts of a dataset, of its held-out rows.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Rows of the dataset: held_out (the default), train or all.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many of the dataset.")] = None,
+    entrant: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A model, or fields of one, as model=demo-1.dt,score=5.0,name=dt or as a JSON object; again for more."
+        ),
+    ] = None,
+    reward: Annotated[list[str] | None, typer.Option(help="A reward model; again for more.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Until the answers and rewards are there.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Choose prompts and entrants; the answers are begun at once."""
+    if (prompt_set is None) == (dataset is None):
+        raise typer.BadParameter("give either --prompt-set or --dataset")
+    prompts: Out = {"set": prompt_set} if prompt_set else {"dataset": dataset}
+    prompts |= {key: value for key, value in (("split", split), ("limit", limit)) if value is not None}
+    entrants = [_entrant(given) for given in entrant or []]
+    client = Client()
+    made: Out = client.post(
+        "evaluations", {"name": name, "prompts": prompts, "entrants": entrants, "rewards": reward or []}
+    )
+    if wait:
+        _wait(client, made["id"])
+        made = client.get(path_of("evaluations", made["id"]))
+    if json:
+        print_json(made)
+    else:
+        print(f"{made['name']}: {made['prompts']} prompts, {made['state']}")
+
+
+@app.command()
+def judge(
+    evaluation: Name,
+    endpoint: Annotated[str, typer.Option(help="An endpoint of the project; its model judges.")],
+    style: Annotated[str, typer.Option(help="multi, single, pairwise, alpaca_eval or arena_hard.")],
+    name: Annotated[str | None, typer.Option(help="Of the judge.")] = None,
+    family: Annotated[str | None, typer.Option(help="Of its model, for self-preference.")] = None,
+    set: Annotated[
+        list[str] | None,
+        typer.Option(help="A setting, such as baseline=sft, entrants=[sft,dt] or max_tokens=512; again for more."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many requests it would be.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it has judged all.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Let an LLM compare or rate the answers. It waits for those that are still being made."""
+    settings = dict(_field(given, "--set") for given in set or [])
+    body = {"name": name, "style": style, "endpoint": endpoint, "family": family, "settings": settings}
+    client, path = Client(), path_of("evaluations", evaluation, "judges")
+    made: Out = client.post(path, body, params={"dry_run": dry_run})
+    if wait and not dry_run:
+        _wait(client, evaluation, only=made["id"])
+        made = client.get(f"{path}/{made['id']}")
+    if json:
+        print_json(made)
+    elif dry_run:
+        print(f"{made['requests']:,} requests, {made['cached']:,} of which are answered already")
+    else:
+        print(f"{made['name']}: {_said_by(made)}")
+
+
+@app.command("delete-judge")
+def delete_judge(
+    evaluation: Name,
+    judge: Annotated[str, typer.Argument(help="Its name, as printed by `show`, or its id.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a judge with its verdicts. Answers that were paid for stay known: the same judge again costs nothing."""
+    if not yes and sys.stdin.isatty():
+        typer.confirm(f"Delete judge {judge} of {evaluation} with its verdicts?", abort=True)
+    Client().delete(path_of("evaluations", evaluation, "judges", judge))
+    print(f"Deleted judge {judge} of {evaluation}")
+
+
+@app.command()
+def wait(evaluation: Name) -> None:
+    """Until nothing is under way. Exits 1 where something failed."""
+    _wait(Client(), evaluation)
+
+
+@app.command()
+def report(
+    evaluation: Name,
+    baseline: Annotated[str | None, typer.Option(help="The entrant that the others are held against.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the whole report as JSON to this file.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """The methods by every source, the winners, agreement and warnings."""
+    document: Out = Client(timeout=600.0).get(path_of("evaluations", evaluation, "report"), baseline=baseline)
+    if output is not None:
+        write_whole(output, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    if json:
+        print_json(document)
+    elif output is None:
+        print_evaluation_report(console(), EvaluationReport.model_validate(document))
+
+
+def _said_by(judge: Out) -> str:
+    """What a judge's verdicts are, and what they cost."""
+    words = [judge["state"], f"{judge['verdicts']:,} verdicts"]
+    words += [f"{judge[key]:,} {key}" for key in ("unparsed", "refused", "errors") if judge[key]]
+    if judge["requests"] or judge["cached"]:
+        words.append(f"{judge['requests']:,} requests and {judge['cached']:,} known answers")
+    if judge["prompt_tokens"] is not None:
+        words.append(f"{judge['prompt_tokens']:,} + {judge['completion_tokens']:,} tokens")
+    words += [f"{count:,} times {code}" for code, count in judge["failures"].items()]
+    words += [] if judge["valid"] else [f"not valid: {judge['unparsed_rate']:.1%} of them tell nothing"]
+    return ", ".join(words)
+
+
+def _entrant(given: str) -> Out:
+    """`demo-1.dt`, or `model=demo-1.dt,score=5.0,samples=4`, or the fields as a JSON object."""
+    if given.startswith("{"):
+        try:
+            return dict(yaml.safe_load(given))
+        except (yaml.YAMLError, TypeError, ValueError):
+            raise typer.BadParameter(f"{given!r} is no JSON object", param_hint="--entrant") from None
+    if "=" not in given:
+        return {"model": given}
+    # A condition has commas too: score=helpfulness:4,verbosity:2.
+    return dict(_field(part, "--entrant") for part in re.split(r",(?=[^,=]*=)", given))
+
+
+def _field(given: str, option: str) -> tuple[str, Any]:
+    """(key, value) of `key=value`. Names stay texts, other values are read as YAML reads them."""
+    key, _, text = (part.strip() for part in given.partition("="))
+    if not key or not text:
+        raise typer.BadParameter(f"{given!r} is not of the form key=value", param_hint=option)
+    if key in _TEXTS:
+        return key, text
+    try:
+        return key, yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise typer.BadParameter(f"the value of {given!r} cannot be read", param_hint=option) from None
+
+
+def _wait(client: Client, evaluation: str, only: str | None = None) -> None:
+    """Campaigns are left to people: waited for are runs, and the search for the prompts in training data; or the run of
+    `only`, the id of a part."""
+    while True:
+        found: Out = client.get(path_of("evaluations", evaluation))
+        parts = [(what, one) for key, what in _WORK.items() for one in found[key] if one["run"]]
+        runs = [(what.format(one["name"]), one["run"]) for what, one in parts if only in (None, one["id"])]
+        at_work = any(run["state"] in ("pending", "queued", "running") for _, run in runs)
+        if not at_work and (only is not None or not found["contamination"]["waiting"]):
+            break
+        time.sleep(POLL_SECONDS)
+    broken = [(what, run) for what, run in runs if run["state"] != "succeeded"]
+    for what, run in broken:
+        print(f"{found['name']}: {what} {run['state']}: {run['reason']}", file=sys.stderr)
+    if broken:
+        raise typer.Exit(EXIT_FAILED)

@@ -1,0 +1,174 @@
+"""`steerboard evaluations import-... | prompt-sets | export`: files of other projects, in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.output.console import JsonOption, console, print_json
+from steerboard.cli.output.listing import Column, print_table
+from steerboard_contracts.errors import BadInput
+
+app = typer.Typer()
+
+Name = Annotated[str, typer.Argument(help="Name or id of the evaluation.")]
+BadRows = Annotated[str, typer.Option(help="refuse: import nothing; skip: leave the bad rows out.")]
+Family = Annotated[str | None, typer.Option(help="Family of the model, for judges' self-preference.")]
+Out = dict[str, Any]
+
+_COLUMNS = (
+    Column("prompt set"),
+    Column("prompts", right=True, drop=3),
+    Column("turns", right=True, drop=4),
+    Column("id", drop=2, id=True),
+    Column("what", drop=1, words=True),
+)
+_PATIENT = httpx.Timeout(None, connect=5.0)
+
+
+@app.command("prompt-sets")
+def prompt_sets(json: JsonOption = False) -> None:
+    """List prompt sets, and the benchmarks that `import-prompts --known` knows."""
+    client = Client()
+    sets, known = list(client.pages("prompt-sets")), client.get("prompt-sets/known")
+    if json:
+        print_json({"sets": sets, "known": known})
+        return
+    rows = [(one["name"], one["prompts"], one["turns"], one["id"], one["format"]) for one in sets]
+    rows += [
+        (one["name"], one["prompts"], one["turns"], None, f"--known; {one['title']}; {one['licence']}") for one in known
+    ]
+    print_table(console(), _COLUMNS, rows)
+
+
+@app.command("import-prompts")
+def import_prompts(
+    file: Annotated[
+        Path | None, typer.Argument(help="FastChat, AlpacaEval or Arena-Hard questions, or JSON lines with `prompt`.")
+    ] = None,
+    known: Annotated[
+        str | None, typer.Option(help="A benchmark of `prompt-sets`: fetched by the server, or the file is checked.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the prompt set; the file's by default.")] = None,
+    format: Annotated[str, typer.Option(help="auto, fastchat, alpaca_eval, arena_hard or jsonl.")] = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Prompts of a file, or of a known benchmark, become a prompt set."""
+    if file is None and known is None:
+        raise typer.BadParameter("give a file, or --known")
+    form = {"name": name, "known": known, "format": format}
+    found = _upload("prompt-sets", file, form)
+    if json:
+        print_json(found)
+        return
+    print(f"{found['name']}: {found['prompts']} prompts of {found['turns']} turns ({found['format']})")
+
+
+@app.command("import-answers")
+def import_answers(
+    evaluation: Name,
+    file: Annotated[Path, typer.Argument(help="FastChat, AlpacaEval or Arena-Hard answers; also gzipped.")],
+    name: Annotated[str | None, typer.Option(help="Name of the entrant; the file's by default.")] = None,
+    format: Annotated[str, typer.Option(help="auto, fastchat, alpaca_eval or arena_hard.")] = "auto",
+    family: Family = None,
+    bad_rows: BadRows = "refuse",
+    json: JsonOption = False,
+) -> None:
+    """Answers of models that are not ours become entrants."""
+    form = {"format": format, "name": name, "family": family, "bad_rows": bad_rows}
+    found = _upload(path_of("evaluations", evaluation, "answers"), file, form)
+    if json:
+        print_json(found)
+        return
+    for one in found["entrants"]:
+        print(f"{one['name']}: {one['responses']} answers, {one['missing']} missing")
+    for words in _notes(found, "are about none of the prompts", "answers are there twice; the newest count"):
+        print(f"  {words}")
+    if found["short"]:
+        print(f"  {found['short']} answers have fewer turns than their prompt")
+
+
+@app.command("import-judgments")
+def import_judgments(
+    evaluation: Name,
+    file: Annotated[Path, typer.Argument(help="Judgments of FastChat, AlpacaEval, Arena-Hard or Vicuna.")],
+    name: Annotated[str | None, typer.Option(help="Name of the judge.")] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            help="auto, fastchat_single, fastchat_pair, alpaca_eval, arena_hard, arena_bench or vicuna_review."
+        ),
+    ] = "auto",
+    model: Annotated[str | None, typer.Option(help="The judge's model: whose rows to take, of several.")] = None,
+    family: Family = None,
+    baseline: Annotated[str | None, typer.Option(help="The entrant that an Arena-Hard file does not name.")] = None,
+    add_entrants: Annotated[bool, typer.Option("--add-entrants", help="Enter the file's models that are new.")] = False,
+    bad_rows: BadRows = "refuse",
+    json: JsonOption = False,
+) -> None:
+    """Judgments made elsewhere become a judge, and enter every statistic."""
+    form = {"format": format, "name": name, "model": model, "family": family, "baseline": baseline}
+    form |= {"bad_rows": bad_rows, "add_entrants": "true" if add_entrants else None}
+    found = _upload(path_of("evaluations", evaluation, "judgments"), file, form)
+    if json:
+        print_json(found)
+        return
+    counts = ", ".join(f"{found[key]} {key}" for key in ("ok", "unparsed", "refused", "errors"))
+    print(f"{found['judge']['name']}: {found['rows']} rows, {found['verdicts']} verdicts: {counts}")
+    if found["entrants_added"]:
+        print(f"  entered: {', '.join(found['entrants_added'])}")
+    for words in _notes(found, "do not belong here", "verdicts are superseded by newer ones"):
+        print(f"  {words}")
+
+
+@app.command()
+def export(
+    evaluation: Name,
+    target: Annotated[Path, typer.Argument(help="The file to write.")],
+    entrant: Annotated[str | None, typer.Option(help="Answers of this entrant.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Judgments of this judge.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="Of answers fastchat (the default), alpaca_eval or arena_hard; of judgments that of the judge's style."
+        ),
+    ] = None,
+) -> None:
+    """Answers of an entrant, or judgments of a judge, in another project's file format."""
+    if (entrant is None) == (judge is None):
+        raise typer.BadParameter("give either --entrant or --judge")
+    part = ("answers",) if judge is None else ("judges", judge, "judgments")
+    given = {key: value for key, value in (("format", format), ("entrant", entrant)) if value is not None}
+    size = Client().download(path_of("evaluations", evaluation, *part), target, **given)
+    print(f"Wrote {target} ({size:,} bytes)")
+
+
+def _notes(found: Out, elsewhere: str, twice: str) -> Iterator[str]:
+    """What was left out of an import, with the first of each kind."""
+    if found["unmatched_rows"]:
+        first = found["unmatched"][0]
+        yield f"{found['unmatched_rows']} rows {elsewhere}; the first, line {first['line']}, {first['reason']}"
+    if found["skipped_rows"]:
+        first = found["skipped"][0]
+        yield f"{found['skipped_rows']} rows cannot be read; the first, line {first['line']}, {first['reason']}"
+    if found["duplicates"]:
+        yield f"{found['duplicates']} {twice}"
+
+
+def _upload(path: str, file: Path | None, form: Out) -> Out:
+    """`file` None: the form alone. Raises `BadInput` (`no_such_file`)."""
+    fields = {key: value for key, value in form.items() if value is not None}
+    client = Client()
+    if file is None:
+        return dict(client.post(path, fields, timeout=_PATIENT))
+    try:
+        content = file.open("rb")
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}", code="no_such_file") from None
+    with content:
+        return dict(client.post(path, files={"file": (file.name, content)}, data=fields, timeout=_PATIENT))

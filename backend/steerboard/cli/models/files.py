@@ -1,0 +1,28 @@
+"""A model's files, from the API into a folder."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from steerboard.cli.client import Client
+from steerboard.platform.storage.artifacts import CorruptArtifact, safe_member
+
+
+def download_model(client: Client, model: dict[str, Any], folder: Path) -> None:
+    """`model` as the API describes it. Every file's hash is verified; raises `CorruptArtifact`."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(f"Exporting {model['name']}", total=model["size"])
+        for file in model["files"]:
+            target = folder / safe_member(file["path"])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            progress.advance(task, client.download(f"models/{model['id']}/files/{quote(file['path'])}", target))
+            with target.open("rb") as content:
+                if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
+                    raise CorruptArtifact(f"{file['path']} did not arrive as it was stored", hint="Try again.")

@@ -1,0 +1,48 @@
+"""What the commands share: exit codes, JSON on standard output, files that appear whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+
+from steerboard_contracts.conditions.format import SCORE_MARKER
+
+EXIT_FAILED, EXIT_INVALID, EXIT_UNREACHABLE, EXIT_INTERRUPTED = 1, 2, 69, 130
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+
+
+def console(*, stderr: bool = False) -> Console:
+    """For texts and tables. Text wraps on a terminal only, so that a name in a pipe or a log stays whole."""
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    # Of a dumb terminal rich takes the width for 80, whatever it is.
+    width = shutil.get_terminal_size().columns if os.environ.get("TERM") in ("dumb", "unknown") else None
+    return Console(
+        stderr=stderr,
+        force_terminal=terminal,
+        width=width,
+        soft_wrap=not terminal,
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
+
+
+def note(words: str) -> None:
+    """For a person, never for the pipe: what was looked for is not there, and how it comes to be."""
+    print(words, file=sys.stderr)
+
+
+def condition_label(score: float | str) -> str:
+    """A requested score, or several attributes, as the prompt has it: `<rm_score> 5.00`, `helpfulness:4`."""
+    return score if isinstance(score, str) else f"{SCORE_MARKER} {score:.2f}"
+
+
+def print_json(document: Any) -> None:
+    sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")

@@ -1,0 +1,67 @@
+"""The report of an evaluation on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from steerboard.cli.output.listing import Column, print_table
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.sections.comparison import Comparison
+
+
+def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
+    """Every source's figures on the entrants, then winners, agreement and warnings. Only tables are fitted to the
+    terminal, so that a log of CI can be searched."""
+    prompts = f"{report.prompts} prompts" + (f" ({report.prompts_from})" if report.prompts_from else "")
+    console.print(Text(f"{report.evaluation}: {prompts}, version {report.version}", style="bold"))
+    _table(console, "Answers", {"Characters": [(row.entrant, row.length) for row in report.methods]})
+    for kind, field in (("People of", "human"), ("Judge", "judge"), ("Reward model", "reward")):
+        columns = {"Mean": field, f"Wins vs {report.baseline}": f"{field}_win_rate"}
+        for source in sorted({source for row in report.methods for source in getattr(row, field)}):
+            found = {
+                heading: [(row.entrant, getattr(row, name).get(source)) for row in report.methods]
+                for heading, name in columns.items()
+            }
+            _table(console, f"{kind} {source}", found)
+    for label, comparison in _comparisons(report):
+        console.print(f"{label}: {comparison.why}", markup=False, soft_wrap=True)
+    for row in (row for row in report.agreement if row.item.value is not None or row.spearman.value is not None):
+        console.print(
+            f"{row.a} and {row.b}: same verdict on {said(row.item)} of pairs, Spearman {said(row.spearman)}",
+            markup=False,
+            soft_wrap=True,
+        )
+    for warning in report.warnings:
+        console.print(f"! {warning}", markup=False, style="yellow", soft_wrap=True)
+
+
+def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Estimate | None]]]) -> None:
+    """A row an entrant of whom there is anything to say. `columns`: (entrant, estimate) by heading."""
+    console.print(Text(title, style="bold"))
+    rows = [
+        (cells[0][0], *(said(found) if found is not None else None for _, found in cells))
+        for cells in zip(*columns.values(), strict=True)
+        if any(found is not None for _, found in cells)
+    ]
+    shown = [Column("Entrant"), *(Column(heading, right=True) for heading in columns)]
+    print_table(console, shown, rows, heading=True)
+
+
+def _comparisons(report: EvaluationReport) -> list[tuple[str, Comparison]]:
+    people = [(f"People of {one.campaign} {one.criterion or ''}".strip(), one.comparison) for one in report.human]
+    judges = [(f"Judge {one.judge}", one.comparison) for one in report.judges]
+    return people + judges + [(f"Reward model {one.reward_model}", one.comparison) for one in report.rewards]
+
+
+def said(found: Estimate) -> str:
+    """`0.62 [0.51, 0.72]`, `1,284 [1,160, 1,390]`."""
+    if found.value is None:
+        return "-"
+    ends = "" if found.low is None or found.high is None else f" [{_figure(found.low)}, {_figure(found.high)}]"
+    return f"{_figure(found.value)}{ends}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

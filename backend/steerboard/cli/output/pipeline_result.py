@@ -1,0 +1,74 @@
+"""The end of a pipeline on the command line: progress, report, reasons of failure, exit status."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+from rich.console import Console
+
+from steerboard.cli.client import Client, ServerUnreachable, print_error
+from steerboard.cli.files import write_whole
+from steerboard.cli.output.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_UNREACHABLE, print_json
+from steerboard.cli.output.progress import display_for
+from steerboard.cli.output.report_table import print_report, print_stages
+from steerboard.cli.output.run_rows import run_name
+from steerboard.cli.output.watch import follow
+from steerboard_contracts.report.pipeline import Report
+
+
+def finish(
+    client: Client,
+    console: Console,
+    pipeline: dict[str, Any],
+    *,
+    json: bool,
+    report_path: Path | None,
+    examples: bool | None,
+) -> Report:
+    """Follow a pipeline to its end, print or write its report, and exit unless every stage succeeded."""
+    name = pipeline["name"]
+    try:
+        runs = follow(client, lambda: client.get(f"pipelines/{pipeline['id']}")["runs"], display_for(console))
+    except KeyboardInterrupt:
+        console.print(f"\n{name} goes on. To end it: steerboard pipelines cancel {name}", markup=False)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except ServerUnreachable as error:
+        print_error(error)
+        console.print(f"{name} continues as soon as the server is back.", markup=False)
+        raise typer.Exit(EXIT_UNREACHABLE) from None
+    document = client.get(f"pipelines/{pipeline['id']}/report")
+    found = Report.model_validate(document)
+    if report_path is not None:
+        write_whole(report_path, orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    if json:
+        print_json(document)
+    else:
+        console.print()
+        print_stages(console, found)
+        print_report(console, found, name, examples)
+    broken = [run for run in runs if run["state"] != "succeeded"]
+    for run in broken:
+        _explain(client, run)
+    if broken:
+        print(f"{name}: {len(broken)} of {len(runs)} stages did not succeed.", file=sys.stderr)
+        print(f"To resume them: steerboard pipelines resume {name}", file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED)
+    return found
+
+
+def _explain(client: Client, run: dict[str, Any]) -> None:
+    """Why a stage did not succeed; those that only waited for another get no line."""
+    if run["reason_code"] in ("upstream_failed", "upstream_cancelled"):
+        return
+    error = client.get(f"runs/{run['id']}")["error"] or {}
+    print(f"{run_name(run)} {run['state']}: {run['reason']} [{run['reason_code']}]", file=sys.stderr)
+    for place in error.get("errors", [])[:10]:
+        print(f"  {place['location']}: {place['message']}", file=sys.stderr)
+    if error.get("hint"):
+        print(f"  {error['hint']}", file=sys.stderr)
+    if run["state"] == "failed":
+        print(f"  Its log: steerboard runs logs {run_name(run)}", file=sys.stderr)

@@ -1,0 +1,155 @@
+"""The report on a terminal: which method won, by how much, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from steerboard.cli.output.console import condition_label
+from steerboard.cli.output.listing import Column, print_table
+from steerboard_contracts.methods import baseline_methods, label_of, short_label_of
+from steerboard_contracts.report.pipeline import Control, Report
+from steerboard_contracts.report.summary import best_rows, summarise
+
+WIDE = 100
+EXAMPLE_SCORES = (5.0, 0.0, -5.0)
+EXAMPLE_CHARACTERS = 400
+
+
+def print_report(console: Console, report: Report, title: str, examples: bool | None = None) -> None:
+    """Write the whole report. `examples`: show answers; by default only those of synthetic data, since real
+    preference data holds texts that not everybody wants on their screen."""
+    heading = Text(title, style="bold")
+    if report.synthetic:
+        heading.append("  synthetic demo data: these figures say nothing about real models", style="yellow")
+    console.print()
+    console.print(heading)
+    if report.methods:
+        _print_methods(console, report)
+    for part in _below(report):
+        console.print(part)
+    if report.control is not None and report.control.requested:
+        _print_control(console, report.control)
+    _print_checks(console, report)
+    if report.examples and (report.synthetic if examples is None else examples):
+        console.print(_example(report, console))
+    for warning in report.warnings:
+        console.print(Text(f"Warning: {warning}", style="yellow"))
+
+
+def print_stages(console: Console, report: Report) -> None:
+    """What every stage took."""
+    styles = {"succeeded": "green", "failed": "red", "cancelled": "yellow"}
+    columns = (
+        Column("stage"),
+        Column("state", styles=styles),
+        Column("seconds", right=True, drop=1),
+        Column("device-seconds", right=True, drop=2),
+    )
+    rows = [
+        (stage.name, "reused" if stage.reused else stage.status, f"{stage.seconds:.1f}", f"{stage.device_seconds:.1f}")
+        for stage in report.stages
+    ]
+    print_table(console, columns, rows, heading=True)
+
+
+def _print_methods(console: Console, report: Report) -> None:
+    """With short words on a terminal below 100 characters."""
+    wide = console.width >= WIDE or not console.is_terminal
+    baseline = " or ".join(label_of(name) for name in baseline_methods())
+    columns = (
+        Column("method"),
+        Column("score", right=True),
+        Column(f"reward ({report.units}) [95% interval]" if wide else "reward [95%]", right=True),
+        Column("length", right=True, drop=3),
+        Column(f"wins against {baseline}" if wide else "win", right=True, drop=1),
+        Column("by independent judge" if wide else "indep.", right=True, drop=5),
+        Column("known quality" if wide else "quality", right=True, drop=4),
+        Column("device-seconds" if wide else "dev-s", right=True, drop=2),
+    )
+    rows = [
+        (
+            label_of(row.method) if wide else short_label_of(row.method),
+            None if row.score is None else f"{row.score:.1f}",
+            f"{row.reward_mean:.2f} [{row.reward_low:.2f}, {row.reward_high:.2f}]",
+            f"{row.length_mean:.0f}",
+            _percent(row.win_rate_vs_sft),
+            _percent(row.independent_win_rate_vs_sft),
+            None if row.quality_mean is None else f"{row.quality_mean:.2f}",
+            f"{row.device_seconds:.1f}",
+        )
+        for row in report.methods
+    ]
+    best = best_rows(report)
+    bold = report.methods.index(best[0]) if best else None
+    print_table(console, columns, rows, heading=True, bold=bold)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.0f}%"
+
+
+def _below(report: Report) -> Iterator[RenderableType]:
+    if report.methods:
+        units = f"z units of {report.units_of}" if report.units == "z" else "raw"
+        words = f"Rewards are {units}, over {report.prompts} held-out prompts."
+        if any(row.win_rate_vs_sft is not None for row in report.methods):
+            words += " A tie is half a win."
+        yield Text(words, style="dim")
+        yield ""
+        if summary := summarise(report):
+            yield Text(summary.verdict, style="bold")
+            yield Text(summary.cost)
+    yield _reward_model(report)
+
+
+def _reward_model(report: Report) -> RenderableType:
+    judge = report.reward_model
+    if judge.held_out_accuracy is None:
+        return Text("Reward model: no held-out pairs to check it on.") if report.methods else Group()
+    words = f"Reward model: {100 * judge.held_out_accuracy:.1f}% of {judge.pairs} held-out pairs right"
+    if judge.independent_held_out_accuracy is not None:
+        words += (
+            f"; the independent one {100 * judge.independent_held_out_accuracy:.1f}% of {judge.independent_pairs or 0}"
+        )
+    return Text(words + ".")
+
+
+def _print_control(console: Console, control: Control) -> None:
+    console.print()
+    columns = (Column("requested score", right=True), Column("achieved reward", right=True))
+    pairs = zip(control.requested, control.achieved, strict=True)
+    rows = [(f"{asked:.1f}", f"{achieved:.2f}") for asked, achieved in pairs]
+    print_table(console, columns, rows, heading=True)
+    if control.spearman is not None:
+        console.print(f"Spearman of requested and achieved: {control.spearman:.2f}")
+
+
+def _print_checks(console: Console, report: Report) -> None:
+    summary = summarise(report)
+    for check in summary.checks if summary else ():
+        console.print(Text.assemble(("met      ", "green") if check.met else ("not met  ", "red"), check.text))
+
+
+def _example(report: Report, console: Console) -> RenderableType:
+    """The answers at 5.0, 0 and -5.0 to the first prompt that has them."""
+    example = report.examples[0]
+    answers = [answer for score in EXAMPLE_SCORES for answer in example.answers if answer.get("score") == score]
+    if not answers:
+        answers = example.answers
+    body = Text()
+    for answer in answers:
+        score = answer.get("score")
+        label = condition_label(score) if score not in (None, "") else str(answer.get("entrant", "answer"))
+        text = " ".join(str(answer.get("text", "")).split())
+        cut = text if len(text) <= EXAMPLE_CHARACTERS else text[: EXAMPLE_CHARACTERS - 3] + "..."
+        body.append(f"\n{label}\n", style="bold").append(cut or "(nothing)").append("\n")
+    words = " (synthetic)" if report.synthetic else ""
+    prompt = Text(f"{example.prompt}{words}", style="italic")
+    title = "One prompt, one model, three scores"
+    if not console.is_terminal:
+        return Text.assemble(title, "\n", prompt, body)
+    return Panel(Group(prompt, body), title=title, width=min(console.width, 110))

@@ -1,0 +1,37 @@
+"""Runs as rows, and the name by which every command takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from steerboard.cli.output.listing import Column, print_table
+from steerboard.cli.output.progress import STYLES, doing
+
+_COLUMNS = (
+    Column("run"),
+    Column("kind", drop=3),
+    Column("state", styles=STYLES),
+    Column("device-s", lambda seconds: f"{seconds:.1f}", drop=4, right=True),
+    Column("id", drop=1, id=True),
+    Column("", drop=2, words=True),
+)
+
+
+def run_name(run: dict[str, Any]) -> str:
+    """`demo-1.mle`, and for a run of its own `generate-1`."""
+    return f"{run['pipeline']['name']}.{run['name']}" if run["pipeline"] else str(run["name"])
+
+
+def print_runs(console: Console, runs: Sequence[dict[str, Any]]) -> None:
+    rows = [
+        (run_name(run), run["method"] or run["kind"], run["state"], run["device_seconds"], run["id"], _words(run))
+        for run in runs
+    ]
+    print_table(console, _COLUMNS, rows)
+
+
+def _words(run: dict[str, Any]) -> str:
+    return doing(run) if run["state"] == "running" else str(run["reason"])

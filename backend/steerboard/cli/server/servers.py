@@ -1,0 +1,68 @@
+"""`steerboard api`, `migrate` and `sign-in-link`: the processes of a server, for containers and service managers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from steerboard.platform.settings import get_settings
+
+commands = typer.Typer()
+
+
+@commands.command()
+def api(
+    host: Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
+) -> None:
+    """Serve the API and the dashboard, and nothing else. Needs the URLs of a migrated database and of Redis."""
+    from steerboard.cli.server.api_server import serve
+
+    settings = get_settings()
+    serve(host or settings.host, settings.port if port is None else port, workers, typer.echo)
+
+
+@commands.command()
+def migrate() -> None:
+    """Bring the database to the schema of this version, and make its first project and owner. Safe to repeat; of
+    several at once, one works and the others wait for it."""
+    from steerboard.accounts import service as accounts
+    from steerboard.platform import migrations
+    from steerboard.platform.database import make_engine, make_sessions, transaction
+    from steerboard.platform.processes import startup
+
+    settings = get_settings()
+    startup.require(settings)
+    startup.wait_for_database(settings, migrated=False)
+    engine = make_engine(settings.database_url, pool_size=1)
+    migrations.migrate(engine)
+    with transaction(make_sessions(engine)) as session:
+        accounts.ensure_default(session, settings.held_out_fraction)
+    typer.echo(f"The database is at revision {migrations.newest_revision()}")
+
+
+@commands.command("sign-in-link")
+def sign_in_link(
+    user: Annotated[str, typer.Option(help="Whom it signs in.")] = "owner",
+) -> None:
+    """Print a one-time sign-in link, made in the database itself: the first way into a new server, or the last."""
+    from sqlalchemy import select
+
+    from steerboard.accounts import service as accounts
+    from steerboard.accounts.tables import AuditEntry, User
+    from steerboard.platform.database import make_engine, make_sessions, transaction
+    from steerboard.platform.http.errors import NotFound
+    from steerboard.platform.processes import startup
+
+    settings = get_settings()
+    startup.require(settings)
+    startup.wait_for_database(settings)
+    with transaction(make_sessions(make_engine(settings.database_url, pool_size=1))) as session:
+        person = session.scalar(select(User).where(User.name == user))
+        if person is None:
+            raise NotFound(f"there is no user `{user}`", hint="The first one is `owner`; people have names of members.")
+        code, _ = accounts.create_sign_in_link(session, person.id)
+        session.add(AuditEntry(actor="server", action="sign_in_link.create", target=f"user {user}", detail={}))
+    typer.echo(f"{settings.public_url}/sign-in/{code}")

@@ -1,0 +1,65 @@
+"""JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import orjson
+
+from steerboard.datasets.formats.lines import bounded_lines, decoded
+from steerboard.datasets.formats.records import Limits, Problem, Record
+
+# The encoder of samples and of other columns goes no deeper than 254, which leaves some for what is put around them.
+DEEPEST = 200
+
+
+def read_jsonl(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
+    """One record a line; blank lines are passed over. Broken lines come out as problems and do not end the stream."""
+    for number, line in bounded_lines(stream, limits):
+        if isinstance(line, Problem):
+            yield number, line
+        elif not line.isspace() and line:
+            yield number, parse_object(line)
+
+
+def parse_object(line: bytes) -> dict[str, Any] | Problem:
+    """One JSON object. NaN and Infinity, which Python writes, are read so that the field at fault can be named."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        text = decoded(line)
+        if isinstance(text, Problem):
+            return text
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as error:
+            return Problem("broken_json", f"is not valid JSON: {error.msg} at column {error.pos + 1}")
+        except (RecursionError, ValueError) as error:
+            return Problem("broken_json", f"is not valid JSON: {error}")
+    if line.count(b"[") + line.count(b"{") > DEEPEST and nested_too_deeply(value):
+        return Problem("broken_json", f"is nested more than {DEEPEST} levels deep")
+    if not isinstance(value, dict):
+        return Problem("bad_row", f"is a JSON {_json_type(value)}, not an object")
+    return value
+
+
+def nested_too_deeply(value: object) -> bool:
+    """Whether a value has more levels than can be written again. Without recursion, which has its own limit."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            part
+            for one in level
+            if isinstance(one, dict | list)
+            for part in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _json_type(value: object) -> str:
+    names = {list: "array", str: "string", bool: "boolean", int: "number", float: "number"}
+    return names.get(type(value), "null")

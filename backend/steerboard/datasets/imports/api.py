@@ -1,0 +1,161 @@
+"""The import wizard over HTTP, below `/api/v1/projects/{project}/imports`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import BackgroundTasks, Depends, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import select
+
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.datasets.imports import preview, service
+from steerboard.datasets.imports.bad_rows import as_csv, as_json, bad_rows
+from steerboard.datasets.imports.files import ImportFiles
+from steerboard.datasets.imports.schemas import ImportChange, ImportOptionsOut, ImportOut, ImportPreview
+from steerboard.datasets.imports.sources import import_sources_of
+from steerboard.datasets.imports.tables import Import
+from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
+from steerboard.platform.http.errors import InvalidRequest, NotFound, problems
+from steerboard.platform.http.paging import Page, paginate
+
+router = Router(prefix="/imports", tags=["imports"])
+
+Read = Annotated[Access, Depends(AccessTo("read"))]
+
+
+class ImportUpload(BaseModel):
+    """The form fields besides the file. Without `name`, one is derived from the file's."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hub: str | None = Field(default=None, description="Instead of a file: org/name, org/name@revision:split.")
+    name: str | None = None
+
+
+def _files(request: Request) -> ImportFiles:
+    return ImportFiles(request.app.state.settings.artifact_url)
+
+
+Files = Annotated[ImportFiles, Depends(_files)]
+
+
+def _wake(request: Request) -> None:
+    """After the commit. Without a runner in this process, that of another one finds the work."""
+    runner = getattr(request.app.state, "import_runner", None)
+    if runner is not None:
+        runner.wake()
+
+
+@router.post(
+    "",
+    status_code=201,
+    responses=problems(409, 413),
+    openapi_extra=form_body(ImportUpload, file_needed=False),
+)
+def create_import(request: Request, session: Db, access: Write, form: Form, files: Files) -> ImportOut:
+    """Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused at once."""
+    given = checked(ImportUpload, form)
+    upload = uploaded(form)
+    if upload is not None and given.hub is None:
+        row = service.create_from_upload(session, access.project, files, upload, given.name, access.actor)
+    elif upload is None and given.hub is not None:
+        most = request.app.state.settings.max_upload_mb << 20
+        row = service.create_from_hub(session, access.project, files, given.hub, given.name, access.actor, most)
+    else:
+        raise InvalidRequest("give either a file or a hub name", hint="Send `file`, or `hub` = org/name.")
+    audit(session, access, "import.create", row.name, {"file": row.file_name, "size": row.size})
+    return service.import_out(row)
+
+
+@router.get("", responses=problems(404))
+def list_imports(
+    session: Db, access: Read, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
+) -> Page[ImportOut]:
+    """Newest first, finished ones too."""
+    query = select(Import).where(Import.project_id == access.project.id)
+    return paginate(session, query, Import.id, service.import_out, cursor=cursor, limit=limit)
+
+
+@router.get("/{import_id}", responses=problems(404))
+def get_import(session: Db, access: Read, import_id: str) -> ImportOut:
+    """Its state, and how far it is."""
+    return service.import_out(service.get_import(session, access.project, import_id))
+
+
+@router.patch("/{import_id}", responses=problems(404, 409))
+def change_import(session: Db, access: Write, import_id: str, body: ImportChange, files: Files) -> ImportOut:
+    """Choose kind, columns and rules. Choices that do not fit are kept, and `problem` explains what is wrong."""
+    row = service.get_import(session, access.project, import_id, lock=True)
+    service.change(session, access.project, files, row, body)
+    audit(session, access, "import.change", row.name, body.model_dump(exclude_unset=True))
+    return service.import_out(row)
+
+
+@router.delete("/{import_id}", status_code=204, responses=problems(404))
+def delete_import(session: Db, access: Write, import_id: str, files: Files, afterwards: BackgroundTasks) -> None:
+    """With its file; what is at work stops. A dataset that it made stays."""
+    row = service.get_import(session, access.project, import_id, lock=True)
+    session.delete(row)
+    audit(session, access, "import.delete", row.name, {"file": row.file_name, "state": row.state})
+    # After the commit; files that a crash leaves behind are swept.
+    afterwards.add_task(files.remove, row.id)
+
+
+@router.get("/{import_id}/preview", responses=problems(404, 409))
+def preview_import(
+    session: Db, access: Read, import_id: str, files: Files, limit: Annotated[int, Query(ge=1, le=200)] = 20
+) -> ImportPreview:
+    """The first rows under the current mapping. `unknown_column` where it does not fit."""
+    row = service.get_import(session, access.project, import_id)
+    source = import_sources_of(files, row)[0]
+    return preview.preview(source, ImportOptionsOut.model_validate(row.options).options, limit)
+
+
+@router.post("/{import_id}/validate", status_code=202, responses=problems(404, 409))
+def validate_import(
+    request: Request, session: Db, access: Write, import_id: str, files: Files, afterwards: BackgroundTasks
+) -> ImportOut:
+    """Read the whole file in the background, by the rules of the import; nothing is stored but the report."""
+    row = service.get_import(session, access.project, import_id, lock=True)
+    service.validate(session, files, row, access.actor)
+    audit(session, access, "import.validate", row.name)
+    afterwards.add_task(_wake, request)
+    return service.import_out(row)
+
+
+@router.get("/{import_id}/report", response_class=StreamingResponse, responses=problems(404, 409))
+def download_import_report(
+    session: Db, access: Read, import_id: str, files: Files, format: Literal["csv", "json"] = "csv"
+) -> StreamingResponse:
+    """All bad rows of the last validation or import: line, code, reason, file."""
+    row = service.get_import(session, access.project, import_id)
+    if row.report is None:
+        raise NotFound("this import has no report", hint="Validate it first.")
+    rows = bad_rows(files.open(row.id, row.bad_file) if row.bad_file else None)
+    body, media = (as_csv(rows), "text/csv; charset=utf-8") if format == "csv" else (as_json(rows), "application/json")
+    name = f'attachment; filename="{row.name}-bad-rows.{format}"'
+    return StreamingResponse(body, media_type=media, headers={"Content-Disposition": name})
+
+
+@router.post("/{import_id}/start", status_code=202, responses=problems(404, 409))
+def start_import(
+    request: Request, session: Db, access: Write, import_id: str, files: Files, afterwards: BackgroundTasks
+) -> ImportOut:
+    """Make the dataset in the background, all of it or nothing."""
+    row = service.get_import(session, access.project, import_id, lock=True)
+    service.start(session, access.project, files, row, access.actor)
+    audit(session, access, "import.start", row.name)
+    afterwards.add_task(_wake, request)
+    return service.import_out(row)
+
+
+@router.post("/{import_id}/cancel", status_code=202, responses=problems(404, 409))
+def cancel_import(session: Db, access: Write, import_id: str) -> ImportOut:
+    """At once. A cancelled validation leaves a draft, a cancelled import nothing but itself: it can start again."""
+    row = service.get_import(session, access.project, import_id, lock=True)
+    service.cancel(session, row)
+    audit(session, access, "import.cancel", row.name)
+    return service.import_out(row)

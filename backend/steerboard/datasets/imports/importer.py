@@ -1,0 +1,217 @@
+"""A file becomes a dataset: read, map, validate, clean, split, COPY. One pass, one transaction, bounded memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal, Protocol
+
+from steerboard.datasets.errors import EmptyFile, UnknownColumn, UnusedColumns
+from steerboard.datasets.formats.detect import open_reader
+from steerboard.datasets.formats.records import Limits, Problem, Reader, Record, Source
+from steerboard.datasets.parsing.bad_rows import BadRowLog
+from steerboard.datasets.parsing.extras import ColumnTypes
+from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
+from steerboard.datasets.parsing.row_validator import RowValidator
+from steerboard.datasets.parsing.unused_columns import unused_columns
+from steerboard.datasets.schemas import BadRowReport, UnusedColumn
+from steerboard_contracts.errors import EmptySelection
+from steerboard_contracts.samples import LabelledSample, Sample, SampleKind
+
+_PEEK_ROWS = 1000
+_PEEK_BYTES = 8 * 2**20
+_WATCHED_ROWS = 64  # so many rows between two words to the watch
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """`mapping` is field -> column; fields in `without` are left out even where a column would fit them.
+    `min_margin` drops preferences whose margin is smaller."""
+
+    kind: SampleKind | None = None
+    mapping: dict[str, str] = field(default_factory=dict)
+    bad_rows: Literal["refuse", "skip"] = "refuse"
+    clean: bool = True
+    min_margin: float | None = None
+    limits: Limits = field(default_factory=Limits)
+    without: frozenset[str] = frozenset()
+    unused: Literal["keep", "refuse"] = "keep"
+
+
+@dataclass
+class Peek:
+    """The first rows of the sources. `records` goes over all, the first ones included."""
+
+    reader: Reader
+    first: list[tuple[str | None, Record]]
+    records: Iterator[tuple[str | None, Record]]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [value for _, (_, value) in self.first if isinstance(value, dict)]
+
+    @property
+    def columns(self) -> list[str]:
+        return list(dict.fromkeys(name for row in self.rows for name in row))
+
+
+@dataclass
+class OpenedImport:
+    """What the first rows told: how to read the rest."""
+
+    reader: Reader
+    records: Iterator[tuple[str | None, Record]]
+    mapping: Mapping
+    unused: list[UnusedColumn]
+
+
+@dataclass
+class Outcome:
+    """Counts of one import; the rows themselves are in the writer. `rows`: those that can be stored."""
+
+    read: int
+    rows: int
+    cleaned: dict[str, int]
+    bad: BadRowLog
+    rewards: array[float]
+    prompts_as_text: bool
+    extra_columns: list[tuple[str, str]]
+
+
+class ImportWatch(Protocol):
+    """Follows an import that runs. What it raises ends the import."""
+
+    def at(self, read: int, rows: int) -> None:
+        """Called every few rows."""
+
+    def bad_row(self, bad: BadRowReport) -> None: ...
+
+    def counted(self, opened: OpenedImport, outcome: Outcome) -> None:
+        """All rows were read; the import may still be refused for what they are."""
+
+
+class RowSink(Protocol):
+    """Takes the rows that an import keeps."""
+
+    def add(self, sample: Sample, fields: dict[str, Any], canonical: bytes, extra: str | None) -> None: ...
+
+
+def peek(sources: list[Source], limits: Limits) -> Peek:
+    """Open the first source and read its first rows. Raises typed errors for unusable files."""
+    reader = open_reader(sources[0], limits)
+    records = _all_records(sources, reader, limits)
+    first: list[tuple[str | None, Record]] = []
+    size = 0
+    for item in records:
+        first.append(item)
+        size += _size(item[1][1], limits)
+        if len(first) >= _PEEK_ROWS or size >= _PEEK_BYTES:
+            break
+    if not first:
+        raise EmptyFile(f"{sources[0].label} has no rows")
+    return Peek(reader, first, chain(first, records))
+
+
+def _size(record: dict[str, Any] | Problem, limits: Limits) -> int:
+    """About how much was read for it."""
+    if isinstance(record, Problem) and record.code == "line_too_long":
+        return limits.line
+    return len(str(record))
+
+
+def open_import(sources: list[Source], options: ImportOptions) -> OpenedImport:
+    """Look at the first rows and settle kind and mapping. Raises typed errors for unusable files or columns, and
+    `UnusedColumns` where the options refuse them."""
+    seen = peek(sources, options.limits)
+    if not seen.rows:
+        refuse_all_bad(seen.records, seen.reader.unit)
+    mapping = plan(seen.columns, seen.rows, options)
+    unused = unused_of(mapping, seen.columns, seen.rows)
+    if unused and options.unused == "refuse":
+        raise UnusedColumns(mapping.kind, mapping.columns, unused)
+    return OpenedImport(seen.reader, seen.records, mapping, unused)
+
+
+def unused_of(mapping: Mapping, columns: list[str], rows: list[dict[str, Any]]) -> list[UnusedColumn]:
+    """Columns of the first rows that feed no field."""
+    return unused_columns(mapping.kind, columns, rows[:100], mapping.read, mapping.consumed - mapping.read)
+
+
+def plan(columns: list[str], rows: list[dict[str, Any]], options: ImportOptions) -> Mapping:
+    """The mapping for a file that begins with these rows. Raises `UnknownColumn`."""
+    mapping = plan_mapping(options.kind, columns, rows[:100], options.mapping, options.without)
+    if options.min_margin is not None and not mapping.has_margin:
+        raise UnknownColumn(
+            f"a smallest margin was asked for, but no column gives a margin; the file has {listed(columns)}",
+            hint="Name it with --map margin=COLUMN, or leave --min-margin out.",
+        )
+    return mapping
+
+
+def _all_records(sources: list[Source], first: Reader, limits: Limits) -> Iterator[tuple[str | None, Record]]:
+    """Records with the name of their file, when there are several; a file is opened when its turn comes."""
+    for place, source in enumerate(sources):
+        reader = open_reader(source, limits) if place else first
+        label = source.label if len(sources) > 1 else None
+        for record in reader.records:
+            yield label, record
+        reader.file.close()
+
+
+def refuse_all_bad(records: Iterable[tuple[str | None, Record]], unit: str) -> None:
+    """Raises `RowsRefused` when none of the records can be read."""
+    bad = BadRowLog()
+    for label, (number, value) in records:
+        if not isinstance(value, Problem):
+            return
+        bad.add(number, value, label)
+    raise bad.refusal(unit, bad.total)
+
+
+def write_rows(
+    opened: OpenedImport, options: ImportOptions, writer: RowSink, watch: ImportWatch | None = None
+) -> Outcome:
+    """Validate and store every row. Raises `RowsRefused` after the last row, so that it names all bad ones."""
+    judge = RowValidator(
+        opened.mapping,
+        texts_only=opened.reader.format.startswith("csv"),
+        clean=options.clean,
+        min_margin=options.min_margin,
+    )
+    bad = BadRowLog(watch.bad_row if watch else None)
+    rewards = array("d")
+    columns = ColumnTypes()
+    plain = True
+    read = rows = 0
+    refusing = options.bad_rows == "refuse"
+    for label, (number, record) in opened.records:
+        read += 1
+        if watch and not read % _WATCHED_ROWS:
+            watch.at(read, rows)
+        verdict = judge(number, record)
+        if isinstance(verdict, Problem):
+            bad.add(number, verdict, label)
+            continue
+        if isinstance(verdict, str):
+            continue  # cleaned away
+        rows += 1
+        if bad.total and refusing:
+            continue  # it will be rolled back anyway; only the rest of the report is wanted
+        if isinstance(verdict.sample, LabelledSample):
+            rewards.append(verdict.sample.reward)
+        plain = plain and verdict.shaped.plain_prompt
+        columns.add(verdict.shaped.extra)
+        writer.add(verdict.sample, verdict.fields, verdict.canonical, verdict.extra)
+    outcome = Outcome(read, rows, judge.dropped, bad, rewards, plain, columns.summary())
+    if watch:
+        watch.counted(opened, outcome)
+    if bad.total and refusing:
+        raise bad.refusal(opened.reader.unit, read)
+    if rows == 0:
+        raise EmptySelection(
+            f"none of {read:,} rows is left: {bad.total:,} bad, {sum(outcome.cleaned.values()):,} cleaned away",
+            extra={"bad_counts": dict(bad.counts), "cleaned": outcome.cleaned},
+        )
+    return outcome

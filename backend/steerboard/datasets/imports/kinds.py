@@ -1,0 +1,32 @@
+"""The fields of every kind of dataset, described for the form that maps columns to them."""
+
+from __future__ import annotations
+
+from steerboard.datasets.imports.schemas import ImportField, ImportKind
+from steerboard.datasets.parsing.mapping import FIELDS, NEEDED
+
+_ABOUT = {
+    "prompt": "What the model is asked: a text, a list of messages, or a Human/Assistant transcript.",
+    "response": "The answer.",
+    "chosen": "The better answer, or the whole dialogue that ends with it.",
+    "rejected": "The worse answer, or the whole dialogue that ends with it.",
+    "margin": "How much better the chosen answer is, a number.",
+    "desirable": "Whether the answer is good: true or false, 1 or 0, yes or no, up or down.",
+    "reward": "The grade of the answer, a finite number.",
+    "reference": "A reference answer.",
+    "source": "Where the row comes from: a corpus, or a subset of a benchmark.",
+    "messages": "The conversation as a list of messages; it stands for the prompt, and for the response where it ends "
+    "with one.",
+    "system": "A system message before the prompt.",
+    "input": "More text, appended to the prompt.",
+    "group": "Where a prompt has several answers: a whole number that these share.",
+    "candidate": "Which of its group's answers this is: a whole number from 0.",
+}
+
+KINDS: list[ImportKind] = [
+    ImportKind(
+        kind=kind,
+        fields=[ImportField(name=name, required=name in NEEDED[kind], about=_ABOUT[name]) for name in fields],
+    )
+    for kind, fields in FIELDS.items()
+]

@@ -1,0 +1,31 @@
+"""The files of an import as sources to read; those of a hub dataset are fetched when they are first needed."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import BinaryIO
+
+from steerboard.datasets.formats.hub import HubFiles, HubName
+from steerboard.datasets.formats.records import Source
+from steerboard.datasets.imports.files import ImportFiles, Meter
+from steerboard.datasets.imports.tables import Import
+
+
+def import_sources_of(files: ImportFiles, row: Import, meter: Meter | None = None) -> list[Source]:
+    """In their order. Opening raises `ImportFileGone`, and the hub's errors."""
+    listed = [(file["label"], file["size"]) for file in row.files]
+    hub = HubFiles(HubName.parse(row.hub), listed) if row.hub else None
+    return [
+        Source(file["label"], partial(_open, files, row, place, file["label"], hub, meter))
+        for place, file in enumerate(row.files)
+    ]
+
+
+def _open(
+    files: ImportFiles, row: Import, place: int, label: str, hub: HubFiles | None, meter: Meter | None
+) -> BinaryIO:
+    name = str(place)
+    if hub is not None and not files.exists(row.id, name):
+        with hub.fetch(label) as content:
+            files.put(row.id, name, content)
+    return files.open(row.id, name, meter)

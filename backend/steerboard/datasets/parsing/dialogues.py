@@ -1,0 +1,94 @@
+"""Conversations as files write them, turned into lists of {role, content} and split into prompt and response.
+
+Three forms: Anthropic's transcripts (`\\n\\nHuman: ... \\n\\nAssistant: ...`), message lists with role/content
+(OpenAI, TRL), and message lists with from/value (ShareGPT).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from steerboard.datasets.formats.records import Problem
+
+Turn = dict[str, Any]
+
+_MARKER = re.compile(r"(?:^|\n\n)(Human|Assistant):")
+_TRANSCRIPT = re.compile(r"\s*Human:")
+_ROLES = {
+    "human": "user",
+    "prompter": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+}
+
+
+def is_transcript(value: object) -> bool:
+    """Whether a text is of the form `\\n\\nHuman: ... \\n\\nAssistant: ...`."""
+    return isinstance(value, str) and _TRANSCRIPT.match(value) is not None and "\n\nAssistant:" in value
+
+
+def is_message_list(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(turn, dict) for turn in value)
+
+
+def transcript_turns(text: str) -> list[Turn]:
+    """The turns of a transcript, stripped of the white space around them. A turn may be empty."""
+    parts = _MARKER.split("\n\n" + text.lstrip())
+    pairs = zip(parts[1::2], parts[2::2], strict=True)
+    return [{"role": "user" if who == "Human" else "assistant", "content": said.strip()} for who, said in pairs]
+
+
+def message_turns(messages: list[Any]) -> list[Turn]:
+    """Messages under one set of names. What is not a message is left for validation to name."""
+    turns = []
+    for message in messages:
+        if not isinstance(message, dict):
+            turns.append(message)
+            continue
+        role = message.get("role", message.get("from"))
+        content = message.get("content", message.get("value"))
+        turns.append({"role": _ROLES.get(role, role) if isinstance(role, str) else role, "content": content})
+    return turns
+
+
+def turns_of(value: Any, transcripts: bool) -> list[Turn] | None:
+    """The turns of a value in any of the three forms; None when it is plain text or something else."""
+    if isinstance(value, list):
+        return message_turns(value)
+    return transcript_turns(value) if transcripts and is_transcript(value) else None
+
+
+def has_empty_turn(turns: list[Turn]) -> bool:
+    return any(isinstance(t, dict) and isinstance(t["content"], str) and not t["content"].strip() for t in turns)
+
+
+def split_last(turns: list[Turn]) -> tuple[list[Turn], Any] | Problem:
+    """(prompt, response) where the last turn is the assistant's."""
+    if not turns or not isinstance(turns[-1], dict) or turns[-1]["role"] != "assistant":
+        return Problem("bad_row", "the messages do not end with an assistant turn")
+    return turns[:-1], turns[-1]["content"]
+
+
+def split_sides(chosen: list[Turn], rejected: list[Turn]) -> tuple[list[Turn], Any, Any] | None:
+    """(prompt, chosen, rejected) of two dialogues: the longest common prefix of turns is the prompt.
+
+    None unless exactly one assistant turn is left on each side: where the dialogues part earlier, the later
+    user turns differ too, and no single prompt has these two answers. Equal dialogues keep their last turn
+    as both sides, for cleaning to count.
+    """
+    shared = 0
+    for ours, theirs in zip(chosen, rejected, strict=False):
+        if ours != theirs:
+            break
+        shared += 1
+    if shared == len(chosen) == len(rejected):
+        shared -= 1
+    if shared < 1 or len(chosen) != shared + 1 or len(rejected) != shared + 1:
+        return None
+    last, other = chosen[-1], rejected[-1]
+    if not (isinstance(last, dict) and isinstance(other, dict) and last["role"] == other["role"] == "assistant"):
+        return None
+    return chosen[:-1], last["content"], other["content"]

@@ -1,0 +1,229 @@
+"""Which column feeds which field: recognised from the columns' names and first values, or given by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from steerboard.datasets.errors import UnknownColumn
+from steerboard.datasets.parsing.dialogues import is_message_list, is_transcript
+from steerboard.datasets.parsing.unused_columns import winner_layout
+from steerboard_contracts.samples import GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
+
+# The first name that a file has wins; the field's own name comes first, so that our exports read back.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "prompt": ("prompt", "instruction", "question", "query", "user", "user_prompt"),
+    "input": ("input",),
+    "system": ("system", "system_prompt"),
+    "messages": ("messages", "conversations", "conversation", "dialogue", "dialog", "turns"),
+    "response": ("response", "output", "answer", "completion", "response_text"),
+    "chosen": ("chosen", "chosen_response", "response_chosen", "preferred"),
+    "rejected": ("rejected", "rejected_response", "response_rejected", "dispreferred"),
+    "margin": ("margin",),
+    "desirable": ("desirable", "label", "thumbs_up", "is_good"),
+    "reward": ("reward", "score", "rating", "grade"),
+    "source": ("source", "subset"),
+    "reference": ("reference", "reference_answer"),
+    "group": ("group",),
+    "candidate": ("candidate",),
+}
+_LISTED = 20
+_SAY_WHAT = "Say what they are, for example --kind preferences --map prompt=COLUMN,chosen=COLUMN,rejected=COLUMN."
+_LONG_NAME = 80
+_SCORES = ("score_chosen", "score_rejected")
+
+# What a kind can take from a file. `messages`, `system` and `input` become part of the prompt.
+FIELDS: dict[SampleKind, tuple[str, ...]] = {
+    "instructions": ("prompt", "response", "messages", "system", "input", "source", *GROUP_FIELDS),
+    "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input", "source"),
+    "unpaired": ("prompt", "response", "desirable", "messages", "system", "input", *GROUP_FIELDS),
+    "prompts": ("prompt", "reference", "messages", "system", "input"),
+    "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input", *GROUP_FIELDS),
+}
+NEEDED: dict[SampleKind, tuple[str, ...]] = {
+    "instructions": ("prompt", "response"),
+    "preferences": ("prompt", "chosen", "rejected"),
+    "unpaired": ("prompt", "response", "desirable"),
+    "prompts": ("prompt",),
+    "labelled": ("prompt", "response", "reward"),
+}
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """`columns`: field -> column. `transcripts`: texts are Human/Assistant transcripts. `sides_hold_prompt`:
+    chosen and rejected are whole dialogues. `margin_from_scores`: score_chosen - score_rejected."""
+
+    kind: SampleKind
+    columns: dict[str, str]
+    transcripts: bool = False
+    sides_hold_prompt: bool = False
+    margin_from_scores: bool = False
+
+    @property
+    def consumed(self) -> frozenset[str]:
+        """Columns that do not go to `extra`: those read, and those an export would write under the same name."""
+        # Many files have a column `group` that means something else; it is kept like any other.
+        written = set(SAMPLE_CLASSES[self.kind].model_fields) - (set(GROUP_FIELDS) - set(self.columns))
+        return frozenset(self.columns.values()) | written
+
+    @property
+    def read(self) -> frozenset[str]:
+        """Columns that a field is made of."""
+        read = frozenset(self.columns.values()) | (frozenset(_SCORES) if self.margin_from_scores else frozenset())
+        # Next to whole dialogues a prompt only repeats their first turn.
+        return read | {"prompt"} if self.sides_hold_prompt else read
+
+    @property
+    def form(self) -> Literal["columns", "transcripts", "dialogues"]:
+        """The form of the conversations in the file."""
+        if self.transcripts:
+            return "transcripts"
+        return "dialogues" if self.sides_hold_prompt else "columns"
+
+    @property
+    def has_margin(self) -> bool:
+        return "margin" in self.columns or self.margin_from_scores
+
+
+def detect_kind(columns: Sequence[str]) -> SampleKind:
+    """The kind whose fields the columns have. Raises `UnknownColumn` when there is none."""
+
+    def has(field: str) -> bool:
+        return any(alias in columns for alias in ALIASES[field])
+
+    if has("chosen") and has("rejected"):
+        return "preferences"
+    if has("response") and has("prompt"):
+        if has("desirable"):
+            return "unpaired"
+        return "labelled" if has("reward") else "instructions"
+    if has("messages"):
+        return "instructions"
+    # Taken for prompts alone, the answers and who won would be lost without a word.
+    layout = winner_layout(columns)
+    if has("prompt") and layout is None:
+        return "prompts"
+    raise UnknownColumn(
+        f"no kind of dataset has these columns: {listed(columns)}",
+        hint=layout.words if layout else _SAY_WHAT,
+    )
+
+
+def plan_mapping(
+    kind: SampleKind | None,
+    columns: Sequence[str],
+    first_rows: Sequence[dict[str, Any]],
+    given: dict[str, str],
+    without: frozenset[str] = frozenset(),
+) -> Mapping:
+    """Recognise columns; `given` (field -> column) overrides, fields in `without` take none.
+
+    Raises `UnknownColumn` naming what there is.
+    """
+    if kind is None:
+        # A field named by the user counts as a column of that name.
+        kind = detect_kind([*columns, *given])
+    _check_given(kind, columns, given)
+    found = dict(given)
+    for field in FIELDS[kind]:
+        alias = next((a for a in ALIASES[field] if a in columns and a not in given.values()), None)
+        if alias and field not in found and field not in without:
+            found[field] = alias
+    _drop_unusable(kind, found, given, first_rows)
+
+    def values(field: str) -> list[Any]:
+        return [row[found[field]] for row in first_rows if field in found and row.get(found[field]) is not None]
+
+    sides = values("chosen") + values("rejected")
+    side_transcripts = bool(sides) and all(is_transcript(v) for v in sides)
+    dialogues = bool(sides) and all(is_message_list(v) and len(v) > 1 for v in sides)
+    if side_transcripts or dialogues:
+        for field in ("prompt", "messages", "input", "system"):
+            # The prompt is in the sides; a prompt column only repeats its first turn.
+            found.pop(field, None)
+    elif "messages" in found and "prompt" in found and "messages" not in given:
+        # Prompt and response side by side are preferred; a lone prompt column repeats the messages' first turn.
+        complete = kind in ("prompts", "preferences") or "response" in found
+        found.pop("messages" if complete or "prompt" in given else "prompt")
+    _check_complete(kind, columns, found, side_transcripts or dialogues)
+    if found.get("prompt") != "instruction" and "input" not in given:
+        found.pop("input", None)  # `input` belongs to `instruction` (Alpaca); elsewhere it is any column
+    prompts = values("prompt")
+    return Mapping(
+        kind=kind,
+        columns=found,
+        transcripts=side_transcripts or (bool(prompts) and all(is_transcript(v) for v in prompts)),
+        sides_hold_prompt=side_transcripts or dialogues,
+        margin_from_scores=kind == "preferences"
+        and "margin" not in {*found, *without}
+        and all(s in columns for s in _SCORES),
+    )
+
+
+def _check_given(kind: SampleKind, columns: Sequence[str], given: dict[str, str]) -> None:
+    for field, column in given.items():
+        if field not in FIELDS[kind]:
+            raise UnknownColumn(
+                f"{kind} have no field {field!r}; they have {listed(FIELDS[kind])}",
+                hint="Write --map FIELD=COLUMN with one of these fields.",
+            )
+        if column not in columns:
+            raise UnknownColumn(
+                f"there is no column {column!r} (given for {field}); the file has {listed(columns)}",
+                hint="Column names are case-sensitive.",
+            )
+
+
+def _drop_unusable(
+    kind: SampleKind, found: dict[str, str], given: dict[str, str], first_rows: Sequence[dict[str, Any]]
+) -> None:
+    """Forget optional columns that were only guessed by name and hold something else."""
+    for field in ("source", "system", "input", "reference"):
+        column = found.get(field)
+        if column is None or field in given:
+            continue
+        if not all(isinstance(row.get(column), str | None) for row in first_rows):
+            del found[field]
+    guessed = [field for field in GROUP_FIELDS if field not in given]
+    if len(found.keys() & GROUP_FIELDS) == 1 or not all(
+        _is_whole(row.get(found[field])) for row in first_rows for field in guessed if field in found
+    ):
+        for field in guessed:
+            found.pop(field, None)
+    if kind != "preferences" or "chosen" not in found:
+        return
+    if "messages" in found and "messages" not in given:
+        del found["messages"]
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a cell holds a whole number, or nothing."""
+    if isinstance(value, str):
+        return not value or (value.isascii() and value.isdigit())
+    if value is None or isinstance(value, bool):
+        return value is None
+    return isinstance(value, int | float) and value >= 0 and value == value // 1
+
+
+def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, str], in_sides: bool) -> None:
+    supplied = set(found)
+    if in_sides:
+        supplied.add("prompt")
+    if "messages" in found:
+        supplied |= {"prompt"} if kind in ("prompts", "preferences") else {"prompt", "response"}
+    missing = [field for field in NEEDED[kind] if field not in supplied]
+    if missing:
+        known = "; ".join(f"{field}: {', '.join(ALIASES[field])}" for field in missing)
+        raise UnknownColumn(
+            f"{kind} need {listed(NEEDED[kind])}, and no column was found for {listed(missing)};"
+            f" the file has {listed(columns)}",
+            hint=f"Known names are {known}. Others can be given: --map {missing[0]}=COLUMN.",
+        )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message: of a wide file only the first ones, and of a long name only its beginning."""
+    shown = ", ".join(name if len(name) <= _LONG_NAME else f"{name[:_LONG_NAME]}…" for name in names[:_LISTED])
+    return f"{shown}, and {len(names) - _LISTED} more" if len(names) > _LISTED else shown or "no columns"

@@ -1,0 +1,164 @@
+"""A file's record -> the fields of a sample, and the columns that belong to no field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from steerboard.datasets.formats.records import Problem
+from steerboard.datasets.parsing.dialogues import (
+    Turn,
+    is_transcript,
+    split_last,
+    split_sides,
+    transcript_turns,
+    turns_of,
+)
+from steerboard.datasets.parsing.mapping import Mapping
+from steerboard_contracts.samples import GROUP_FIELDS
+
+_TRUE = {"true", "1", "1.0", "yes", "good", "desirable", "up"}
+_FALSE = {"false", "0", "0.0", "no", "bad", "undesirable", "down"}
+_OPTIONAL = ("margin", "source", "reference", *GROUP_FIELDS)
+_REQUIRED = ("prompt", "messages", "response", "chosen", "rejected", "desirable", "reward")
+
+
+@dataclass(slots=True)
+class Shaped:
+    """`sample` is not validated yet. `diverging`: the two dialogues of a pair part before their last turn."""
+
+    sample: dict[str, Any]
+    extra: dict[str, Any] | None
+    plain_prompt: bool
+    diverging: bool = False
+
+
+class Shaper:
+    """Applies one `Mapping`. `texts_only`: the file is CSV, so numbers, truth values and lists arrive as text."""
+
+    def __init__(self, mapping: Mapping, texts_only: bool) -> None:
+        self._mapping = mapping
+        self._columns = mapping.columns
+        self._consumed = mapping.consumed
+        self._texts_only = texts_only
+
+    def __call__(self, record: dict[str, Any]) -> Shaped | Problem:
+        fields = {field: record[column] for field, column in self._columns.items() if column in record}
+        consumed = self._consumed
+        extra = {name: value for name, value in record.items() if name not in consumed} or None
+        if self._texts_only:
+            fields = {field: _from_cell(field, value) for field, value in fields.items()}
+        for field in _OPTIONAL:
+            if field in fields and fields[field] in (None, ""):
+                del fields[field]
+        for field, value in fields.items():
+            if value is None and field in _REQUIRED:
+                return Problem("bad_row", f"{field}: is null")
+        if "desirable" in fields:
+            fields["desirable"] = _truth(fields["desirable"])
+        if self._mapping.margin_from_scores:
+            fields["margin"] = _difference(record)
+        for field in ("margin", "reward"):
+            if isinstance(fields.get(field), int | float) and not isinstance(fields[field], bool):
+                fields[field] = float(fields[field]) + 0.0  # -0.0 becomes 0.0, as JSONB would make it
+        if self._mapping.sides_hold_prompt:
+            return self._from_sides(fields, extra)
+        return self._from_columns(fields, extra)
+
+    def _from_sides(self, fields: dict[str, Any], extra: dict[str, Any] | None) -> Shaped | Problem:
+        chosen, rejected = (turns_of(fields.get(side), self._mapping.transcripts) for side in ("chosen", "rejected"))
+        if chosen is None or rejected is None:
+            side = "chosen" if chosen is None else "rejected"
+            return Problem("bad_row", f"{side}: is not a dialogue, as the rows before it")
+        split = split_sides(chosen, rejected)
+        if split is None:
+            return Shaped({}, extra, plain_prompt=False, diverging=True)
+        fields["prompt"], fields["chosen"], fields["rejected"] = split
+        return Shaped(fields, extra, plain_prompt=False)
+
+    def _from_columns(self, fields: dict[str, Any], extra: dict[str, Any] | None) -> Shaped | Problem:
+        messages = fields.pop("messages", None)
+        plain = messages is None
+        if messages is not None:
+            turns = turns_of(messages, transcripts=True)
+            if turns is None:
+                return Problem("bad_row", f"{self._columns['messages']}: is not a list of messages")
+            if self._mapping.kind == "prompts":
+                fields["prompt"] = turns[:-1] if turns and _is_assistant(turns[-1]) else turns
+            elif self._mapping.kind == "preferences":
+                fields["prompt"] = turns
+            else:
+                split = split_last(turns)
+                if isinstance(split, Problem):
+                    return split
+                fields["prompt"], fields["response"] = split
+        elif "prompt" in fields:
+            plain = isinstance(fields["prompt"], str)
+            fields["prompt"] = self._prompt(fields["prompt"], fields.pop("input", None))
+            if plain and not isinstance(fields["prompt"], str):
+                plain = False
+        for side in ("chosen", "rejected", "response"):
+            if isinstance(fields.get(side), list):
+                fields[side] = _lone_answer(fields[side])
+        system = fields.pop("system", None)
+        if isinstance(system, str) and system.strip():
+            fields["prompt"] = [{"role": "system", "content": system}, *_as_turns(fields.get("prompt"))]
+            plain = False
+        return Shaped(fields, extra, plain_prompt=plain)
+
+    def _prompt(self, prompt: Any, more: Any) -> Any:
+        if isinstance(prompt, list):
+            return turns_of(prompt, transcripts=False)
+        if self._mapping.transcripts and is_transcript(prompt):
+            turns = transcript_turns(prompt)
+            return turns[:-1] if turns[-1]["role"] == "assistant" and not turns[-1]["content"] else turns
+        if isinstance(prompt, str) and isinstance(more, str) and more.strip():
+            return f"{prompt}\n\n{more}"
+        return prompt
+
+
+def _as_turns(prompt: Any) -> list[Any]:
+    return prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
+
+
+def _is_assistant(turn: Turn) -> bool:
+    return isinstance(turn, dict) and bool(turn["role"] == "assistant")
+
+
+def _lone_answer(value: list[Any]) -> Any:
+    """TRL writes an answer as a list of one assistant message."""
+    turns = turns_of(value, transcripts=False) or []
+    return turns[0]["content"] if len(turns) == 1 and _is_assistant(turns[0]) else value
+
+
+def _truth(value: Any) -> Any:
+    if isinstance(value, str | int | float):
+        word = str(value).strip().lower()
+        return True if word in _TRUE else False if word in _FALSE else value
+    return value
+
+
+def _difference(record: dict[str, Any]) -> Any:
+    try:
+        return float(record["score_chosen"]) - float(record["score_rejected"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _from_cell(field: str, cell: Any) -> Any:
+    """What a CSV cell means: a number where a number is due, a list where there are JSON messages."""
+    if not isinstance(cell, str):
+        return cell
+    if field in ("margin", "reward"):
+        try:
+            return float(cell)
+        except ValueError:
+            return cell or None
+    if field in ("prompt", "messages", "chosen", "rejected", "response") and cell.startswith("[{"):
+        try:
+            return orjson.loads(cell)
+        except orjson.JSONDecodeError:
+            return cell
+    return cell

@@ -1,0 +1,92 @@
+"""Columns of a file from which no field is taken: what they are, and what they could be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steerboard.datasets.schemas import UnusedColumn
+from steerboard_contracts.samples import SampleKind
+
+_GRADE = re.compile(r"score|rating|grade|reward|quality|points|stars|likert", re.IGNORECASE)
+_MARGIN = re.compile(r"margin|strength|diff|gap", re.IGNORECASE)
+_THUMB = re.compile(r"good|bad|thumb|like|accept|desirable|correct", re.IGNORECASE)
+_ANSWER = re.compile(r"response|answer|output|completion|conversation|reply|text|assistant", re.IGNORECASE)
+_WINNER = re.compile(r"winner|prefer|better|choice|verdict", re.IGNORECASE)
+_SIDES = (("a", "b"), ("1", "2"), ("0", "1"))
+
+
+@dataclass(frozen=True)
+class WinnerLayout:
+    """Two answers and which of them is better, instead of a chosen and a rejected one."""
+
+    a: str
+    b: str
+    winner: str
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{self.a} and {self.b} look like two answers, and {self.winner} like the better one of them. Write the "
+            "better answer of each row as `chosen` and the other as `rejected`, and import that as preferences."
+        )
+
+
+def winner_layout(columns: Sequence[str]) -> WinnerLayout | None:
+    """`response_a`, `response_b`, `winner` and their like."""
+    winner = next((name for name in columns if _WINNER.search(name)), None)
+    if winner is None:
+        return None
+    known = {name.lower(): name for name in columns if name != winner}
+    for one, other in _SIDES:
+        for lower, name in known.items():
+            partner = known.get(f"{lower.removesuffix(one)}{other}")
+            if lower.endswith(one) and partner and (_ANSWER.search(name) or lower == one):
+                return WinnerLayout(name, partner, winner)
+    return None
+
+
+def unused_columns(
+    kind: SampleKind,
+    columns: Sequence[str],
+    rows: Sequence[dict[str, Any]],
+    read: frozenset[str],
+    dropped: frozenset[str],
+) -> list[UnusedColumn]:
+    """Those that are not `read`, in the file's order. `dropped`: names that are not even kept with the rows."""
+    return [
+        UnusedColumn(name=name, kept=name not in dropped, **_could_be(kind, name, [row.get(name) for row in rows]))
+        for name in columns
+        if name not in read
+    ]
+
+
+def _could_be(kind: SampleKind, name: str, values: Sequence[Any]) -> dict[str, Any]:
+    given = [value for value in values if value not in (None, "")]
+    if kind == "instructions" and _GRADE.search(name) and _all(_is_number, given):
+        return {"kind": "labelled", "field": "reward"}
+    if kind == "preferences" and _MARGIN.search(name) and _all(_is_number, given):
+        return {"kind": "preferences", "field": "margin"}
+    if kind == "instructions" and _THUMB.search(name) and _all(_is_yes_or_no, given):
+        return {"kind": "unpaired", "field": "desirable"}
+    return {}
+
+
+def _all(test: Any, values: Sequence[Any]) -> bool:
+    return bool(values) and all(map(test, values))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_yes_or_no(value: Any) -> bool:
+    return isinstance(value, bool) or str(value).lower() in ("0", "1", "true", "false", "yes", "no")

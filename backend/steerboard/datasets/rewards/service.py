@@ -1,0 +1,249 @@
+"""Rewards of rows, where they come from, and labelled datasets that pin them."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from array import array
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from sqlalchemy import delete, func, insert, literal, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.errors import NameTaken, RewardsMismatch
+from steerboard.datasets.formats.records import Source
+from steerboard.datasets.hooks import model_hash
+from steerboard.datasets.lookup import announce, check_free_name, owner_of
+from steerboard.datasets.rewards.files import GradedRow, read_rewards
+from steerboard.datasets.rows.exporting import ordered_fields, stored_rows
+from steerboard.datasets.rows.row_writer import COPY_REWARDS, ContentHash, canonical_json, copy_in
+from steerboard.datasets.schemas import RewardFigures
+from steerboard.datasets.statistics.reward_arrays import figures, recorded_values, save_rewards
+from steerboard.datasets.statistics.service import statistics_of
+from steerboard.datasets.tables import Dataset, Reward, RewardSource
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import check_name, find
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.samples import LARGEST_REWARD
+
+# Another device or batch may give the last bits of a reward differently; more than this is a different model.
+_SAME = 1e-2
+
+# What a labelled dataset records about the rows it shares with its base.
+_SHARED = ("fields", "figures", "prompts_as_text", "extra_columns")
+
+
+def get_source(session: Session, project: Project, ref: str | uuid.UUID) -> RewardSource:
+    """By id or name. Raises `NotFound`."""
+    mine = select(RewardSource).where(RewardSource.project_id == project.id)
+    source = find(session, mine, RewardSource.id, RewardSource.name, ref)
+    if source is None:
+        raise NotFound(f"there is no reward source {str(ref)!r}", hint="List them: GET datasets/{dataset}/rewards.")
+    return source
+
+
+def reward_source_for_model(session: Session, project: Project, name: str, model_id: uuid.UUID) -> RewardSource:
+    """The source that stands for a reward model; made at its first use."""
+    return _source(session, project, kind="model", name=name, model_id=model_id)
+
+
+def imported_source(session: Session, project: Project, name: str) -> RewardSource:
+    """The source that stands for grades from a file."""
+    return _source(session, project, kind="imported", name=name)
+
+
+def _source(
+    session: Session, project: Project, *, kind: str, name: str, model_id: uuid.UUID | None = None
+) -> RewardSource:
+    # Locked, so that two runs that grade with one model agree on its source.
+    session.execute(select(Project.id).where(Project.id == project.id).with_for_update(key_share=True))
+    if model_id:
+        known = session.scalar(select(RewardSource).where(RewardSource.model_id == model_id))
+        if known:
+            return known
+    named = session.scalar(select(RewardSource).where(RewardSource.project_id == project.id, RewardSource.name == name))
+    if named and named.kind == kind == "imported":
+        return named
+    if named:
+        name = f"{name[:110]}.{kind}"  # the name is used by a source of another kind
+    source = RewardSource(project_id=project.id, name=check_name(name), kind=kind, model_id=model_id, weights=None)
+    session.add(source)
+    session.flush()
+    return source
+
+
+def record_rewards(session: Session, dataset: Dataset, source: RewardSource, path: Path) -> int:
+    """Store a stage's jsonl of {"row", "value"}: each row of the dataset exactly once, each value finite.
+
+    Raises `RewardsMismatch`, or `BadInput` (`non_finite_reward`, `reward_too_large`). Returns the number of rows.
+    """
+    with path.open("rb") as file:
+        return store_rewards(session, dataset, source, read_rewards(Source(path.name, lambda: file)))
+
+
+def store_rewards(session: Session, dataset: Dataset, source: RewardSource, graded: Iterable[GradedRow]) -> int:
+    """Like `record_rewards`, from (line, row, value). Rewards that a labelled dataset pins are never changed:
+    the recorded ones are kept, and values that differ from them by more than rounding raise `RewardsMismatch`."""
+    values = _complete(dataset.rows, graded)
+    owner = owner_of(dataset)
+    of_source = (Reward.dataset_id == owner, Reward.reward_source_id == source.id)
+    pinned = session.scalar(
+        select(Dataset.name).where(
+            Dataset.reward_source_id == source.id, (Dataset.base_dataset_id == owner) | (Dataset.id == owner)
+        )
+    )
+    if pinned is not None:
+        _check_same(session.scalars(select(Reward.value).where(*of_source).order_by(Reward.row)), values, pinned)
+        return len(values)
+    session.execute(delete(Reward).where(*of_source))
+    with copy_in(session, COPY_REWARDS) as copy:
+        ids = (str(owner), str(source.id))
+        for row, value in enumerate(values):
+            copy.write_row((*ids, row, value))
+    statistics_of(session, dataset)  # for the lengths of the responses; only old datasets lack them
+    save_rewards(session, owner, source.id, values)
+    return len(values)
+
+
+def _complete(rows: int, graded: Iterable[GradedRow]) -> array[float]:
+    """Rewards by row. Raises when a row is missing, doubled or unknown, or a value is not a finite number."""
+    values = array("d", bytes(8 * rows))
+    seen = bytearray(rows)
+    for line, row, value in graded:
+        place = [ErrorLocation(location=f"line {line}", message=f"row {row}: {value}")]
+        if not isinstance(row, int) or not 0 <= row < rows:
+            raise RewardsMismatch(f"line {line} names row {row}; the dataset has rows 0 to {rows - 1}", errors=place)
+        if seen[row]:
+            raise RewardsMismatch(f"line {line} gives row {row} a second reward", errors=place)
+        # An int is finite, and may be too large for a float.
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == math.inf:
+            raise BadInput(
+                f"line {line}: the reward of row {row} is not a finite number", code="non_finite_reward", errors=place
+            )
+        if abs(value) > LARGEST_REWARD:
+            raise _too_large(f"line {line}: the reward of row {row}", place)
+        values[row] = value
+        seen[row] = 1
+    missing = rows - sum(seen)
+    if missing:
+        raise RewardsMismatch(f"{missing:,} of {rows:,} rows have no reward; the first is row {seen.index(0)}")
+    return values
+
+
+def _too_large(what: str, errors: list[ErrorLocation] | None = None) -> BadInput:
+    return BadInput(f"{what} is larger than {LARGEST_REWARD:g}", code="reward_too_large", errors=errors)
+
+
+def _check_same(recorded: Iterable[float], values: array[float], pinned: str) -> None:
+    for row, (old, new) in enumerate(zip(recorded, values, strict=True)):
+        if abs(old - new) > _SAME * max(1.0, abs(old)):
+            raise RewardsMismatch(
+                f"row {row} has the reward {old:g} in dataset {pinned!r}, which pins it; it cannot become {new:g}",
+                hint="Give these rewards a different source name.",
+            )
+
+
+def add_weighted(
+    session: Session, project: Project, dataset: Dataset, name: str, weights: dict[str, float]
+) -> RewardSource:
+    """A new source whose rewards are sum(weight * reward) of others that graded every row of the dataset."""
+    parts = {ref: get_source(session, project, ref) for ref in weights}
+    owner = owner_of(dataset)
+    for ref, part in parts.items():
+        graded = session.scalar(
+            select(func.count()).where(Reward.dataset_id == owner, Reward.reward_source_id == part.id)
+        )
+        if graded != dataset.rows:
+            raise RewardsMismatch(f"{ref!r} has graded {graded:,} of {dataset.rows:,} rows")
+    if not all(math.isfinite(weight) for weight in weights.values()):
+        raise BadInput("a weight is not a finite number", code="bad_weights")
+    if session.scalar(select(RewardSource.id).where(RewardSource.project_id == project.id, RewardSource.name == name)):
+        raise NameTaken(f"there is already a reward source {name!r}")
+    source = RewardSource(
+        project_id=project.id,
+        name=check_name(name),
+        kind="weighted",
+        model_id=None,
+        weights={str(part.id): weights[ref] for ref, part in parts.items()},
+    )
+    session.add(source)
+    session.flush()
+    first, *others = [(part.id, weights[ref]) for ref, part in parts.items()]
+    total: Any = 0.0
+    rewards = [Reward.__table__.alias(f"part_{i}") for i in range(1 + len(others))]
+    joined: Any = rewards[0]
+    conditions = []
+    for table, (part_id, weight) in zip(rewards, [first, *others], strict=True):
+        total = total + table.c.value * weight
+        conditions += [table.c.dataset_id == owner, table.c.reward_source_id == part_id]
+        if table is not rewards[0]:
+            joined = joined.join(table, table.c.row == rewards[0].c.row)
+    rows = select(literal(owner), literal(source.id), rewards[0].c.row, total).select_from(joined).where(*conditions)
+    session.execute(insert(Reward).from_select(["dataset_id", "reward_source_id", "row", "value"], rows))
+    statistics_of(session, dataset)
+    values = recorded_values(session, owner, source.id, dataset.rows)
+    if float(np.abs(values).max()) > LARGEST_REWARD:
+        raise _too_large("a weighted sum")
+    save_rewards(session, owner, source.id, values)
+    return source
+
+
+def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> tuple[Normaliser, RewardFigures]:
+    """The normaliser over all rewards (float64), and their figures. Raises for degenerate rewards."""
+    normaliser = Normaliser.fit(rewards, source.name, model_hash)
+    return normaliser, figures(np.sort(np.frombuffer(rewards)), normaliser.mean, normaliser.sd)
+
+
+def pin_labelled(
+    session: Session, project: Project, *, name: str, dataset: Dataset, source: RewardSource, run_id: uuid.UUID | None
+) -> Dataset:
+    """A labelled dataset over the rows of `dataset` with the rewards of `source`, normalised together.
+
+    Raises `RewardsMismatch` unless every row has a reward, `BadInput` (`wrong_kind`) when rows have no single
+    response, and `BadInput` (`degenerate_rewards`) when there is nothing to normalise.
+    """
+    if dataset.kind not in ("instructions", "labelled"):
+        raise BadInput(
+            f"{dataset.name!r} holds {dataset.kind}; only prompts with one response can be labelled", code="wrong_kind"
+        )
+    check_free_name(session, project, name)
+    labelled = Dataset(
+        project_id=project.id,
+        name=name,
+        kind="labelled",
+        rows=dataset.rows,
+        held_out_rows=dataset.held_out_rows,
+        content_hash="",
+        origin={},
+        base_dataset_id=owner_of(dataset),
+        reward_source_id=source.id,
+        normaliser=None,
+        run_id=run_id,
+    )
+    rewards = array("d")
+    content = ContentHash()
+    for row in stored_rows(session, labelled):
+        content.add(canonical_json(ordered_fields("labelled", orjson.loads(row.sample))))
+        assert row.reward is not None
+        rewards.append(row.reward)
+    if len(rewards) != dataset.rows:
+        raise RewardsMismatch(f"{source.name!r} has graded {len(rewards):,} of {dataset.rows:,} rows")
+    known_model = model_hash(session, source.model_id) if source.model_id else None
+    normaliser, reward_figures = fit(source, rewards, known_model)
+    labelled.content_hash = content.hexdigest(rewards)
+    labelled.normaliser = normaliser.model_dump()
+    labelled.origin = {
+        "type": "labelled",
+        "of": dataset.name,
+        "rewards": reward_figures.model_dump(),
+        **{key: dataset.origin[key] for key in _SHARED if key in dataset.origin},
+    }
+    session.add(labelled)
+    announce(session, labelled)
+    return labelled

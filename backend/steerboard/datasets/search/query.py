@@ -1,0 +1,118 @@
+"""Which rows of a dataset hold every word of a query."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.array_cache import ARRAYS
+from steerboard.datasets.derived_tables import SearchSegment, SearchWord
+from steerboard.datasets.errors import SearchNotReady
+from steerboard.datasets.rows.row_writer import raw_connection
+from steerboard.datasets.search.indexing import IndexState, index_state
+from steerboard.datasets.search.tokens import PIECE, SAMPLE_PIECES, phrases_of, words_sql
+from steerboard.datasets.tables import Dataset
+
+# Rows that are read through where the index does not have them yet: about half a second.
+_SCANNED_ROWS = 5_000
+
+_WORDS = text(f"SELECT {words_sql(':query')}")
+_SCAN = text(
+    f"""
+    SELECT s.row FROM samples s {SAMPLE_PIECES} CROSS JOIN LATERAL unnest({words_sql(PIECE)}) word
+    WHERE s.dataset_id = :dataset AND s.row >= :first AND s.row < :first + :rows AND word = ANY(:words)
+    GROUP BY s.row HAVING count(DISTINCT word) = :wanted
+    """
+)
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Found:
+    """`mask`: by row, whether it holds every word. Of these rows, those without all `phrases` are no hits."""
+
+    mask: Mask
+    phrases: list[str]
+
+
+def find(session: Session, dataset: Dataset, query: str) -> Found:
+    """Rows with every word of the query; a query without a word finds all. Raises `SearchNotReady` while many rows are
+    not indexed yet."""
+    owner = dataset.base_dataset_id or dataset.id
+    words: list[str] = session.scalar(_WORDS, {"query": query}) or []
+    if not words:
+        return Found(np.ones(dataset.rows, np.bool_), [])
+    state = index_state(session, owner)
+    unindexed = sum(rows for _, rows in state.waiting)
+    if unindexed > _SCANNED_ROWS:
+        raise SearchNotReady(
+            f"the words of {dataset.name!r} are being indexed: {state.done:,} of {state.rows:,} rows are done",
+            hint="Try again in a moment; without `q` the list works meanwhile.",
+            extra={"done": state.done, "rows": state.rows},
+        )
+    if state.ready:  # the pages and the count of one search come one after the other
+        key = ("words", owner, *sorted(words))
+        bits = ARRAYS.get(key, lambda: np.packbits(_indexed(session, owner, dataset.rows, words)))
+        mask = np.unpackbits(bits, count=dataset.rows).astype(np.bool_)
+    else:
+        mask = _indexed(session, owner, dataset.rows, words)
+        _scan(session, owner, state, words, mask)
+    return Found(mask, phrases_of(query))
+
+
+def _indexed(session: Session, owner: uuid.UUID, rows: int, words: list[str]) -> Mask:
+    sizes = session.execute(
+        select(SearchWord.word, SearchWord.segment_id, SearchSegment.first_row, func.octet_length(SearchWord.rows))
+        .join(SearchSegment, SearchSegment.id == SearchWord.segment_id)
+        .where(SearchSegment.dataset_id == owner, SearchWord.word == func.any(words))
+    ).all()
+    by_segment: dict[int, dict[str, int]] = {}
+    firsts: dict[int, int] = {}
+    for word, segment, first, size in sizes:
+        by_segment.setdefault(segment, {})[word] = size
+        firsts[segment] = first
+    mask = np.zeros(rows, np.bool_)
+    # Only segments that have every word; a round for each word, rarest first, and for segments that still have hits.
+    left = {
+        segment: sorted(have, key=have.__getitem__) for segment, have in by_segment.items() if len(have) == len(words)
+    }
+    hits: dict[int, NDArray[np.uint16]] = {}
+    for turn in range(len(words)):
+        wanted = [(segment, order[turn]) for segment, order in left.items() if turn == 0 or len(hits[segment])]
+        for segment, packed in _postings(session, wanted):
+            found = np.frombuffer(packed, ">u2").astype(np.uint16)
+            hits[segment] = found if turn == 0 else _both(hits[segment], found)
+    for segment, found in hits.items():
+        mask[firsts[segment] + found.astype(np.int64)] = True
+    return mask
+
+
+def _both(one: NDArray[np.uint16], other: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    member = np.zeros(1 << 16, np.bool_)
+    member[other] = True
+    return one[member[one]]
+
+
+def _postings(session: Session, wanted: list[tuple[int, str]]) -> list[tuple[int, bytes]]:
+    if not wanted:
+        return []
+    segments, words = [segment for segment, _ in wanted], [word for _, word in wanted]
+    found = raw_connection(session).execute(
+        "SELECT w.segment_id, w.rows FROM unnest(%s::bigint[], %s::text[]) AS asked (segment_id, word)"
+        " JOIN search_words w USING (segment_id, word)",
+        [segments, words],
+        binary=True,
+    )
+    return [(segment, packed) for segment, packed in found]
+
+
+def _scan(session: Session, owner: uuid.UUID, state: IndexState, words: list[str], mask: Mask) -> None:
+    for first, rows in state.waiting:
+        asked = {"dataset": owner, "first": first, "rows": rows, "words": words, "wanted": len(words)}
+        mask[list(session.scalars(_SCAN, asked))] = True

@@ -1,0 +1,65 @@
+"""When the next request may go: a token bucket for the rate, a pause that an endpoint asked for, and backoff."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+_BASE_SECONDS = 0.5
+_LONGEST_SECONDS = 30.0
+
+
+class Pace:
+    """Shared by all threads that ask one endpoint. `wait` returns False at once when `stopping` is set."""
+
+    def __init__(
+        self,
+        requests_per_minute: float | None,
+        stopping: threading.Event,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._per_second = requests_per_minute / 60 if requests_per_minute else None
+        # A second's worth at once, and never less than one request.
+        self._most = max(1.0, self._per_second or 1.0)
+        self._tokens = self._most
+        self._stopping = stopping
+        self._clock = clock
+        self._at = clock()
+        self._paused_until = self._at
+        self._lock = threading.Lock()
+
+    def wait(self) -> bool:
+        """Until a request may be sent. False when the work is being given up."""
+        while not self._stopping.is_set():
+            seconds = self.take()
+            if seconds <= 0:
+                return True
+            self._stopping.wait(seconds)
+        return False
+
+    def take(self) -> float:
+        """0 when a request may go now, or else the seconds after which to ask again."""
+        with self._lock:
+            now = self._clock()
+            if now < self._paused_until:
+                return self._paused_until - now
+            if self._per_second is None:
+                return 0.0
+            self._tokens = min(self._most, self._tokens + (now - self._at) * self._per_second)
+            self._at = now
+            if self._tokens >= 1.0 - 1e-9:
+                self._tokens -= 1.0
+                return 0.0
+            return (1.0 - self._tokens) / self._per_second
+
+    def pause(self, seconds: float) -> None:
+        """Nobody sends requests for this long: the endpoint asked for it, and means all of us."""
+        with self._lock:
+            self._paused_until = max(self._paused_until, self._clock() + seconds)
+
+
+def backoff(attempt: int, draw: Callable[[], float] = random.random) -> float:
+    """Seconds before the attempt after number `attempt` (from 1): exponential, with full jitter, at most 30."""
+    return min(_LONGEST_SECONDS, _BASE_SECONDS * 2.0 ** min(attempt - 1, 30)) * draw()

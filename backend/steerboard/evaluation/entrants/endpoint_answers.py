@@ -1,0 +1,156 @@
+"""Many answers of one endpoint: asked for in parallel, again where that helps, and kept through kills."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steerboard.evaluation.endpoint_client.answers import AskFailed
+from steerboard.evaluation.endpoint_client.client import Asker
+from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
+from steerboard.evaluation.endpoint_client.voice import Voice
+from steerboard.platform.security.secrets import Secrets
+from steerboard.platform.settings import get_settings
+from steerboard.registry.endpoints.service import key_of, score_text
+from steerboard.registry.tables import Endpoint, Model
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import template_arguments
+from steerboard_contracts.configs import Decoding
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.models import ModelInfo
+
+_ATTEMPTS = 6
+# A server that accepts a request without responding costs `_SECONDS` each time.
+_SILENCES = 2
+_SECONDS = 300.0
+_NEW_TOKENS = 1024
+
+Row = dict[str, Any]
+
+
+class EndpointGaveUp(SteerboardError):
+    """What was answered is kept, so that a resumed run asks only for the rest."""
+
+    code = "endpoint_gave_up"
+    title = "The endpoint does not answer"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Who is asked, under which name, and the condition that its policy is asked for as it is written.
+
+    `new_tokens`: of an answer, by default.
+    """
+
+    base_url: str
+    model: str
+    key: str | None
+    score_text: str | None
+    new_tokens: int = _NEW_TOKENS
+
+
+def target_of(secrets: Secrets, endpoint: Endpoint, policy: Model | None, score: Condition | None) -> Target:
+    """`policy`: which model of ours the endpoint serves, if it is one.
+
+    Raises `BadInput` (`no_score_format`, `unknown_attribute`), `SecretUnreadable`."""
+    info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
+    # As our own engines do it: a small window has to hold the prompt too.
+    new_tokens = min(_NEW_TOKENS, info.max_length // 2) if info is not None else _NEW_TOKENS
+    written = score_text(endpoint, policy, score)
+    return Target(endpoint.base_url, endpoint.model, key_of(secrets, endpoint), written, new_tokens)
+
+
+class Respondent:
+    """Lets the endpoint answer. Any number of threads use it at once."""
+
+    def __init__(self, target: Target, voice: Voice) -> None:
+        self.stopping = threading.Event()
+        self._target, self._voice = target, voice
+        self._asker = Asker(get_settings(), target.base_url, target.key, _SECONDS)
+        self._pace = Pace(None, self.stopping)
+
+    def ask(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
+        """`text`, `tokens` and `finished` of one answer, the latter two None where the endpoint does not tell them.
+        `what` names the prompt in messages. Raises `EndpointGaveUp`, also when the work is being ended."""
+        body, silences = self._body(messages, decoding, seed), 0
+        for attempt in range(1, _ATTEMPTS + 1):
+            if not self._pace.wait():
+                raise EndpointGaveUp(f"{what} is not asked for any more")
+            try:
+                answer = self._asker.ask(body)
+            except AskFailed as failure:
+                self._voice.warn(f"{what}: {failure.code}: {failure.detail} (attempt {attempt})")
+                silences += failure.code == "timeout"
+                if not failure.retryable or attempt == _ATTEMPTS or silences == _SILENCES:
+                    error = EndpointGaveUp(
+                        f"{what}: {failure.code}: {failure.detail}",
+                        hint="Finished answers are kept. Resume the run when the endpoint answers again.",
+                    )
+                    error.retryable = failure.retryable
+                    raise error from None
+                if failure.pause and failure.code in ("http_429", "http_503"):
+                    self._pace.pause(failure.pause)
+                self.stopping.wait(backoff(attempt) if failure.pause is None else failure.pause)
+                continue
+            return {
+                # The one space that a template may put before an answer is gone, as it is from our own engines'.
+                "text": answer.content.removeprefix(" "),
+                "tokens": answer.completion_tokens,
+                "finished": None if answer.finish_reason is None else answer.finish_reason == "stop",
+            }
+        raise AssertionError("the last attempt returns or raises")
+
+    def all(self, jobs: Iterable[Callable[[], None]], threads: int, on_done: Callable[[], None]) -> None:
+        """Do all jobs, so many at once. When one fails the others are ended, and its error is raised."""
+        with ThreadPoolExecutor(threads) as pool:
+            asked = [pool.submit(job) for job in jobs]
+            try:
+                for one in as_completed(asked):
+                    one.result()
+                    on_done()
+            except BaseException:
+                self.stopping.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _body(self, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
+        body: Row = {
+            "model": self._target.model,
+            "messages": list(messages),
+            "temperature": decoding.temperature,
+            "max_tokens": decoding.max_new_tokens or self._target.new_tokens,
+        }
+        # Not every server knows all fields, so fields with default values are omitted.
+        if decoding.temperature > 0:
+            body["seed"] = seed
+        if decoding.top_p < 1:
+            body["top_p"] = decoding.top_p
+        if decoding.stop:
+            body["stop"] = decoding.stop
+        extra: Row = {"top_k": decoding.top_k} if decoding.top_k else {}
+        if self._target.score_text is not None:
+            extra["chat_template_kwargs"] = template_arguments(self._target.score_text)
+        return body | ({"extra_body": extra} if extra else {})
+
+
+def seed_of(seed: int, place: tuple[int, ...]) -> int:
+    """Of one request: samples and turns differ, and the same ones are asked for alike each time."""
+    digest = hashlib.sha256(f"{seed}:{place}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def write_lines(folder: Path, name: str, rows: Iterable[Row]) -> str:
+    """An output of JSON lines, renamed into place; how the stage's last word names it."""
+    (folder / "outputs").mkdir(exist_ok=True)
+    partial = folder / "outputs" / f".{name}.partial"
+    with partial.open("w") as file:
+        for row in rows:
+            file.write(json.dumps(row) + "\n")
+    partial.replace(folder / "outputs" / name)
+    return f"outputs/{name}"

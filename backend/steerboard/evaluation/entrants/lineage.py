@@ -1,0 +1,17 @@
+"""Which data a model has learned from, directly or through what it was made of."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset
+from steerboard.registry.tables import Model
+from steerboard.runs.results.lineage import lineage
+
+
+def training_data(session: Session, model: Model) -> list[Dataset]:
+    """All datasets upstream of a model, the nearest first; those of its reward models among them."""
+    ids = [node.id for node in lineage(session, model).nodes if node.type == "dataset"]
+    found = {one.id: one for one in session.scalars(select(Dataset).where(Dataset.id.in_(ids)))}
+    return [found[id_] for id_ in ids if id_ in found]

@@ -1,0 +1,75 @@
+"""The API's schemas of entrants, and the fields that others share with them."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from steerboard.evaluation.prompts.schemas import Reference
+from steerboard.runs.state.states import RunState
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.configs import MOST_SAMPLES, Asked, Decoding, EngineName
+
+EvaluationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+
+
+NamedDecoding = Literal["greedy", "sampled", "by_category"]
+
+
+class EntrantIn(BaseModel):
+    """Who answers: a model of the registry or an endpoint. Several samples are drawn unless a decoding is given.
+
+    `by_category` samples at the temperatures that MT-Bench has for its categories.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: EvaluationName | None = None
+    model: Reference | None = None
+    endpoint: Reference | None = None
+    score: Asked = None
+    decoding: NamedDecoding | Decoding | None = None
+    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
+    family: Annotated[str | None, Field(max_length=64, pattern=r"^[^\x00]+$")] = None
+    engine: Annotated[EngineName, Field(description="What computes a model's answers.")] = "transformers"
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> EntrantIn:
+        if (self.model is None) == (self.endpoint is None):
+            raise ValueError("give either `model` or `endpoint`")
+        if self.endpoint is not None and self.engine != "transformers":
+            raise ValueError("`engine` is of models: an endpoint computes by itself")
+        return self
+
+
+class EntrantOut(BaseModel):
+    """`missing`: answers that should be there and are not. `imported` records where imported answers came from."""
+
+    id: uuid.UUID
+    name: str
+    source: Literal["model", "endpoint", "import"]
+    model: str | None
+    model_id: uuid.UUID | None
+    endpoint: str | None
+    method: str | None
+    score: Condition | None
+    decoding: dict[str, Any]
+    samples: int
+    family: str | None
+    content_hash: str | None
+    responses: int
+    missing: int
+    run: RunRef | None
+    imported: dict[str, Any] | None
+
+
+class RunRef(BaseModel):
+    """The run that does the work, and why it is where it is."""
+
+    id: uuid.UUID
+    state: RunState
+    reason: str
+    reason_code: str | None = None
+    progress: dict[str, Any] | None = None

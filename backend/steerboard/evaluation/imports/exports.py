@@ -1,0 +1,218 @@
+"""Answers and judgments written in the formats of other projects, row by row, so that they can be imported again."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Iterator
+from itertools import groupby, zip_longest
+from typing import Any, BinaryIO
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.formats import alpaca_eval, arena_hard, fastchat, vicuna
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Judge, Response, Verdict
+from steerboard_contracts.errors import BadInput
+
+_BATCH = 1000
+# The first of each is what a judge of that style is written as unless another is asked for.
+FORMATS_OF_STYLE = {
+    "single": ("fastchat_single", "arena_bench"),
+    "multi": ("fastchat_single", "vicuna_review"),
+    "pairwise": ("fastchat_pair",),
+    "alpaca_eval": ("alpaca_eval",),
+    "arena_hard": ("arena_hard",),
+}
+
+
+class FormatTooNarrow(BadInput):
+    """The format has no place for some of what would have to be written."""
+
+    code = "format_too_narrow"
+    title = "This format cannot hold it"
+
+
+Rows = Iterator[dict[str, Any]]
+
+
+def answer_rows(session: Session, evaluation: Evaluation, format: str, entrant: Entrant | None) -> Rows:
+    """Rows of one entrant, or of all. Raises `FormatTooNarrow` at once, not when it is gone through."""
+    chosen = [entrant] if entrant is not None else list(entrants_of(session, evaluation))
+    prompts = _prompts(session, evaluation)
+    if format != "fastchat" and any(one.samples > 1 for one in chosen):
+        raise FormatTooNarrow(f"{format} has one answer to a prompt, and some here have several", hint="Use fastchat.")
+    if format == "alpaca_eval" and any(prompt.follow_ups for prompt in prompts.values()):
+        raise FormatTooNarrow("alpaca_eval has one turn, and some prompts have more", hint="Use fastchat.")
+    return (row for one in chosen for row in _answers_of(session, one, prompts, format))
+
+
+def _answers_of(session: Session, entrant: Entrant, prompts: dict[int, EvaluationPrompt], format: str) -> Rows:
+    mine = select(Response.position, Response.sample, Response.turns, Response.tokens)
+    found = session.execute(
+        mine.where(Response.entrant_id == entrant.id)
+        .order_by(Response.position, Response.sample)
+        .execution_options(yield_per=_BATCH)
+    )
+    tstamp = entrant.created_at.timestamp()
+    for position, responses in groupby(found, key=lambda row: row.position):
+        rows = list(responses)
+        prompt, turns = prompts[position], [list(row.turns) for row in rows]
+        answer_id = _answer_id(entrant.id, position)
+        if format == "fastchat":
+            yield fastchat.answer_row(prompt.question_id, answer_id, entrant.name, turns, tstamp)
+        elif format == "alpaca_eval":
+            yield alpaca_eval.answer_row(_instruction(prompt), entrant.name, turns[0][0], prompt.category)
+        else:
+            asked = [_instruction(prompt), *prompt.follow_ups]
+            tokens = sum(rows[0].tokens) if rows[0].tokens and len(turns[0]) == 1 else None
+            yield arena_hard.answer_row(prompt.question_id, answer_id, entrant.name, asked, turns[0], tokens, tstamp)
+
+
+def judgment_rows(session: Session, evaluation: Evaluation, judge: Judge, format: str | None) -> tuple[str, Rows]:
+    """(format, rows), superseded verdicts too. Raises `FormatTooNarrow`."""
+    formats = FORMATS_OF_STYLE[judge.style]
+    if format is None:
+        reviews = (judge.imported or {}).get("format") == "vicuna_review"
+        format = "vicuna_review" if reviews else formats[0]
+    if format not in formats:
+        raise FormatTooNarrow(
+            f"judgments of style {judge.style} cannot be written as {format}", hint=f"Use {' or '.join(formats)}."
+        )
+    names = {entrant.id: entrant.name for entrant in entrants_of(session, evaluation)}
+    prompts = _prompts(session, evaluation)
+    order = (Verdict.position, Verdict.turn, Verdict.a, Verdict.b, Verdict.id)
+    found = session.scalars(
+        select(Verdict)
+        .where(Verdict.judge_id == judge.id)
+        .order_by(*(order if format in ("fastchat_pair", "arena_hard") else (Verdict.id,)))
+        .execution_options(yield_per=_BATCH)
+    )
+    if format in ("fastchat_single", "arena_bench"):
+        return format, _singles(found, names, prompts, judge.model, format)
+    if format == "vicuna_review":
+        _check_two(session, judge)
+        return format, _reviews(found, names, prompts)
+    if format == "alpaca_eval":
+        return format, _annotations(session, found, names, prompts, judge.model)
+    return format, _games(found, names, prompts, judge.model, format)
+
+
+def _singles(
+    found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], judge: str, format: str
+) -> Rows:
+    for verdict in found:
+        prompt = prompts[verdict.position]
+        row = fastchat.single_row(prompt.question_id, names[verdict.a], judge, _said(verdict))
+        if format == "arena_bench":
+            row = {"question_id": prompt.question_id, "model": row["model"], "judgment": row["judgment"]}
+            row["score"] = verdict.value
+        yield row
+
+
+def _games(
+    found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], judge: str, format: str
+) -> Rows:
+    """One row for both orders. Where an item was judged again, the first of each order belong together, and so on."""
+    for (position, turn, a, b), verdicts in groupby(found, key=lambda v: (v.position, v.turn, v.a, v.b)):
+        every = list(verdicts)
+        orders = [[verdict for verdict in every if (verdict.a_first is not False) is first] for first in (True, False)]
+        models = names[a], names[b] if b is not None else ""
+        for pair in zip_longest(*orders):
+            games = {first: _said(one) for first, one in zip((True, False), pair, strict=True) if one is not None}
+            prompt = prompts[position]
+            if format == "fastchat_pair":
+                placed = {1 if first else 2: game for first, game in games.items()}
+                yield fastchat.pair_row(prompt.question_id, models, judge, turn, placed)
+            else:
+                tstamp = max(game["tstamp"] for game in games.values())
+                yield arena_hard.judgment_row(prompt.question_id, prompt.category, models, judge, games, tstamp)
+
+
+def _check_two(session: Session, judge: Judge) -> None:
+    judged = session.scalars(select(Verdict.a).where(Verdict.judge_id == judge.id).distinct()).all()
+    if len(judged) != 2:
+        raise FormatTooNarrow(f"a review is of two answers, and {judge.name} judged {len(judged)}")
+
+
+def _reviews(found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt]) -> Rows:
+    """Both answers' verdicts follow each other, as one request gave them."""
+    waiting: dict[tuple[int, int], Verdict] = {}
+    for verdict in found:
+        other = waiting.pop((verdict.position, verdict.turn), None)
+        if other is None:
+            waiting[verdict.position, verdict.turn] = verdict
+            continue
+        first, second = sorted((other, verdict), key=lambda one: one.a_first is False)
+        models = names[first.a], names[second.a]
+        ids = _answer_id(first.a, verdict.position), _answer_id(second.a, verdict.position)
+        yield vicuna.review_row(prompts[verdict.position].question_id, models, ids, (_said(first), _said(second)))
+
+
+def _answer_id(entrant: uuid.UUID, position: int) -> str:
+    return hashlib.sha256(f"{entrant}:{position}".encode()).hexdigest()[:22]
+
+
+def _annotations(
+    session: Session,
+    found: Iterable[Verdict],
+    names: dict[uuid.UUID, str],
+    prompts: dict[int, EvaluationPrompt],
+    judge: str,
+) -> Rows:
+    for batch in _batches(found):
+        positions = {verdict.position for verdict in batch}
+        outputs = {
+            (entrant_id, position): turns[0]
+            for entrant_id, position, turns in session.execute(
+                select(Response.entrant_id, Response.position, Response.turns).where(
+                    Response.entrant_id.in_(names), Response.position.in_(positions), Response.sample == 0
+                )
+            )
+        }
+        for verdict in batch:
+            prompt, b = prompts[verdict.position], verdict.b
+            assert b is not None
+            baseline = names[b], outputs.get((b, verdict.position))
+            model = names[verdict.a], outputs.get((verdict.a, verdict.position))
+            said = _said(verdict)
+            yield alpaca_eval.annotation_row(_instruction(prompt), prompt.category, baseline, model, judge, said)
+
+
+def _batches(found: Iterable[Verdict]) -> Iterator[list[Verdict]]:
+    batch: list[Verdict] = []
+    for verdict in found:
+        batch.append(verdict)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def write(rows: Rows, file: BinaryIO, as_array: bool) -> int:
+    """JSON lines, or one JSON array with an element a line. Returns how many rows there were."""
+    count = 0
+    for row in rows:
+        file.write((b",\n" if count else b"[\n") if as_array else b"")
+        file.write(orjson.dumps(row) + (b"" if as_array else b"\n"))
+        count += 1
+    if as_array:
+        file.write(b"\n]\n" if count else b"[]\n")
+    return count
+
+
+def _said(verdict: Verdict) -> dict[str, Any]:
+    fields = ("turn", "value", "weight", "status", "raw", "detail")
+    return {**{name: getattr(verdict, name) for name in fields}, "tstamp": verdict.created_at.timestamp()}
+
+
+def _prompts(session: Session, evaluation: Evaluation) -> dict[int, EvaluationPrompt]:
+    mine = select(EvaluationPrompt).where(EvaluationPrompt.evaluation_id == evaluation.id)
+    return {prompt.position: prompt for prompt in session.scalars(mine)}
+
+
+def _instruction(prompt: EvaluationPrompt) -> str:
+    return prompt.messages[-1]["content"]

@@ -1,0 +1,121 @@
+"""Judges over HTTP. Reading needs `read`; starting one, or asking again, `run`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Query, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.judges import service as judges
+from steerboard.evaluation.judges.schemas import JudgeEstimate, JudgeIn, JudgeOut, Judges, VerdictOut, VerdictStatus
+from steerboard.evaluation.lookup import get_evaluation
+from steerboard.evaluation.tables import Evaluation, Judge, Verdict
+from steerboard.platform.http.errors import problems
+from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight
+
+router = Router(prefix="/evaluations/{evaluation}/judges", tags=["evaluations"])
+
+Read = Annotated[Access, Depends(AccessTo("read"))]
+Write = Annotated[Access, Depends(AccessTo("write"))]
+Run = Annotated[Access, Depends(AccessTo("run"))]
+
+
+@router.get("", responses=problems(404))
+def list_judges(evaluation: str, session: Db, access: Read) -> Judges:
+    """By age, with their counts of verdicts and their cost."""
+    return Judges(items=judges.judges_out(session, get_evaluation(session, access.project, evaluation)))
+
+
+@router.post("", status_code=201, responses=problems(404, 409))
+def create_judge(
+    evaluation: str,
+    body: JudgeIn,
+    response: Response,
+    session: Db,
+    access: Run,
+    dry_run: Annotated[bool, Query(description="Start nothing: say how many requests it would be.")] = False,
+) -> JudgeOut | JudgeEstimate:
+    """Ask a judge. Its run waits for answers that are still being made."""
+    found = get_evaluation(session, access.project, evaluation)
+    if dry_run:
+        response.status_code = 200
+        return judges.estimate(session, access.project, found, body)
+    judge = judges.create_judge(session, access.project, found, body, access.actor)
+    detail = {"style": judge.style, "endpoint": body.endpoint, "model": judge.model}
+    audit(session, access, "judge.create", _target(found, judge), detail)
+    changed(session, found, "judge")
+    return _out(session, found, judge)
+
+
+@router.get("/{judge}", responses=problems(404))
+def get_judge(evaluation: str, judge: str, session: Db, access: Read) -> JudgeOut:
+    found = get_evaluation(session, access.project, evaluation)
+    return _out(session, found, judges.get_judge(session, found, judge))
+
+
+@router.delete("/{judge}", status_code=204, responses=problems(404, 409))
+def delete_judge(evaluation: str, judge: str, session: Db, access: Write) -> None:
+    """With its verdicts. What was paid for stays known, so that the same judge again costs nothing."""
+    found = get_evaluation(session, access.project, evaluation)
+    gone = judges.get_judge(session, found, judge)
+    audit(session, access, "judge.delete", _target(found, gone))
+    judges.delete_judge(session, gone)
+    changed(session, found, "judge")
+
+
+@router.post("/{judge}/retry", responses=problems(404, 409))
+def retry_judge(evaluation: str, judge: str, session: Db, access: Run) -> JudgeOut:
+    """Ask again what ended in an error. Verdicts stay as they are."""
+    found = get_evaluation(session, access.project, evaluation)
+    again = judges.get_judge(session, found, judge)
+    judges.retry(session, access.project, found, again, access.actor)
+    audit(session, access, "judge.retry", _target(found, again))
+    changed(session, found, "judge")
+    return _out(session, found, again)
+
+
+@router.get("/{judge}/verdicts", responses=problems(404))
+def list_verdicts(
+    evaluation: str,
+    judge: str,
+    session: Db,
+    access: Read,
+    after: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    status: VerdictStatus | None = None,
+    position: Annotated[int | None, Query(ge=0, description="Of the prompt.")] = None,
+) -> Page[VerdictOut]:
+    """In the order in which they came, with superseded ones."""
+    found = get_evaluation(session, access.project, evaluation)
+    query = select(Verdict).where(Verdict.judge_id == judges.get_judge(session, found, judge).id)
+    if status is not None:
+        query = query.where(Verdict.status == status)
+    if position is not None:
+        query = query.where(Verdict.position == position)
+    names = {entrant.id: entrant.name for entrant in entrants_of(session, found)}
+
+    def convert(row: Verdict) -> VerdictOut:
+        b = names[row.b] if row.b is not None else None
+        fields = ("id", "position", "turn", "a_first", "value", "weight", "status", "raw", "detail", "superseded")
+        given = {name: getattr(row, name) for name in fields}
+        cut = weight(row.raw) > ROW_BYTES
+        if cut:
+            given |= shown_part({"raw": row.raw})
+        return VerdictOut(a=names[row.a], b=b, created_at=row.created_at, cut=cut, **given)
+
+    return paginate(session, query, Verdict.id, convert, cursor=after, limit=limit, newest_first=False)
+
+
+def _out(session: Session, evaluation: Evaluation, judge: Judge) -> JudgeOut:
+    return judges.judges_out(session, evaluation, judge)[0]
+
+
+def _target(evaluation: Evaluation, judge: Judge) -> str:
+    return f"judge {judge.name} {judge.id} of evaluation {evaluation.name}"

@@ -1,0 +1,80 @@
+"""Whether a judge can be started: its settings against its style and the evaluation's entrants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.judges import styles
+from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
+from steerboard.evaluation.tables import Entrant, Evaluation, Response
+from steerboard.runs.state.states import ENDED
+from steerboard.runs.tables import Run
+from steerboard_contracts.errors import BadInput, ErrorLocation
+
+_NEED_BASELINE = ("alpaca_eval", "arena_hard")
+_NEED_TWO = ("multi", "pairwise", "alpaca_eval", "arena_hard")
+
+
+class InvalidJudge(BadInput):
+    """The settings do not fit the style or the evaluation; nothing was started."""
+
+    code = "invalid_judge"
+    title = "The judge cannot be started"
+
+
+def checked(session: Session, evaluation: Evaluation, asked: JudgeIn) -> list[Entrant]:
+    """The entrants that would be judged. Raises `InvalidJudge` with every fault by field."""
+    settings = asked.settings
+    everybody = {entrant.name for entrant in entrants_of(session, evaluation)}
+    judged = judged_entrants(session, evaluation, settings)
+    faults = list(_faults(asked, everybody, judged))
+    idle = [one.name for one in judged if not _will_answer(session, one)]
+    if idle:
+        message = f"no answers of {', '.join(idle)} are there, and no run is making them"
+        faults.append(ErrorLocation(location="body.settings.entrants", message=message))
+    if faults:
+        raise InvalidJudge("the judge cannot be started", errors=faults, hint="Nothing was started.")
+    return judged
+
+
+def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Iterator[ErrorLocation]:
+    settings = asked.settings
+    unknown = sorted(set(settings.entrants or []) - everybody)
+    if unknown:
+        yield ErrorLocation(
+            location="body.settings.entrants", message=f"the evaluation has no entrant {', '.join(unknown)}"
+        )
+    if settings.baseline is not None and settings.baseline not in everybody:
+        yield ErrorLocation(
+            location="body.settings.baseline", message=f"the evaluation has no entrant {settings.baseline}"
+        )
+    if settings.baseline is None and asked.style in _NEED_BASELINE:
+        yield ErrorLocation(location="body.settings.baseline", message=f"is missing: {asked.style} compares with one")
+    if len(judged) < 2 and asked.style in _NEED_TWO:
+        yield ErrorLocation(location="body.settings.entrants", message=f"{asked.style} compares at least two entrants")
+    if not judged:
+        yield ErrorLocation(location="body.settings.entrants", message="there is nobody to judge")
+    if asked.style == "multi" and len(judged) > styles.MOST_AT_ONCE:
+        yield ErrorLocation(
+            location="body.settings.entrants", message=f"multi judges at most {styles.MOST_AT_ONCE} entrants at once"
+        )
+
+
+def judged_entrants(session: Session, evaluation: Evaluation, settings: JudgeSettings) -> list[Entrant]:
+    """In their order: those that are named, or all, and the baseline."""
+    return [
+        one
+        for one in entrants_of(session, evaluation)
+        if settings.entrants is None or one.name in settings.entrants or one.name == settings.baseline
+    ]
+
+
+def _will_answer(session: Session, entrant: Entrant) -> bool:
+    run = session.get(Run, entrant.run_id) if entrant.run_id else None
+    if run is not None and run.state not in ENDED:
+        return True
+    return session.scalar(select(Response.position).where(Response.entrant_id == entrant.id).limit(1)) is not None

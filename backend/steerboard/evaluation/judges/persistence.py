@@ -1,0 +1,157 @@
+"""What a judge's process writes, each in a transaction of its own: an answer as soon as it arrives, then its verdicts.
+
+An answer is kept whichever attempt has the run by then: it is paid for. Verdicts are fenced like every write of a run.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from steerboard.evaluation.endpoint_client.answers import Answer
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.judges.requests import Outcome, Place, Question
+from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Verdict
+from steerboard.platform.database import transaction
+from steerboard.runs.state import claims
+from steerboard.runs.state.claims import Claim
+
+_RETRY_SECONDS = 1.0
+Kept = TypeVar("Kept")
+
+
+class Keeper:
+    """The database of one judge's run. While it is away everything waits for it; whether the lease is still ours by
+    then, the fence knows. `stopping` ends the waiting."""
+
+    def __init__(
+        self,
+        sessions: sessionmaker[Session],
+        claim: Claim,
+        *,
+        project_id: uuid.UUID,
+        judge_id: uuid.UUID,
+        stopping: threading.Event,
+    ) -> None:
+        self._sessions = sessions
+        self._claim = claim
+        self._project_id = project_id
+        self._judge_id = judge_id
+        self._stopping = stopping
+
+    def answer(self, key: str) -> Answer | None:
+        """What the project was told to this request before."""
+
+        def look(session: Session) -> Answer | None:
+            found = session.get(JudgeAnswer, (self._project_id, key))
+            if found is None:
+                return None
+            counts = found.prompt_tokens, found.completion_tokens
+            return Answer(found.content, found.finish_reason, found.logprobs, *counts)
+
+        return self._do(look)
+
+    def keep_answer(self, key: str, answer: Answer) -> None:
+        """Before anything is read out of it."""
+
+        def keep(session: Session) -> None:
+            # The judge may have been deleted meanwhile; what was paid for stays.
+            judge = session.scalar(select(Judge.id).where(Judge.id == self._judge_id).with_for_update(key_share=True))
+            session.execute(
+                postgresql.insert(JudgeAnswer)
+                .values(
+                    project_id=self._project_id,
+                    key=key,
+                    content=answer.content,
+                    finish_reason=answer.finish_reason,
+                    logprobs=answer.logprobs,
+                    prompt_tokens=answer.prompt_tokens,
+                    completion_tokens=answer.completion_tokens,
+                    judge_id=judge,
+                )
+                .on_conflict_do_nothing()
+            )
+
+        self._do(keep)
+
+    def keep_verdicts(self, question: Question, rows: Sequence[Outcome], key: str | None, raw: str | None) -> None:
+        """In place of what these items had before. Raises `LeaseLost`."""
+        mine = Verdict.judge_id == self._judge_id, Verdict.position == question.position, Verdict.turn == question.turn
+
+        def keep(session: Session) -> None:
+            claims.fenced(session, self._claim)
+            session.execute(delete(Verdict).where(*mine, or_(*(_same_place(row.place) for row in rows))))
+            session.execute(insert(Verdict), [self._row(question, row, key, raw) for row in rows])
+
+        self._do(keep)
+
+    def note_failure(self, code: str) -> None:
+        """Count a request that failed."""
+        counts = func.coalesce(Judge.failures, text("'{}'::jsonb"))
+        one_more = func.jsonb_build_object(code, func.coalesce(counts[code].as_integer(), 0) + 1)
+        statement = update(Judge).where(Judge.id == self._judge_id).values(failures=counts.op("||")(one_more))
+        self._do(lambda session: session.execute(statement.execution_options(synchronize_session=False)))
+
+    def announce(self, evaluation_id: uuid.UUID) -> None:
+        """Readers of the evaluation look again."""
+
+        def tell(session: Session) -> None:
+            evaluation = session.get(Evaluation, evaluation_id)
+            if evaluation is not None:
+                changed(session, evaluation, "judge")
+
+        self._do(tell)
+
+    def _row(self, question: Question, outcome: Outcome, key: str | None, raw: str | None) -> dict[str, Any]:
+        return {
+            "judge_id": self._judge_id,
+            "position": question.position,
+            "turn": question.turn,
+            "a": outcome.place.a,
+            "b": outcome.place.b,
+            "a_first": outcome.place.a_first,
+            "value": outcome.value,
+            "weight": outcome.weight,
+            "status": outcome.status,
+            "raw": raw,
+            "detail": outcome.detail,
+            "answer_key": key,
+            "superseded": False,
+        }
+
+    def _do(self, work: Callable[[Session], Kept]) -> Kept:
+        """Doing it again after an outage is safe: every write here sets a state instead of adding to it; a count
+        of failures may be one too high then."""
+        while True:
+            try:
+                with transaction(self._sessions) as session:
+                    return work(session)
+            except OperationalError:
+                if self._stopping.wait(_RETRY_SECONDS):
+                    raise
+            except IntegrityError as error:
+                if not _deleted(error):
+                    raise
+                raise Gone("the judge, or an entrant, was deleted") from error
+
+
+class Gone(Exception):
+    """There is nothing left to write to."""
+
+
+def _deleted(error: IntegrityError) -> bool:
+    return getattr(error.orig, "sqlstate", None) == "23503"
+
+
+def _same_place(place: Place) -> ColumnElement[bool]:
+    if place.b is None:
+        # Where all were shown at once, the order may have been another one before.
+        return and_(Verdict.a == place.a, Verdict.b.is_(None))
+    return and_(Verdict.a == place.a, Verdict.b == place.b, Verdict.a_first.is_not_distinct_from(place.a_first))

@@ -1,0 +1,92 @@
+"""What a judge has to judge, and what it has judged already, out of the database."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material
+from steerboard.evaluation.judges.requests import Place, Question
+from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, JudgeAnswer, Response, Verdict
+
+_KEYS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An item with a valid verdict, and the answer that it was parsed from."""
+
+    position: int
+    turn: int
+    place: Place
+    key: str
+
+
+def material_of(session: Session, evaluation: Evaluation, settings: JudgeSettings, *, assume: bool = False) -> Material:
+    """The first sample of every entrant that is judged. `assume`: as if the answers that are missing were there, to
+    count the requests in advance."""
+    judged = [
+        JudgedEntrant(one.id, one.name)
+        for one in entrants_of(session, evaluation)
+        if settings.entrants is None or one.name in settings.entrants or one.name == settings.baseline
+    ]
+    prompts = [
+        JudgedPrompt(one.position, one.category, one.messages, one.follow_ups, one.reference)
+        for one in session.scalars(
+            select(EvaluationPrompt)
+            .where(EvaluationPrompt.evaluation_id == evaluation.id)
+            .order_by(EvaluationPrompt.position)
+        )
+    ]
+    ids = [one.id for one in judged]
+    rows = session.execute(
+        select(Response.entrant_id, Response.position, Response.turns)
+        .where(Response.entrant_id.in_(ids))
+        .order_by(Response.entrant_id, Response.position, Response.sample)
+        .ext(distinct_on(Response.entrant_id, Response.position))
+    )
+    answers: dict[tuple[uuid.UUID, int], list[str]] = {(entrant, at): turns for entrant, at, turns in rows}
+    if assume:
+        for entrant in ids:
+            for prompt in prompts:
+                there = answers.get((entrant, prompt.position), [])
+                missing = prompt.turns - len(there)
+                answers[entrant, prompt.position] = [*there, *(f"{entrant} {n}" for n in range(missing))]
+    return Material(prompts, judged, answers)
+
+
+def judged(session: Session, judge_id: uuid.UUID) -> set[Judged]:
+    """Items that need not be asked again. An error is no verdict: it was read from no answer."""
+    rows = session.execute(
+        select(Verdict.position, Verdict.turn, Verdict.a, Verdict.b, Verdict.a_first, Verdict.answer_key).where(
+            Verdict.judge_id == judge_id, ~Verdict.superseded
+        )
+    )
+    return {
+        Judged(position, turn, Place(a, b, first), key) for position, turn, a, b, first, key in rows if key is not None
+    }
+
+
+def is_judged(question: Question, key: str, done: set[Judged]) -> bool:
+    return all(Judged(question.position, question.turn, place, key) in done for place in question.places)
+
+
+def answered(session: Session, project_id: uuid.UUID, keys: Iterable[str]) -> int:
+    """How many of these requests the project has an answer to."""
+    wanted = list(dict.fromkeys(keys))
+    return sum(
+        session.scalar(
+            select(func.count()).where(
+                JudgeAnswer.project_id == project_id, JudgeAnswer.key.in_(wanted[start : start + _KEYS_AT_ONCE])
+            )
+        )
+        or 0
+        for start in range(0, len(wanted), _KEYS_AT_ONCE)
+    )

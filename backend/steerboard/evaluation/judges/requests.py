@@ -1,0 +1,93 @@
+"""One question to a judge: the body of the request, its identity, and how an answer becomes verdicts. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from steerboard.evaluation.endpoint_client.answers import Answer
+from steerboard.evaluation.judges.own_prompts import Prompt
+from steerboard.evaluation.judges.verdicts import Preference, is_refusal
+
+
+@dataclass(frozen=True)
+class Place:
+    """The item of one verdict row, see `Verdict`."""
+
+    a: uuid.UUID
+    b: uuid.UUID | None
+    a_first: bool | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One verdict. `value` is None unless `status` is ok."""
+
+    place: Place
+    status: str
+    value: float | None = None
+    weight: int = 1
+    detail: str | None = None
+
+
+# The verdict of an answer on each place of its question, in order; None: no verdict.
+Reading = Callable[[Answer], Sequence[Preference | float | None]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """`body` goes to the endpoint; `read` parses its answer."""
+
+    position: int
+    turn: int
+    places: tuple[Place, ...]
+    body: dict[str, Any]
+    read: Reading = field(repr=False)
+
+
+def body_of(model: str, prompt: Prompt, *, temperature: float, max_tokens: int) -> dict[str, Any]:
+    """A chat completion's request."""
+    system, user = prompt
+    return {
+        "model": model,
+        "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+    }
+
+
+def key_of(base_url: str, body: dict[str, Any]) -> str:
+    """SHA-256 of who is asked and what."""
+    document = {"base_url": base_url, "body": body}
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def outcomes(question: Question, answer: Answer) -> list[Outcome]:
+    """The verdicts of an answer: exactly one per place."""
+    found = []
+    for place, said in zip(question.places, question.read(answer), strict=True):
+        if isinstance(said, Preference):
+            found.append(Outcome(place, "ok", said.value, said.weight))
+        elif said is not None:
+            found.append(Outcome(place, "ok", said))
+        elif is_refusal(answer.content, answer.finish_reason):
+            found.append(Outcome(place, "refused", detail="the judge declined"))
+        else:
+            found.append(Outcome(place, "unparsed", detail=_why_unparsed(answer)))
+    return found
+
+
+def failures(question: Question, code: str, detail: str) -> list[Outcome]:
+    """The verdicts of a question that got no answer."""
+    return [Outcome(place, "error", detail=f"{code}: {detail}") for place in question.places]
+
+
+def _why_unparsed(answer: Answer) -> str:
+    if answer.finish_reason == "length":
+        return "no verdict before the token limit"
+    return "no verdict in the answer" if answer.content.strip() else "an empty answer"

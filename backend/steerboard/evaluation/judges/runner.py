@@ -1,0 +1,178 @@
+"""A judge at work: questions to the endpoint in threads, answers kept, verdicts read, until nothing is left to ask."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed
+from steerboard.evaluation.endpoint_client.client import Asker
+from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
+from steerboard.evaluation.judges.persistence import Keeper
+from steerboard.evaluation.judges.request_locks import RequestLocks
+from steerboard.evaluation.judges.requests import Outcome, Question, failures, outcomes
+
+log = logging.getLogger(__name__)
+
+_LOOK_AGAIN_SECONDS = 0.3
+# So many questions given up one after the other, with none answered between them: the endpoint is not there.
+_HOPELESS = 10
+
+
+class EndpointDown(Exception):
+    """Nothing is answered any more. `failure` is the last one."""
+
+    def __init__(self, failure: AskFailed) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+class _Stopped(Exception):
+    """Another thread has ended the work."""
+
+
+@dataclass
+class Tally:
+    """Of this attempt: questions that have verdicts, those by status, and failures of requests by code."""
+
+    judged: int = 0
+    paid: int = 0
+    cached: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+
+
+class Runner:
+    """Asks each key once, however many questions have it. `say` gets lines for the run's log."""
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        asker: Asker,
+        pace: Pace,
+        request_locks: RequestLocks,
+        *,
+        attempts: int,
+        patience: float,
+        stopping: threading.Event,
+        say: Callable[[str], None],
+    ) -> None:
+        self.tally = Tally()
+        self._keeper, self._asker, self._pace, self._request_locks = keeper, asker, pace, request_locks
+        self._attempts, self._patience = attempts, patience
+        self._stopping, self._say = stopping, say
+        self._lock, self._taking = threading.Lock(), threading.Lock()
+        self._failure: BaseException | None = None
+        self._given_up = 0
+
+    def run(self, asked: Iterable[tuple[str, Question]], threads: int, watch: Callable[[], None]) -> None:
+        """Until all is judged. `watch` is called a few times a second meanwhile.
+
+        Raises `EndpointDown`, `LeaseLost`, `Gone`, and the database's errors when it stays away.
+        """
+        waiting = iter(asked)
+        working = [
+            threading.Thread(target=self._work, args=(waiting,), name=f"judge-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in working:
+            thread.start()
+        for thread in working:
+            while thread.is_alive():
+                thread.join(0.2)
+                watch()
+        if self._failure is not None:
+            raise self._failure
+
+    def _work(self, waiting: Iterator[tuple[str, Question]]) -> None:
+        try:
+            while not self._stopping.is_set():
+                with self._taking:
+                    following = next(waiting, None)
+                if following is None:
+                    return
+                self._settle(*following)
+        except _Stopped:
+            return
+        except BaseException as error:
+            with self._lock:
+                self._failure = self._failure or error
+            self._stopping.set()
+
+    def _settle(self, key: str, question: Question) -> None:
+        known = self._keeper.answer(key)
+        try:
+            answer, paid = (known, False) if known is not None else self._ask(key, question)
+        except AskFailed as failure:
+            rows = failures(question, failure.code, failure.detail)
+            self._keeper.keep_verdicts(question, rows, None, None)
+            self._count(rows)
+            self._give_up(failure)
+            return
+        rows = outcomes(question, answer)
+        self._keeper.keep_verdicts(question, rows, key, answer.content)
+        self._count(rows, paid=paid, cached=not paid)
+
+    def _ask(self, key: str, question: Question) -> tuple[Answer, bool]:
+        """An answer that is kept, and whether it was paid for now. Raises `AskFailed` after the last attempt."""
+        attempt = 1
+        while True:
+            self._wait_for_turn(key)
+            try:
+                known = self._keeper.answer(key)  # somebody else may just have been told
+                if known is not None:
+                    return known, False
+                if not self._pace.wait():
+                    raise _Stopped
+                answer = self._asker.ask(question.body)
+                self._keeper.keep_answer(key, answer)
+            except AskFailed as failure:
+                self._note(question, failure, attempt)
+                if not failure.retryable or attempt >= self._attempts:
+                    raise
+                if failure.pause and failure.code in ("http_429", "http_503"):
+                    self._pace.pause(failure.pause)
+                rest = backoff(attempt) if failure.pause is None else failure.pause
+            else:
+                with self._lock:
+                    self._given_up = 0
+                return answer, True
+            finally:
+                self._request_locks.free(key)
+            if self._stopping.wait(rest):
+                raise _Stopped
+            attempt += 1
+
+    def _wait_for_turn(self, key: str) -> None:
+        """While another thread or judge asks the same; not for ever, should its machine have gone."""
+        until = time.monotonic() + self._patience
+        while not self._request_locks.take(key) and time.monotonic() < until:
+            if self._stopping.wait(_LOOK_AGAIN_SECONDS):
+                raise _Stopped
+
+    def _note(self, question: Question, failure: AskFailed, attempt: int) -> None:
+        self._keeper.note_failure(failure.code)
+        with self._lock:
+            self.tally.failures[failure.code] += 1
+        self._say(
+            f"prompt {question.position}, turn {question.turn}: {failure.code}: {failure.detail} "
+            f"(attempt {attempt} of {self._attempts})"
+        )
+
+    def _give_up(self, failure: AskFailed) -> None:
+        with self._lock:
+            self._given_up += 1
+            hopeless = self._given_up >= _HOPELESS
+        if hopeless:
+            raise EndpointDown(failure)
+
+    def _count(self, rows: Iterable[Outcome], *, paid: bool = False, cached: bool = False) -> None:
+        with self._lock:
+            self.tally.judged += 1
+            self.tally.paid += paid
+            self.tally.cached += cached
+            self.tally.statuses.update(row.status for row in rows)

@@ -1,0 +1,138 @@
+"""The API's schemas of judges and their verdicts."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steerboard.runs.state.states import RunState
+
+JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard"]
+VerdictStatus = Literal["ok", "unparsed", "refused", "error"]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+Ref = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class JudgeSettings(BaseModel):
+    """How a judge is asked. Times are in seconds."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    both_orders: Annotated[
+        bool, Field(description="Pairwise and Arena-Hard: ask in both orders; different verdicts make a tie.")
+    ] = True
+    blind: Annotated[
+        bool,
+        Field(
+            description="Multi: no names, and an order drawn for each prompt. Off: the paper's fixed order and names."
+        ),
+    ] = True
+    entrants: Annotated[list[Ref] | None, Field(min_length=1, description="By name; all by default.")] = None
+    baseline: Annotated[
+        Ref | None,
+        Field(description="The entrant that the others are compared with. AlpacaEval and Arena-Hard need one."),
+    ] = None
+    temperature: Annotated[float | None, Field(ge=0, le=2, allow_inf_nan=False, description="0 by default.")] = None
+    max_tokens: Annotated[int, Field(ge=1, le=100_000, description="Tokens of the judge's answer.")] = 2048
+    requests_per_minute: Annotated[float | None, Field(gt=0, le=1_000_000, allow_inf_nan=False)] = None
+    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests under way at once.")] = 4
+    reference: Annotated[
+        bool, Field(description="Show the reference answer of math, reasoning and coding prompts that have one.")
+    ] = True
+    unparsed_threshold: Annotated[
+        float, Field(ge=0, le=1, description="A larger share of verdicts that tell nothing makes the judge invalid.")
+    ] = 0.05
+    criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
+    seed: Annotated[int, Field(ge=0, lt=2**63, description="Of the orders that are drawn.")] = 0
+    timeout_seconds: Annotated[float, Field(gt=0, le=3600, description="For one request, all of it.")] = 120.0
+    attempts: Annotated[int, Field(ge=1, le=20, description="How often one request is tried.")] = 6
+
+
+class JudgeIn(BaseModel):
+    """`endpoint` by name or id; its model judges. `family` is compared with the entrants' for self-preference."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Name | None = None
+    style: JudgeStyle
+    endpoint: Ref
+    family: Annotated[str | None, Field(max_length=100)] = None
+    settings: JudgeSettings = JudgeSettings()
+    pool: Annotated[str | None, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = None
+
+
+class JudgeEstimate(BaseModel):
+    """What a judge would cost: `requests` in all, of which `cached` are answered already."""
+
+    requests: int
+    cached: int
+
+
+class JudgeRun(BaseModel):
+    id: uuid.UUID
+    state: RunState
+    reason: str
+
+
+class JudgeOut(BaseModel):
+    """`verdicts` counts those that are not superseded. `requests`: answers paid for; `cached`: those that were known.
+
+    `failures`: requests that failed and were tried again, or given up, by code. `valid` is False when too many
+    verdicts tell nothing; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
+    """
+
+    id: uuid.UUID
+    name: str
+    style: JudgeStyle
+    model: str
+    family: str | None
+    endpoint: str | None
+    settings: dict[str, Any]
+    imported: dict[str, Any] | None
+    state: RunState
+    run: JudgeRun | None
+    verdicts: int
+    ok: int
+    unparsed: int
+    refused: int
+    errors: int
+    superseded: int
+    unparsed_rate: float | None
+    valid: bool
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    requests: int
+    cached: int
+    failures: dict[str, int]
+    created_by: str
+    created_at: dt.datetime
+
+
+class Judges(BaseModel):
+    """All judges of an evaluation, by age."""
+
+    items: list[JudgeOut]
+
+
+class VerdictOut(BaseModel):
+    """`a`, `b`: names of entrants. `raw`: what the judge wrote; `detail`: why there is no value.
+
+    `cut`: `raw` is so long that it ends early here; the export of the judge's verdicts has all of it."""
+
+    id: int
+    position: int
+    turn: int
+    a: str
+    b: str | None
+    a_first: bool | None
+    value: float | None
+    weight: int
+    status: VerdictStatus
+    raw: str | None
+    detail: str | None
+    superseded: bool
+    created_at: dt.datetime
+    cut: bool = False

@@ -1,0 +1,195 @@
+"""Which questions a judge of each style is asked about some material, and in which order the answers are shown. Pure.
+
+An order that is drawn depends on the seed, the prompt and the turn alone, so a resumed or repeated run asks the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+
+from steerboard.evaluation.endpoint_client.answers import Answer
+from steerboard.evaluation.judges import fastchat_prompts, own_prompts, verdicts
+from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material, dialogue, written_out
+from steerboard.evaluation.judges.own_prompts import Prompt
+from steerboard.evaluation.judges.requests import Place, Question, Reading, body_of
+from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.evaluation.judges.verdicts import Preference
+
+# AlpacaEval asks for one letter; some endpoints put a space or a quotation mark before it.
+_LETTER_TOKENS = 16
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MOST_AT_ONCE = len(_LETTERS)
+
+
+def questions(style: str, settings: JudgeSettings, model: str, material: Material) -> Iterator[Question]:
+    """All questions to a judge `model`, prompt by prompt. Items whose answers are missing are left out.
+
+    `settings.baseline` and the entrants are known to be there (`judges.create_judge` sees to it).
+    """
+    ask = _Asking(settings, model, material)
+    for prompt in material.prompts:
+        for turn in range(1, prompt.turns + 1):
+            match style:
+                case "multi":
+                    yield from ask.multi(prompt, turn)
+                case "single":
+                    yield from ask.single(prompt, turn)
+                case "pairwise":
+                    yield from ask.pairwise(prompt, turn)
+                case "alpaca_eval" if turn == prompt.turns:
+                    yield from ask.alpaca_eval(prompt, turn)
+                case "arena_hard" if turn == prompt.turns:
+                    yield from ask.arena_hard(prompt, turn)
+
+
+def left_out(material: Material) -> int:
+    """Prompts for which an entrant that should be judged has no complete answer."""
+    return sum(
+        any(material.answered(entrant, prompt, prompt.turns) is None for entrant in material.entrants)
+        for prompt in material.prompts
+    )
+
+
+def draw(seed: int, *what: object) -> random.Random:
+    """Random numbers of their own for each item."""
+    digest = hashlib.sha256("\0".join(str(part) for part in (seed, *what)).encode()).digest()
+    return random.Random(int.from_bytes(digest[:8], "big"))
+
+
+class _Asking:
+    def __init__(self, settings: JudgeSettings, model: str, material: Material) -> None:
+        self._settings = settings
+        self._model = model
+        self._material = material
+        self._baseline = next((one for one in material.entrants if one.name == settings.baseline), None)
+
+    def multi(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
+        """One request with everybody's answers, at least two."""
+        found = self._answers(prompt, turn)
+        if len(found) < 2:
+            return
+        names = [entrant.name for entrant, _ in found]
+        if self._settings.blind:
+            draw(self._settings.seed, prompt.position, turn).shuffle(found)
+            names = list(_LETTERS[: len(found)])
+        asked = prompt.questions(turn)
+        # Each turn is a separate question here; earlier turns are written out within each answer.
+        texts = [answers[0] if turn == 1 else written_out(asked, answers) for _, answers in found]
+        question = asked[0] if turn == 1 else f"{asked[-1]}\n\n(This is turn {turn}; judge the last answer of each.)"
+        references = self._references(prompt, turn)
+        text = own_prompts.multi(
+            question, names, texts, references[-1] if references else None, self._settings.criteria
+        )
+        places = tuple(Place(entrant.id, None, number == 0) for number, (entrant, _) in enumerate(found))
+        yield self._question(prompt, turn, places, text, lambda answer: verdicts.named_scores(answer.content, names))
+
+    def single(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
+        for entrant, answers in self._answers(prompt, turn):
+            text = fastchat_prompts.single(prompt.questions(turn), answers, self._references(prompt, turn))
+            places = (Place(entrant.id, None, None),)
+            yield self._question(prompt, turn, places, self._weighing(text), lambda a: [verdicts.rating(a.content)])
+
+    def pairwise(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
+        """Every pair, or every other entrant against the baseline."""
+        for (one, ones), (other, others) in self._pairs(prompt, turn):
+            for first in self._orders(prompt, turn, one, other):
+                shown = (ones, others) if first else (others, ones)
+                text = fastchat_prompts.pairwise(prompt.questions(turn), *shown, self._references(prompt, turn))
+                places = (Place(one.id, other.id, first),)
+                yield self._question(prompt, turn, places, self._weighing(text), _of_a(verdicts.pair, first))
+
+    def alpaca_eval(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
+        """Each entrant against the baseline, once, in an order that is drawn."""
+        for (one, ones), (baseline, others) in self._pairs(prompt, turn):
+            first = draw(self._settings.seed, prompt.position, turn, one.name).random() < 0.5
+            asked = prompt.questions(turn)
+            question, mine = dialogue(asked, ones)
+            question_b, theirs = dialogue(asked, others)
+            if question != question_b:  # earlier turns differ, so they belong to the answers
+                question, mine, theirs = asked[-1], written_out(asked, ones), written_out(asked, others)
+            shown = (mine, theirs) if first else (theirs, mine)
+            text = own_prompts.alpaca_eval(question, *shown, self._settings.criteria)
+            body = {**self._body(text, max_tokens=_LETTER_TOKENS), "logprobs": True, "top_logprobs": 5}
+            yield Question(prompt.position, turn, (Place(one.id, baseline.id, first),), body, _letter(first))
+
+    def arena_hard(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
+        """Each entrant against the baseline, the baseline first and then second."""
+        for (one, ones), (baseline, others) in self._pairs(prompt, turn):
+            asked = prompt.questions(turn)
+            references = self._references(prompt, turn)
+            for first in self._orders(prompt, turn, one, baseline):
+                texts = [ones[0], others[0]] if turn == 1 else [written_out(asked, ones), written_out(asked, others)]
+                shown = texts if first else texts[::-1]
+                text = own_prompts.arena_hard(
+                    asked[-1], shown[0], shown[1], references[-1] if references else None, self._settings.criteria
+                )
+                places = (Place(one.id, baseline.id, first),)
+                yield self._question(prompt, turn, places, text, _of_a(verdicts.arena, first))
+
+    def _answers(self, prompt: JudgedPrompt, turn: int) -> list[tuple[JudgedEntrant, list[str]]]:
+        found = [(entrant, self._material.answered(entrant, prompt, turn)) for entrant in self._material.entrants]
+        return [(entrant, answers) for entrant, answers in found if answers is not None]
+
+    def _pairs(
+        self, prompt: JudgedPrompt, turn: int
+    ) -> Iterator[tuple[tuple[JudgedEntrant, list[str]], tuple[JudgedEntrant, list[str]]]]:
+        found = self._answers(prompt, turn)
+        if self._baseline is None:
+            yield from itertools.combinations(found, 2)
+            return
+        baseline = next((one for one in found if one[0] == self._baseline), None)
+        if baseline is not None:
+            yield from ((one, baseline) for one in found if one is not baseline)
+
+    def _orders(self, prompt: JudgedPrompt, turn: int, one: JudgedEntrant, other: JudgedEntrant) -> Sequence[bool]:
+        """Whether `one` is shown first: both ways, or one that is drawn."""
+        if self._settings.both_orders:
+            return (False, True)
+        return (draw(self._settings.seed, prompt.position, turn, one.name, other.name).random() < 0.5,)
+
+    def _references(self, prompt: JudgedPrompt, turn: int) -> list[str] | None:
+        return prompt.references(turn) if self._settings.reference else None
+
+    def _weighing(self, prompt: Prompt) -> Prompt:
+        """FastChat's prompt unchanged, preceded by custom criteria if there are any."""
+        system, user = prompt
+        criteria = self._settings.criteria
+        return (f"{system.rstrip()} In this evaluation, weigh above all: {criteria}" if criteria else system), user
+
+    def _question(
+        self, prompt: JudgedPrompt, turn: int, places: tuple[Place, ...], text: Prompt, read: Reading
+    ) -> Question:
+        return Question(prompt.position, turn, places, self._body(text, max_tokens=self._settings.max_tokens), read)
+
+    def _body(self, text: Prompt, max_tokens: int) -> dict[str, object]:
+        return body_of(
+            self._model,
+            text,
+            temperature=self._settings.temperature or 0.0,
+            max_tokens=min(max_tokens, self._settings.max_tokens),
+        )
+
+
+def _of_a(parse: Callable[[str], Preference | None], first: bool) -> Reading:
+    """A verdict on what was shown, turned round where entrant a was shown second."""
+
+    def read(answer: Answer) -> list[Preference | None]:
+        said = parse(answer.content)
+        return [said if said is None or first else Preference(1.0 - said.value, said.weight)]
+
+    return read
+
+
+def _letter(first: bool) -> Reading:
+    """`m` is what was shown first; the value is the probability of entrant a."""
+
+    def read(answer: Answer) -> list[float | None]:
+        second_better = verdicts.weighted_choice(verdicts.top_logprobs(answer.logprobs))
+        if second_better is None:
+            second_better = verdicts.worded_choice(answer.content)
+        return [second_better if second_better is None else 1.0 - second_better if first else second_better]
+
+    return read

@@ -1,0 +1,219 @@
+"""Campaigns, their annotators and rankings, for people who may know the names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import Any, cast
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import User
+from steerboard.evaluation.ranking.campaigns.schemas import (
+    AnnotatorFigures,
+    CampaignOut,
+    CampaignState,
+    Criterion,
+    FlagOut,
+    RankingOut,
+)
+from steerboard.evaluation.ranking.campaigns.service import entrant_names, telling_words
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.tables import Evaluation, EvaluationPrompt
+
+_MOST_FLAGS = 1_000
+
+
+def campaigns_out(session: Session, evaluation: Evaluation) -> list[CampaignOut]:
+    """Oldest first."""
+    found = session.scalars(select(Campaign).where(Campaign.evaluation_id == evaluation.id).order_by(Campaign.id))
+    return [campaign_out(session, campaign) for campaign in found]
+
+
+def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
+    names = entrant_names(session, campaign)
+    items, done, gold, rankings = session.execute(
+        select(
+            func.count(),
+            func.count().filter(RankingItem.rankings >= campaign.overlap),
+            func.count(RankingItem.gold),
+            func.coalesce(func.sum(RankingItem.rankings), 0),
+        ).where(RankingItem.campaign_id == campaign.id)
+    ).one()
+    annotators = _annotators(session, campaign)
+    return CampaignOut(
+        id=campaign.id,
+        name=campaign.name,
+        state=cast(CampaignState, campaign.state),
+        instructions=campaign.instructions,
+        criteria=[Criterion.model_validate(criterion) for criterion in campaign.criteria],
+        entrants=list(names.values()),
+        overlap=campaign.overlap,
+        lock_seconds=campaign.lock_seconds,
+        gold_every=campaign.gold_every,
+        items=items,
+        done_items=done,
+        gold_items=gold,
+        rankings=rankings,
+        skipped_by_all=_skipped_by_all(session, campaign, len(annotators)),
+        annotators=annotators,
+        warnings=telling_words(campaign, names.values()),
+        created_by=campaign.created_by,
+        created_at=campaign.created_at,
+    )
+
+
+def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorFigures]:
+    """By name; everybody who was given an item."""
+    submitted = RankingTask.state == "submitted"
+    rows = session.execute(
+        select(
+            User.name,
+            func.count().filter(submitted),
+            func.count().filter(RankingTask.state == "skipped"),
+            func.count(RankingTask.flag),
+            func.percentile_cont(0.5).within_group(RankingTask.seconds).filter(submitted),
+            func.max(RankingTask.submitted_at),
+        )
+        .join(User, User.id == RankingTask.user_id)
+        .where(RankingTask.campaign_id == campaign.id)
+        .group_by(User.name)
+        .order_by(User.name)
+    ).all()
+    gold = _gold_shares(session, campaign)
+    made = []
+    for name, done, skipped, flagged, seconds, last_at in rows:
+        right, pairs = gold.get(name, (0.0, 0))
+        made.append(
+            AnnotatorFigures(
+                annotator=name,
+                done=done,
+                skipped=skipped,
+                flagged=flagged,
+                median_seconds=seconds,
+                gold=right / pairs if pairs else None,
+                gold_pairs=pairs,
+                last_at=last_at,
+            )
+        )
+    return made
+
+
+def _gold_shares(session: Session, campaign: Campaign) -> dict[str, tuple[float, int]]:
+    """Annotator to (pairs in the known order, ties counting 1/2; pairs), over all rankings of gold items."""
+    tasks = session.execute(
+        select(User.name, RankingTask, RankingItem.gold)
+        .join(RankingItem, RankingItem.id == RankingTask.item_id)
+        .join(User, User.id == RankingTask.user_id)
+        .where(
+            RankingItem.campaign_id == campaign.id,
+            RankingItem.gold.is_not(None),
+            RankingTask.state == "submitted",
+        )
+    )
+    shares: dict[str, tuple[float, int]] = {}
+    for name, task, gold in tasks:
+        right, pairs = shares.get(name, (0.0, 0))
+        for ranks in (task.ranks, *(task.criteria_ranks or {}).values()):
+            for share in _right_pairs(dict(zip(task.shown, ranks or [], strict=False)), gold or {}):
+                right, pairs = right + share, pairs + 1
+        shares[name] = right, pairs
+    return shares
+
+
+def _right_pairs(ranks: dict[str, int], gold: dict[str, int]) -> Iterator[float]:
+    """1, 1/2 or 0 for each pair of which the order is known."""
+    for a, b in combinations(ranks, 2):
+        known = gold[a] - gold[b]
+        if known:
+            said = ranks[a] - ranks[b]
+            yield 0.5 if said == 0 else float((said < 0) == (known < 0))
+
+
+def _skipped_by_all(session: Session, campaign: Campaign, annotators: int) -> int:
+    """Items that lack rankings, and that everybody who was given one has skipped."""
+    if annotators == 0:
+        return 0
+    skipped = (
+        select(RankingTask.item_id)
+        .where(RankingTask.campaign_id == campaign.id, RankingTask.state == "skipped")
+        .group_by(RankingTask.item_id)
+        .having(func.count() >= annotators)
+    )
+    return (
+        session.scalar(select(func.count()).where(RankingItem.id.in_(skipped), RankingItem.rankings < campaign.overlap))
+        or 0
+    )
+
+
+def rankings_out(session: Session, campaign: Campaign, tasks: Sequence[RankingTask]) -> list[RankingOut]:
+    names = entrant_names(session, campaign)
+    about = {
+        id_: (position, question_id, annotator, gold)
+        for id_, position, question_id, annotator, gold in session.execute(
+            _about(campaign).where(RankingTask.id.in_([task.id for task in tasks]))
+        )
+    }
+    made = []
+    for task in tasks:
+        position, question_id, annotator, gold = about[task.id]
+        shown = [names[id_] for id_ in task.shown]
+        made.append(
+            RankingOut(
+                id=task.id,
+                position=position,
+                question_id=question_id,
+                annotator=annotator,
+                shown=shown,
+                ranks=dict(zip(shown, task.ranks, strict=True)) if task.ranks else None,
+                criteria_ranks={
+                    name: dict(zip(shown, ranks, strict=True)) for name, ranks in (task.criteria_ranks or {}).items()
+                },
+                comment=task.comment,
+                flag=task.flag,
+                seconds=task.seconds,
+                gold=gold is not None,
+                submitted_at=task.submitted_at,
+            )
+        )
+    return made
+
+
+def flags_of(session: Session, campaign: Campaign) -> list[FlagOut]:
+    """Newest first."""
+    told = or_(RankingTask.flag.is_not(None), RankingTask.state == "skipped")
+    found = session.execute(
+        _about(campaign)
+        .add_columns(RankingTask.flag, RankingTask.skip_reason, RankingTask.comment, RankingTask.submitted_at)
+        .where(told)
+        .order_by(RankingTask.submitted_at.desc())
+        .limit(_MOST_FLAGS)
+    )
+    return [
+        FlagOut(
+            position=row.position,
+            question_id=row.question_id,
+            annotator=row.name,
+            kind="flag" if row.flag is not None else "skip",
+            reason=row.flag if row.flag is not None else row.skip_reason or "",
+            comment=row.comment,
+            at=row.submitted_at,
+        )
+        for row in found
+    ]
+
+
+def _about(campaign: Campaign) -> Any:
+    """(task id, position, question_id, annotator's name, gold) of each task."""
+    return (
+        select(RankingTask.id, RankingItem.position, EvaluationPrompt.question_id, User.name, RankingItem.gold)
+        .join(RankingItem, RankingItem.id == RankingTask.item_id)
+        .join(
+            EvaluationPrompt,
+            (EvaluationPrompt.position == RankingItem.position)
+            & (EvaluationPrompt.evaluation_id == campaign.evaluation_id),
+        )
+        .join(User, User.id == RankingTask.user_id)
+        .where(RankingTask.campaign_id == campaign.id)
+    )

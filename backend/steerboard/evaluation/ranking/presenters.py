@@ -1,0 +1,170 @@
+"""Tasks and campaigns as an annotator sees them: answers under keys by shown order, nothing about who wrote them."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from sqlalchemy import exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Criterion
+from steerboard.evaluation.ranking.locks import LIVE
+from steerboard.evaluation.ranking.progress import progress
+from steerboard.evaluation.ranking.schemas import Draft, MyTask, OpenCampaign, Task, TaskAnswer, TaskPrompt
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
+from steerboard.evaluation.tables import EvaluationPrompt
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.statements import Statement
+
+KEYS = "ABCDEFGH"
+_EXCERPT = 200
+
+_COLUMNS = ("id", "evaluation_id", "state", "overlap", "gold_every", "entrants", "salt", "criteria")
+_FROM = "FROM ranking_campaigns WHERE id = :campaign AND project_id = :project"
+_CAMPAIGN = Statement(f"SELECT {', '.join(_COLUMNS)} {_FROM}")
+_ALONE = Statement(f"SELECT {', '.join(_COLUMNS)}, pg_advisory_xact_lock(:alone) {_FROM}")
+_TASKS = """
+    SELECT t.id, t.shown, t.draft, t.locked_until, p.messages, p.follow_ups, (
+        SELECT jsonb_object_agg(r.entrant_id, r.turns) FROM evaluation_responses r
+        WHERE r.entrant_id = ANY(CAST(:entrants AS uuid[])) AND r.position = i.position AND r.sample = 0
+    ) AS turns
+    FROM ranking_tasks t JOIN ranking_items i ON i.id = t.item_id JOIN ranking_campaigns c ON c.id = t.campaign_id
+    JOIN evaluation_prompts p ON p.evaluation_id = c.evaluation_id AND p.position = i.position
+    WHERE t.campaign_id = :campaign AND {where}"""
+_AT_HAND = Statement(_TASKS.format(where=f"t.user_id = :user AND {LIVE} ORDER BY t.created_at LIMIT :limit"))
+_ONE = Statement(_TASKS.format(where="t.id = :task"))
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """What the queue needs of a campaign."""
+
+    id: uuid.UUID
+    evaluation_id: uuid.UUID
+    state: str
+    overlap: int
+    gold_every: int
+    entrants: list[str]
+    salt: str
+    criteria: list[Criterion]
+
+
+def campaign_row(session: Session, project: Project, campaign_id: uuid.UUID, alone: int | None = None) -> CampaignRow:
+    """Raises `NotFound` (`unknown_campaign`). With `alone` it waits for all other transactions of that number."""
+    given = {"campaign": campaign_id, "project": project.id}
+    found = (_CAMPAIGN(session, given) if alone is None else _ALONE(session, given | {"alone": alone})).one_or_none()
+    if found is None:
+        raise NotFound(
+            "there is no such campaign",
+            code="unknown_campaign",
+            hint="The page Ranking, or GET rankings, lists those that are open to you.",
+        )
+    criteria = [Criterion.model_validate(criterion) for criterion in found.criteria]
+    named = {name: getattr(found, name) for name in _COLUMNS}
+    return CampaignRow(**named | {"criteria": criteria})
+
+
+def tasks_at_hand(session: Session, campaign: CampaignRow, user_id: uuid.UUID, limit: int) -> list[Task]:
+    """The annotator's tasks whose lock is live, oldest first."""
+    return _tasks(session, campaign, _AT_HAND, {"user": user_id, "limit": limit})
+
+
+def task_out(session: Session, campaign: CampaignRow, task_id: uuid.UUID) -> Task:
+    """A task that is locked."""
+    return _tasks(session, campaign, _ONE, {"task": task_id})[0]
+
+
+def _tasks(session: Session, campaign: CampaignRow, query: Statement, given: dict[str, Any]) -> list[Task]:
+    found = query(session, given | {"campaign": campaign.id, "entrants": campaign.entrants}).all()
+    return [
+        Task(
+            id=task.id,
+            prompt=TaskPrompt(messages=task.messages, follow_ups=task.follow_ups),
+            answers=[
+                TaskAnswer(key=key, turns=task.turns[entrant]) for key, entrant in zip(KEYS, task.shown, strict=False)
+            ],
+            criteria=campaign.criteria,
+            draft=Draft.model_validate(task.draft) if task.draft else None,
+            locked_until=task.locked_until,
+        )
+        for task in found
+    ]
+
+
+def open_campaigns(session: Session, project: Project, user_id: uuid.UUID) -> list[OpenCampaign]:
+    """Oldest first; closed ones where the person has ranked or skipped something."""
+    took_part = exists().where(RankingTask.campaign_id == Campaign.id, RankingTask.user_id == user_id)
+    found = session.scalars(
+        select(Campaign)
+        .where(Campaign.project_id == project.id, or_(Campaign.state != "closed", took_part))
+        .order_by(Campaign.id)
+    )
+    return [_open_campaign(session, campaign, user_id) for campaign in found]
+
+
+def _open_campaign(session: Session, campaign: Campaign, user_id: uuid.UUID) -> OpenCampaign:
+    items, done = session.execute(
+        select(func.count(), func.count().filter(RankingItem.rankings >= campaign.overlap)).where(
+            RankingItem.campaign_id == campaign.id
+        )
+    ).one()
+    mine = progress(session, campaign.id, user_id)
+    return OpenCampaign(
+        id=campaign.id,
+        name=campaign.name,
+        instructions=campaign.instructions,
+        state=cast(CampaignState, campaign.state),
+        criteria=[Criterion.model_validate(criterion) for criterion in campaign.criteria],
+        answers=len(campaign.entrants),
+        items=items,
+        done=done,
+        mine_done=mine.done,
+        mine_skipped=mine.skipped,
+        left_for_me=mine.left if campaign.state != "closed" else 0,
+    )
+
+
+def my_tasks(
+    session: Session, project: Project, user_id: uuid.UUID, campaign_id: uuid.UUID | None, limit: int
+) -> list[MyTask]:
+    """Newest first."""
+    query = (
+        select(RankingTask, EvaluationPrompt)
+        .join(Campaign, Campaign.id == RankingTask.campaign_id)
+        .join(RankingItem, RankingItem.id == RankingTask.item_id)
+        .join(
+            EvaluationPrompt,
+            (EvaluationPrompt.evaluation_id == Campaign.evaluation_id)
+            & (EvaluationPrompt.position == RankingItem.position),
+        )
+        .where(RankingTask.user_id == user_id, RankingTask.state != "locked", Campaign.project_id == project.id)
+        .order_by(RankingTask.submitted_at.desc(), RankingTask.id)
+        .limit(limit)
+    )
+    if campaign_id is not None:
+        query = query.where(RankingTask.campaign_id == campaign_id)
+    return [_my_task(task, prompt) for task, prompt in session.execute(query)]
+
+
+def _my_task(task: RankingTask, prompt: EvaluationPrompt) -> MyTask:
+    assert task.submitted_at is not None
+    return MyTask(
+        id=task.id,
+        campaign=task.campaign_id,
+        state=cast(Literal["submitted", "skipped"], task.state),
+        prompt=[*(m["content"] for m in prompt.messages), *prompt.follow_ups][-1][:_EXCERPT],
+        ranks=by_key(task.ranks),
+        criteria_ranks={name: by_key(ranks) or {} for name, ranks in (task.criteria_ranks or {}).items()},
+        comment=task.comment,
+        flag=task.flag,
+        skip_reason=task.skip_reason,
+        at=task.submitted_at,
+    )
+
+
+def by_key(ranks: list[int] | None) -> dict[str, int] | None:
+    """Ranks in the order shown, under the keys of the screen."""
+    return dict(zip(KEYS, ranks, strict=False)) if ranks else None

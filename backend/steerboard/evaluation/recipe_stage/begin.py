@@ -1,0 +1,138 @@
+"""The beginning of a recipe's evaluate stage: an evaluation with its prompts, entrants and reward models."""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.tables import Dataset
+from steerboard.evaluation import contamination, rewards
+from steerboard.evaluation.entrants import service as entrants
+from steerboard.evaluation.entrants.schemas import EntrantIn
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.prompts import service as prompts
+from steerboard.evaluation.prompts.schemas import PromptsFrom
+from steerboard.evaluation.recipe_runs import RecipeStage
+from steerboard.evaluation.recipe_stage.names import entrant_names
+from steerboard.evaluation.tables import Evaluation
+from steerboard.platform.names import free_name, names_like
+from steerboard.registry.tables import Model
+from steerboard.runs.inputs import resolve
+from steerboard.runs.tables import Pipeline, Run, RunInput
+from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.errors import BadInput, EmptySelection
+
+Things = dict[str, Dataset | Model]
+
+_LONGEST = 120
+
+
+def begin(session: Session, run: Run) -> uuid.UUID:
+    """Create the evaluation of an evaluate run whose inputs are there, with runs that are the run's children. Returns
+    its id.
+
+    Raises `UnusableInput`, `EmptySelection`, `BadInput` (`no_score_format`, `wrong_role`, ...).
+    """
+    project = session.get_one(Project, run.project_id)
+    config = EvaluateConfig.model_validate(run.config)
+    things = resolve(session, run)
+    stage = RecipeStage(run, config, _dataset(things, "labelled"), _dataset(things, "preferences"))
+    evaluation = _create(session, project, stage, _data(things))
+    names = _names(session, run, things)
+    _enter(session, project, evaluation, stage, things, names)
+    for slot in _places(things, "rewards"):
+        ref = str(things[slot].id)
+        rewards.assess(session, project, evaluation, ref, run.created_by, stage=stage, name=names[slot])
+    if config.quality is not None:
+        rewards.assess_known_quality(session, project, evaluation, run.created_by, stage)
+    contamination.plan(session, project, evaluation, None)
+    changed(session, evaluation, "created")
+    return evaluation.id
+
+
+def _create(session: Session, project: Project, stage: RecipeStage, data: Dataset) -> Evaluation:
+    config, run = stage.config, stage.run
+    limit = min(config.prompts, prompts.MOST_PROMPTS)
+    asked = PromptsFrom(dataset=str(data.id), split="held_out", limit=limit, seed=config.seed)
+    try:
+        chosen = prompts.choose(session, project, asked)
+    except EmptySelection as error:
+        hint = "Raise the project's held-out fraction or give more prompts."
+        raise EmptySelection(f"dataset {data.name} has no held-out prompts to evaluate on", hint=hint) from error
+    pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
+    wanted = (f"{pipeline.name}.{run.name}" if pipeline else run.name)[:_LONGEST]
+    taken = names_like(session, Evaluation.name, wanted, Evaluation.project_id == project.id)
+    evaluation = Evaluation(
+        project_id=project.id,
+        name=free_name(wanted, taken),
+        description=f"The stage {run.name} of pipeline {pipeline.name}." if pipeline else "",
+        prompts_from=chosen.origin,
+        checked_against=[],
+        seed=config.seed,
+        pool=run.pool,
+        run_id=run.id,
+        version=0,
+        created_by=run.created_by,
+    )
+    session.add(evaluation)
+    session.flush()
+    prompts.store(session, evaluation, chosen)
+    return evaluation
+
+
+def _enter(
+    session: Session,
+    project: Project,
+    evaluation: Evaluation,
+    stage: RecipeStage,
+    things: Things,
+    names: dict[str, str],
+) -> None:
+    """Each model once for each of its scores."""
+    config = stage.config
+    slots = _places(things, "entrants")
+    if len(slots) != len(config.entrants):
+        raise BadInput(f"{len(config.entrants)} entrants are configured, but {len(slots)} given", code="missing_input")
+    given = [(names[slot], one.scores) for slot, one in zip(slots, config.entrants, strict=True)]
+    for slot, rows in zip(slots, entrant_names(given), strict=True):
+        for name, score in rows:
+            asked = EntrantIn(
+                name=name,
+                model=str(things[slot].id),
+                score=score,
+                decoding=config.decoding.model_copy(update={"n": 1}),
+                engine=config.engine,
+            )
+            entrants.add(session, project, evaluation, asked, stage.run.created_by, stage)
+
+
+def _names(session: Session, run: Run, things: Things) -> dict[str, str]:
+    """By input: the stage that made it, or else its own name; with a number where two would be called alike."""
+    given = select(RunInput.name, Run.name).where(RunInput.run_id == run.id)
+    stages = dict(session.execute(given.join(Run, Run.id == RunInput.upstream_run_id)).all())
+    names: dict[uuid.UUID, str] = {}
+    for slot, thing in things.items():
+        if thing.id not in names:
+            names[thing.id] = free_name(stages.get(slot, thing.name)[:_LONGEST], names.values())
+    return {slot: names[thing.id] for slot, thing in things.items()}
+
+
+def _places(things: Things, slot: str) -> list[str]:
+    """`entrants.0`, `entrants.1`, ..., in their order."""
+    found = [name for name in things if name.partition(".")[0] == slot]
+    return sorted(found, key=lambda name: int(name.partition(".")[2]))
+
+
+def _data(things: Things) -> Dataset:
+    data = _dataset(things, "data")
+    if data is None:
+        raise BadInput("an evaluation needs a dataset with prompts", code="missing_input")
+    return data
+
+
+def _dataset(things: Things, name: str) -> Dataset | None:
+    thing = things.get(name)
+    return thing if isinstance(thing, Dataset) else None

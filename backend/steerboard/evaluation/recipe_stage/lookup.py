@@ -1,0 +1,66 @@
+"""From a recipe's evaluate stage to its evaluation, and back to what the stage kept."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.tables import Evaluation
+from steerboard.platform.http.errors import Conflict, NotFound
+from steerboard.runs.pipelines.report import stage_rows
+from steerboard.runs.pipelines.service import get_pipeline, stages_of
+from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.summary import summarise
+
+
+def evaluation_of(session: Session, run: Run) -> Evaluation | None:
+    """The one that an evaluate run started, or took over from an equal run, unless it has been deleted."""
+    return session.scalar(select(Evaluation).where(Evaluation.run_id == (run.reused_from_id or run.id)))
+
+
+class NoEvaluationYet(Conflict):
+    """A pipeline's evaluation begins when the stages before it have ended."""
+
+    code = "no_evaluation_yet"
+    title = "The pipeline has no evaluation yet"
+
+
+def evaluation_of_pipeline(session: Session, project: Project, ref: str, stage: str | None = None) -> Evaluation:
+    """That of the evaluate stage `stage`, or of the last one. Raises `NotFound`, `NoEvaluationYet`."""
+    pipeline = get_pipeline(session, project, ref)
+    stages = [run for run in stages_of(session, pipeline) if run.kind == "evaluate" and stage in (None, run.name)]
+    if not stages:
+        what = f"evaluation `{stage}`" if stage is not None else "evaluation"
+        raise NotFound(f"the recipe of pipeline {pipeline.name} has no {what}", code="no_evaluation")
+    run = stages[-1]
+    found = evaluation_of(session, run)
+    if found is not None:
+        return found
+    if run.state == "succeeded":
+        raise NotFound(
+            f"pipeline {pipeline.name} has no evaluation: it was deleted, or the pipeline is older than these",
+            code="no_evaluation",
+            hint="Start the recipe again; trained models are reused.",
+        )
+    raise NoEvaluationYet(f"stage {run.name} of pipeline {pipeline.name} is {run.state}: {run.reason}")
+
+
+def is_there(session: Session, run: Run) -> bool:
+    return evaluation_of(session, run) is not None
+
+
+def report_of(session: Session, evaluation: Evaluation) -> Report | None:
+    """What the stage kept when the evaluation was complete, with what the pipeline's stages took."""
+    run = session.get(Run, evaluation.run_id) if evaluation.run_id is not None else None
+    if run is None:
+        return None
+    mine = RunOutput.run_id == run.id, RunOutput.type == "report"
+    document = session.scalar(select(RunOutput.document).where(*mine))
+    if document is None:
+        return None
+    found = Report.model_validate(document)
+    pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
+    stages = stage_rows(session, stages_of(session, pipeline)) if pipeline is not None else []
+    return found.model_copy(update={"summary": summarise(found), "stages": stages})

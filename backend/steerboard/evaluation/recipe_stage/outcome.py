@@ -1,0 +1,143 @@
+"""The end of a recipe's evaluate stage: what its evaluation found, as the paper's table."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset
+from steerboard.evaluation.entrants.responses import entrants_of, responses_of
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.recipe_stage import table
+from steerboard.evaluation.recipe_stage.lookup import evaluation_of
+from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores
+from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
+from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, RewardAssessment, RewardValue
+from steerboard.registry.tables import Model
+from steerboard.runs.errors import UnusableInput
+from steerboard.runs.inputs import resolve, training_cost
+from steerboard.runs.tables import Run, RunLog
+from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.report.pipeline import EvaluationRef, Report
+from steerboard_contracts.stage import RewardSummary
+
+
+def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(report, summary) of an evaluate run whose evaluation is complete. What the report warns of goes into the run's
+    log as well. Raises `UnusableInput` when the evaluation has been deleted."""
+    evaluation = evaluation_of(session, run)
+    if evaluation is None:
+        raise UnusableInput(f"the evaluation of run {run.name} has been deleted", hint="Start its recipe again.")
+    config = EvaluateConfig.model_validate(run.config)
+    document = table.report(config, _findings(session, run, evaluation, config))
+    document.evaluation = EvaluationRef(id=evaluation.id, name=evaluation.name)
+    changed(session, evaluation, "report")
+    for warning in document.warnings:
+        session.add(RunLog(run_id=run.id, attempt=run.attempt, level="warning", message=warning))
+    return document.model_dump(mode="json"), _summary(document, evaluation)
+
+
+def _findings(session: Session, run: Run, evaluation: Evaluation, config: EvaluateConfig) -> Findings:
+    prompts = session.execute(
+        select(EvaluationPrompt.position, EvaluationPrompt.messages)
+        .where(EvaluationPrompt.evaluation_id == evaluation.id)
+        .order_by(EvaluationPrompt.position)
+    ).all()
+    places = {position: place for place, (position, _) in enumerate(prompts)}
+    entries = _entries(session, evaluation, config, places)
+    columns = {entry.id: column for column, entry in enumerate(entries)}
+    scores: dict[str, Scores] = {}
+    for assessment in assessments_of(session, evaluation):
+        scores[assessment.name] = _scores(session, assessment, places, columns)
+    quality = scores.pop(KNOWN_QUALITY, None)
+    # People may have asked others since; those of the recipe were the first.
+    judges = list(scores.values())[: sum(name.startswith("rewards.") for name in resolve(session, run))]
+    if not judges:
+        raise UnusableInput(f"the reward models of evaluation {evaluation.name} have been deleted")
+    return Findings(
+        prompts=[messages for _, messages in prompts],
+        entries=entries,
+        main=judges[0],
+        independent=judges[1] if len(judges) > 1 else None,
+        quality=quality.rewards if quality is not None else None,
+        graded_by=_graded_by(session, run, judges[0]),
+    )
+
+
+def _entries(
+    session: Session, evaluation: Evaluation, config: EvaluateConfig, places: Mapping[int, int]
+) -> list[Entry]:
+    """The entrants of the recipe, with their answers in the order of the prompts."""
+    rows = sum(max(1, len(set(entrant.scores))) for entrant in config.entrants)
+    entries: dict[uuid.UUID, Entry] = {}
+    for entrant in entrants_of(session, evaluation):
+        if entrant.position >= rows:
+            continue
+        model = session.get(Model, entrant.model_id) if entrant.model_id else None
+        entries[entrant.id] = Entry(
+            id=entrant.id,
+            name=entrant.name,
+            model=model.name if model is not None else entrant.name,
+            method=entrant.method or "base",
+            score=entrant.score,
+            info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
+            device_seconds=sum(training_cost(session, model)) if model is not None else 0.0,
+            texts=[""] * len(places),
+            tokens=[0] * len(places),
+            finished=[True] * len(places),
+        )
+    for response in responses_of(session, evaluation):
+        entry, place = entries.get(response.entrant_id), places.get(response.position)
+        if entry is None or place is None or response.sample or not response.turns:
+            continue
+        entry.texts[place] = response.turns[-1]
+        entry.tokens[place] = sum(response.tokens or ())
+        entry.finished[place] = all(response.finished or ())
+    return list(entries.values())
+
+
+def _scores(
+    session: Session, assessment: RewardAssessment, places: Mapping[int, int], columns: Mapping[uuid.UUID, int]
+) -> Scores:
+    values: dict[int, dict[int, float]] = defaultdict(dict)
+    found = select(RewardValue).where(RewardValue.assessment_id == assessment.id, RewardValue.sample == 0)
+    for value in session.scalars(found):
+        if value.entrant_id in columns and value.position in places:
+            values[columns[value.entrant_id]][places[value.position]] = value.value
+    return Scores(
+        content_hash=assessment.content_hash,
+        rewards=[[values[column][place] for place in range(len(places))] for column in range(len(columns))],
+        normaliser=Normaliser.model_validate(assessment.normaliser) if assessment.normaliser else None,
+        summary=RewardSummary.model_validate(assessment.summary or {}),
+    )
+
+
+def _graded_by(session: Session, run: Run, main: Scores) -> str | None:
+    """Who gave the labelled rows their rewards, where it was not the model that judges here."""
+    labelled = resolve(session, run).get("labelled")
+    if not isinstance(labelled, Dataset):
+        return None
+    normaliser = labelled.normaliser or {}
+    if normaliser.get("reward_model_hash") == main.content_hash:
+        return None
+    return str(normaliser.get("reward_source") or labelled.name)
+
+
+def _summary(document: Report, evaluation: Evaluation) -> dict[str, Any]:
+    best = max(document.methods, key=lambda row: row.reward_mean)
+    at = "" if best.score is None else f" at {best.score:g}"
+    return {
+        "evaluation": evaluation.name,
+        "prompts": document.prompts,
+        "best": f"{best.entrant}{at}",
+        "best_reward": best.reward_mean,
+        "held_out_accuracy": document.reward_model.held_out_accuracy,
+        "spearman": document.control.spearman if document.control else None,
+    }

@@ -1,0 +1,233 @@
+"""From answers and rewards to the paper's table, the control curve and the costs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from steerboard_contracts.conditions.condition import Condition, varied
+from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.methods import baseline_methods
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.report.pipeline import (
+    Control,
+    Example,
+    LabelledRewards,
+    MethodRow,
+    Report,
+    RewardModelSummary,
+)
+from steerboard_contracts.stage import RewardSummary
+from steerboard_statistics.bootstrap import Resamples
+from steerboard_statistics.correlation import spearman
+from steerboard_statistics.diversity import distinct_n
+from steerboard_statistics.paired import win_rate
+
+Prompt = list[dict[str, str]]
+
+FEW_PROMPTS = 30
+MANY_CUT = 0.1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model at one requested score, with its answers in the order of the prompts."""
+
+    id: uuid.UUID
+    name: str
+    model: str
+    method: str
+    score: Condition | None
+    info: ModelInfo | None
+    device_seconds: float
+    texts: list[str]
+    tokens: list[int]
+    finished: list[bool]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One reward model's view. `rewards[entry][prompt]` are raw."""
+
+    content_hash: str
+    rewards: list[list[float]]
+    normaliser: Normaliser | None
+    summary: RewardSummary
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.summary.correct / self.summary.pairs if self.summary.pairs else None
+
+    def in_units(self, rewards: Sequence[float]) -> list[float]:
+        """z where the model has a normaliser, else as they are."""
+        return [self.normaliser.z(r) for r in rewards] if self.normaliser else list(rewards)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that the table is made of. `quality[entry][prompt]` is known of synthetic answers. `graded_by`: who gave the
+    labelled rows their rewards, where that was not `main`."""
+
+    prompts: list[Prompt]
+    entries: list[Entry]
+    main: Scores
+    independent: Scores | None
+    quality: list[list[float]] | None
+    graded_by: str | None = None
+
+
+def report(config: EvaluateConfig, findings: Findings) -> Report:
+    """Raises nothing of its own: everything that can be wrong was refused when the stage began."""
+    bootstrap = Resamples(len(findings.prompts), config.bootstrap, config.seed)
+    rewards = [findings.main.in_units(rewards) for rewards in findings.main.rewards]
+    sft = next((i for i, entry in enumerate(findings.entries) if entry.method in baseline_methods()), None)
+    rows = [_row(findings, bootstrap, i, rewards, sft) for i in range(len(findings.entries))]
+    main, independent = findings.main, findings.independent
+    return Report(
+        methods=rows,
+        reward_model=RewardModelSummary(
+            held_out_accuracy=main.accuracy,
+            pairs=main.summary.pairs,
+            independent_held_out_accuracy=independent.accuracy if independent else None,
+            independent_pairs=independent.summary.pairs if independent else None,
+        ),
+        control=_control(rows),
+        labelled_rewards=_labelled(main),
+        prompts=len(findings.prompts),
+        units="z" if main.normaliser else "raw",
+        units_of=_units_of(main),
+        synthetic=findings.quality is not None,
+        examples=_examples(config, findings, rewards),
+        warnings=_warnings(findings, rows),
+    )
+
+
+def _row(
+    findings: Findings, bootstrap: Resamples, index: int, rewards: list[list[float]], sft: int | None
+) -> MethodRow:
+    entry = findings.entries[index]
+    reward = bootstrap.interval(rewards[index])
+    rated = bootstrap.interval(findings.quality[index]) if findings.quality else None
+    independent = findings.independent
+    own = independent.rewards[index] if independent else None
+    compare = sft is not None and entry.method not in baseline_methods()
+    return MethodRow(
+        method=entry.method,
+        name=entry.name,
+        entrant=entry.model,
+        score=entry.score,
+        n=len(entry.texts),
+        reward_mean=reward.mean,
+        reward_low=reward.low,
+        reward_high=reward.high,
+        independent_reward_mean=_mean(independent.in_units(own)) if independent and own else None,
+        length_mean=_mean(entry.tokens),
+        truncated=_mean([not finished for finished in entry.finished]),
+        distinct_1=distinct_n(entry.texts, 1),
+        distinct_2=distinct_n(entry.texts, 2),
+        win_rate_vs_sft=win_rate(rewards[index], rewards[sft]) if compare and sft is not None else None,
+        independent_win_rate_vs_sft=(
+            win_rate(own, independent.rewards[sft]) if compare and sft is not None and own and independent else None
+        ),
+        quality_mean=rated.mean if rated else None,
+        quality_low=rated.low if rated else None,
+        quality_high=rated.high if rated else None,
+        device_seconds=entry.device_seconds,
+    )
+
+
+def _control(rows: list[MethodRow]) -> Control | None:
+    """The first model with several scores, or values of one attribute, in rising order of what was requested."""
+    for first in rows:
+        mine = [row for row in rows if row.entrant == first.entrant and row.score is not None]
+        along = varied(row.score for row in mine if row.score is not None)
+        if along is not None:
+            curve = sorted((asked, row.reward_mean) for asked, row in zip(along, mine, strict=True))
+            requested, achieved = [c[0] for c in curve], [c[1] for c in curve]
+            return Control(requested=requested, achieved=achieved, spearman=spearman(requested, achieved))
+    return None
+
+
+def _labelled(main: Scores) -> LabelledRewards | None:
+    found = main.summary.labelled
+    if found is None:
+        return None
+    p20, p50, p80 = main.in_units([found.p20, found.p50, found.p80])
+    return LabelledRewards(p20=p20, p50=p50, p80=p80, n=found.n)
+
+
+def _units_of(main: Scores) -> str | None:
+    if main.normaliser is None:
+        return None
+    of = main.summary.normalised_by
+    return of if of is not None and of.startswith("the held-out pairs of ") else "the labelled data"
+
+
+def _examples(config: EvaluateConfig, findings: Findings, rewards: list[list[float]]) -> list[Example]:
+    return [
+        Example(
+            prompt=findings.prompts[row][-1]["content"],
+            answers=[
+                {
+                    "entrant": entry.model,
+                    "method": entry.method,
+                    "score": None if entry.score is None else entry.score.plain(),
+                    "text": entry.texts[row],
+                    "reward": of[row],
+                }
+                for entry, of in zip(findings.entries, rewards, strict=True)
+            ],
+        )
+        for row in range(min(config.examples, len(findings.prompts)))
+    ]
+
+
+def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
+    main = findings.main
+    warnings = []
+    if len(findings.prompts) < FEW_PROMPTS:
+        warnings.append(f"Only {len(findings.prompts)} held-out prompts: the intervals are wide and may not hold.")
+    if findings.independent is None:
+        warnings.append(
+            "No independent reward model: the win rates come from the model that labelled the training data."
+        )
+    if main.normaliser is None:
+        warnings.append(
+            "Rewards are raw: without labelled data and held-out pairs there is nothing to bring them to z units."
+        )
+    if main.summary.labelled and main.normaliser:
+        warnings += _beyond(findings, *main.in_units([main.summary.labelled.p0_1, main.summary.labelled.p99_9]))
+    for entry in findings.entries:
+        form = entry.info.condition if entry.info else None
+        if form is not None and entry.score is not None and form.rounds(entry.score):
+            warnings.append(f"{entry.model}: score {entry.score:g} is written as {form.text(entry.score)}.")
+    for row in rows:
+        if row.truncated > MANY_CUT:
+            at = "" if row.score is None else f" at {row.score:g}"
+            warnings.append(f"{row.entrant}{at}: {row.truncated:.0%} of the answers were cut at the token limit.")
+    if findings.graded_by is not None and main.summary.labelled is not None:
+        warnings.append(
+            f"The labelled rows' rewards are those of {findings.graded_by}, not of the reward model that judges here: "
+            f"z units and percentiles are by its own rewards of {main.summary.labelled.n} labelled rows."
+        )
+    return warnings
+
+
+def _beyond(findings: Findings, low: float, high: float) -> list[str]:
+    """Requested z-scores outside the labelled data. A quantile scale's scores are all inside it."""
+    warnings = []
+    for entry in findings.entries:
+        scale = entry.info.score_scale if entry.info else None
+        score = entry.score.score if entry.score is not None else None
+        if scale is None or scale.kind != "zscore" or score is None:
+            continue
+        if score > high or score < low:
+            end = f"99.9th percentile ({high:.2f})" if score > high else f"0.1th percentile ({low:.2f})"
+            warnings.append(f"{entry.model}: score {score:g} is beyond the labelled rewards' {end}.")
+    return warnings
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

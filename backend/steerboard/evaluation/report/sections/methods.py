@@ -1,0 +1,78 @@
+"""Table 2 of the paper: every entrant by every source, and its win rates against the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steerboard.evaluation.report.sections.human import human_label
+from steerboard.evaluation.report.sections.reward_hacking import hacking_rows
+from steerboard.evaluation.report.sections.warnings import report_warnings
+from steerboard.evaluation.report.sources import pair_of, score_of
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.methods import baseline_methods
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.evaluation import EvaluationReport, MethodsRow
+from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.entrants import EntrantRow
+
+
+def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | None:
+    """The entrant that others are held against: the one named, else the one called like the method
+    that is the baseline of others, else the first trained by it, else the first. Raises `BadInput` (`unknown_entrant`)
+    for an unknown name."""
+    names = [entrant.name for entrant in entrants]
+    if named is not None:
+        if named not in names:
+            raise BadInput(
+                f"there is no entrant {named!r}; there are {', '.join(names) or 'none'}",
+                code="unknown_entrant",
+                errors=[ErrorLocation(location="baseline", message="name an entrant of this evaluation")],
+            )
+        return named
+    usual = baseline_methods()
+    called = [name for name in names if name in usual]
+    trained = [entrant.name for entrant in entrants if entrant.method in usual]
+    return next(iter([*called, *trained, *names]), None)
+
+
+def methods_rows(report: EvaluationReport, baseline: str | None) -> list[MethodsRow]:
+    """From the report's own sections. Win rates of the baseline against itself are left out."""
+    people = [(human_label(section.campaign, section.criterion), section.comparison) for section in report.human]
+    judges = [(section.judge, section.comparison) for section in report.judges]
+    rewards = [(section.reward_model, section.comparison) for section in report.rewards]
+    return [
+        MethodsRow(
+            entrant=entrant.name,
+            method=entrant.method,
+            score=entrant.score,
+            length=entrant.length,
+            reward=_means(rewards, entrant.name),
+            reward_win_rate=_win_rates(rewards, entrant.name, baseline),
+            judge=_means(judges, entrant.name),
+            judge_win_rate=_win_rates(judges, entrant.name, baseline),
+            human=_means(people, entrant.name),
+            human_win_rate=_win_rates(people, entrant.name, baseline),
+        )
+        for entrant in report.entrants
+    ]
+
+
+def against(report: EvaluationReport, baseline: str | None) -> EvaluationReport:
+    """The same report with a baseline; nothing else of it depends on one. Raises like `baseline_of`."""
+    chosen = baseline_of(report.entrants, baseline)
+    found = report.model_copy(update={"baseline": chosen, "methods": methods_rows(report, chosen)})
+    found.hacking = hacking_rows(found, chosen)
+    found.warnings = report_warnings(found)
+    return found
+
+
+def _means(sources: Iterable[tuple[str, Comparison]], entrant: str) -> dict[str, Estimate]:
+    found = ((label, score_of(comparison, entrant)) for label, comparison in sources)
+    return {label: mean for label, mean in found if mean is not None and mean.n}
+
+
+def _win_rates(sources: Iterable[tuple[str, Comparison]], entrant: str, baseline: str | None) -> dict[str, Estimate]:
+    if baseline is None or entrant == baseline:
+        return {}
+    rows = ((label, pair_of(comparison, entrant, baseline)) for label, comparison in sources)
+    return {label: row.win_rate for label, row in rows if row is not None and row.win_rate.n}

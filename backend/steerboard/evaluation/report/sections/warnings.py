@@ -1,0 +1,43 @@
+"""What a reader must know before the figures, with the numbers in it."""
+
+from __future__ import annotations
+
+from steerboard_contracts.report.evaluation import EvaluationReport
+
+# Below it, intervals are wide and tests see only large differences.
+FEW_PROMPTS = 20
+
+
+def report_warnings(report: EvaluationReport) -> list[str]:
+    found = [f"not finished: {reason}" for reason in report.unfinished]
+    if report.prompts < FEW_PROMPTS:
+        found.append(f"{report.prompts} prompts are few: only large differences can be told from chance")
+    for entrant in report.entrants:
+        if entrant.missing:
+            asked = entrant.responses + entrant.missing
+            found.append(f"{entrant.name}: {entrant.missing} of {asked} answers are missing")
+        if entrant.truncated:
+            found.append(f"{entrant.name}: the token limit cut {entrant.truncated:.0%} of its answers")
+    seen = report.contamination
+    if seen.seen:
+        found.append(
+            f"{len(seen.seen)} of {seen.prompts} prompts occur in training data "
+            f"({seen.exact} exactly, {seen.near} nearly)"
+        )
+    elif not seen.checked:
+        found.append("the prompts were looked for in no training data")
+    if not (report.human or report.judges or report.rewards):
+        found.append("nobody has assessed the answers yet")
+    for people in report.human:
+        name = people.campaign if people.criterion is None else f"{people.campaign}: {people.criterion}"
+        found += [f"people of {name}: {warning}" for warning in people.warnings]
+    for judge in report.judges:
+        found += [f"judge {judge.judge}: {warning}" for warning in judge.warnings]
+    for reward in report.rewards:
+        found += [f"reward model {reward.reward_model}: {warning}" for warning in reward.warnings]
+    for row in report.hacking:
+        if row.alarm:
+            found.append(f"reward hacking suspected of {row.entrant}: {'; '.join(row.reasons)}")
+        elif row.alarm is None:
+            found.append(f"whether {row.entrant} hacks its reward cannot be told: {'; '.join(row.reasons)}")
+    return found

@@ -1,0 +1,221 @@
+"""Tasks waiting for a person in a project.
+
+Each source finds its own things; another kind is one more function in `_SOURCES`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from steerboard.accounts.roles import Scope
+from steerboard.accounts.tables import Project
+from steerboard.datasets.collections.tables import Collection, CollectionRow
+from steerboard.evaluation.ranking.tables import Campaign, RankingItem
+from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
+from steerboard.platform.settings import get_settings
+from steerboard.platform.storage.disk import need_room
+from steerboard.runs.tables import Pipeline, Run
+from steerboard_contracts.errors import NoSpaceLeft
+
+FAILED_WITHIN = dt.timedelta(days=7)
+MOST_OF_A_KIND = 50
+
+
+class WaitingLink(BaseModel):
+    """The page of the dashboard that has it, and whose."""
+
+    page: Literal["pipeline", "collection", "import", "members", "evaluation", "campaign", "queue"]
+    id: UUID
+
+
+class WaitingItem(BaseModel):
+    """One thing. `at`: since when it waits."""
+
+    kind: Literal["failed_pipeline", "collection", "import", "sign_in", "failed_evaluation", "campaign", "disk"]
+    title: str
+    detail: str
+    at: dt.datetime
+    link: WaitingLink
+
+
+class WaitingOut(BaseModel):
+    items: list[WaitingItem]
+
+
+Source = Callable[[Session, Project], list[WaitingItem]]
+
+
+def waiting(session: Session, project: Project, scopes: frozenset[str]) -> WaitingOut:
+    """All that the caller may read or rank, the newest first."""
+    sources = [source for scope, source in _SOURCES if scopes & {scope, "admin"}]
+    items = [item for source in sources for item in source(session, project)]
+    return WaitingOut(items=sorted(items, key=lambda item: item.at, reverse=True))
+
+
+def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
+    """Those that failed lately and whose recipe has not succeeded since."""
+    later, stage, other, under_way = aliased(Pipeline), aliased(Run), aliased(Run), aliased(Run)
+    succeeded_later = (
+        select(later.id)
+        .where(
+            later.project_id == project.id,
+            later.recipe["name"].astext == Pipeline.recipe["name"].astext,
+            later.id > Pipeline.id,
+            select(stage.id).where(stage.pipeline_id == later.id).exists(),
+            ~select(other.id)
+            .where(other.pipeline_id == later.id, other.parent_id.is_(None), other.state != "succeeded")
+            .exists(),
+        )
+        .exists()
+    )
+    failed = Run.state == "failed", Run.parent_id.is_(None)
+    at = func.max(Run.ended_at)
+    rows = session.execute(
+        select(Pipeline, at)
+        .join(Run, Run.pipeline_id == Pipeline.id)
+        .where(
+            Pipeline.project_id == project.id,
+            *failed,
+            Run.ended_at > func.clock_timestamp() - FAILED_WITHIN,
+            ~select(under_way.id)
+            .where(under_way.pipeline_id == Pipeline.id, under_way.state.in_(("pending", "queued", "running")))
+            .exists(),
+            ~succeeded_later,
+        )
+        .group_by(Pipeline.id)
+        .order_by(at.desc())
+        .limit(MOST_OF_A_KIND)
+    ).all()
+    # The first to fail is the cause; the others failed because of it.
+    broken = select(Run.pipeline_id, Run.name, Run.reason).where(
+        Run.pipeline_id.in_([row[0].id for row in rows]), *failed
+    )
+    causes = {
+        row.pipeline_id: f"{row.name}: {row.reason}"
+        for row in session.execute(broken.order_by(Run.ended_at.desc(), Run.id.desc()))
+    }
+    return [
+        WaitingItem(
+            kind="failed_pipeline",
+            title=f"{pipeline.name} failed",
+            detail=causes[pipeline.id],
+            at=ended_at,
+            link=WaitingLink(page="pipeline", id=pipeline.id),
+        )
+        for pipeline, ended_at in rows
+    ]
+
+
+def _unfrozen_collections(session: Session, project: Project) -> list[WaitingItem]:
+    """Those with rows that no dataset has."""
+    count, at = func.count(), func.max(CollectionRow.created_at)
+    rows = session.execute(
+        select(Collection, count, at)
+        .join(CollectionRow, CollectionRow.collection_id == Collection.id)
+        .where(
+            Collection.project_id == project.id, CollectionRow.removed_at.is_(None), CollectionRow.dataset_id.is_(None)
+        )
+        .group_by(Collection.id)
+        .order_by(at.desc())
+        .limit(MOST_OF_A_KIND)
+    )
+    return [
+        WaitingItem(
+            kind="collection",
+            title=collection.name,
+            detail=f"{number} row{'s are' if number > 1 else ' is'} in no dataset yet",
+            at=newest,
+            link=WaitingLink(page="collection", id=collection.id),
+        )
+        for collection, number, newest in rows
+    ]
+
+
+def _failed_evaluations(session: Session, project: Project) -> list[WaitingItem]:
+    """Those of which a run failed lately and was neither resumed nor replaced."""
+    theirs = [
+        select(table.evaluation_id, table.run_id).where(table.run_id.is_not(None))
+        for table in (Entrant, RewardAssessment, Judge)
+    ]
+    runs = theirs[0].union_all(*theirs[1:]).subquery()
+    rows = session.execute(
+        select(Evaluation, Run.name, Run.reason, Run.ended_at)
+        .join(runs, runs.c.evaluation_id == Evaluation.id)
+        .join(Run, Run.id == runs.c.run_id)
+        .where(
+            Evaluation.project_id == project.id,
+            Run.state == "failed",
+            Run.ended_at > func.clock_timestamp() - FAILED_WITHIN,
+        )
+        # The first to fail is the cause, and comes last, so that it stays.
+        .order_by(Run.ended_at.desc(), Run.id.desc())
+    )
+    causes = {evaluation.id: (evaluation, name, reason, at) for evaluation, name, reason, at in rows}
+    return [
+        WaitingItem(
+            kind="failed_evaluation",
+            title=f"{evaluation.name} failed",
+            detail=f"{name}: {reason}",
+            at=at,
+            link=WaitingLink(page="evaluation", id=evaluation.id),
+        )
+        for evaluation, name, reason, at in list(causes.values())[:MOST_OF_A_KIND]
+    ]
+
+
+def _open_campaigns(session: Session, project: Project) -> list[WaitingItem]:
+    """Those with items that too few people have ranked. No name reveals whose answers they are."""
+    left, items = func.count().filter(RankingItem.rankings < Campaign.overlap), func.count()
+    rows = session.execute(
+        select(Campaign, left, items)
+        .join(RankingItem, RankingItem.campaign_id == Campaign.id)
+        .where(Campaign.project_id == project.id, Campaign.state == "open")
+        .group_by(Campaign.id)
+        .having(left > 0)
+        .order_by(Campaign.id.desc())
+        .limit(MOST_OF_A_KIND)
+    )
+    return [
+        WaitingItem(
+            kind="campaign",
+            title=f"Rank answers: {campaign.name}",
+            detail=f"{number} of {count} items are left",
+            at=campaign.created_at,
+            link=WaitingLink(page="campaign", id=campaign.id),
+        )
+        for campaign, number, count in rows
+    ]
+
+
+def _full_disk(_session: Session, project: Project) -> list[WaitingItem]:
+    """While nothing large can be stored: people who can free space have to know."""
+    try:
+        need_room(get_settings())
+    except NoSpaceLeft as full:
+        return [
+            WaitingItem(
+                kind="disk",
+                title="The server's disk is full",
+                detail=f"{full.detail} {full.hint}",
+                at=dt.datetime.now(dt.UTC),
+                link=WaitingLink(page="queue", id=project.id),
+            )
+        ]
+    return []
+
+
+# Each with the scope that lets one see its things.
+_SOURCES: tuple[tuple[Scope, Source], ...] = (
+    ("read", _full_disk),
+    ("read", _failed_pipelines),
+    ("read", _failed_evaluations),
+    ("read", _unfrozen_collections),
+    ("rank", _open_campaigns),
+)

@@ -1,0 +1,130 @@
+"""How much memory a run that nobody has started would need of a device, and what the pools' workers have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset
+from steerboard.insights.schemas import PoolMemory
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.playground.claims import POOL as INTERACTIVE
+from steerboard.registry.service import manifest_of
+from steerboard.registry.tables import Model
+from steerboard.runs.tables import WorkerRow
+from steerboard_contracts.configs import BenchmarkConfig, GenerateConfig, RunConfig, ScoreConfig
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.memory import (
+    MemoryEstimate,
+    ModelShape,
+    TrainingLoad,
+    generation_memory,
+    scoring_memory,
+    training_memory,
+)
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
+
+_CONFIG = "config.json"
+_LARGEST_CONFIG = 1 << 20
+# What is left of a device when a run may take it: estimates are not exact, and others need a little too.
+_SHARE = 0.9
+_ALIVE_SECONDS = 60
+# A model's window, where its registry entry does not say.
+_WINDOW = 2048
+
+
+def needed(
+    session: Session, store: ArtifactStore, config: RunConfig, things: Mapping[str, Dataset | Model]
+) -> list[PoolMemory]:
+    """One entry a pool with living workers; without any, one for a GPU of unknown size. Empty where the model's shape
+    is unknown, or the kind of run has no estimate."""
+    model = things.get("reward") or things.get("model")
+    if not isinstance(model, Model):
+        return []
+    shape = _shape(session, store, model)
+    if shape is None:
+        return []
+    window = int(model.info.get("max_length") or _WINDOW)
+    found = []
+    for pool, on_gpu, processes, memory in _pools(session) or [("default", True, 1, None)]:
+        estimate = _estimate(config, shape, window, on_gpu, processes)
+        if estimate is None:
+            return []
+        fits = None if memory is None else estimate.total <= _SHARE * memory
+        found.append(
+            PoolMemory(
+                pool=pool,
+                on_gpu=on_gpu,
+                processes=processes,
+                device_bytes=memory,
+                bytes=estimate.total,
+                parts=estimate,
+                fits=fits,
+            )
+        )
+    return found
+
+
+def _estimate(config: RunConfig, shape: ModelShape, window: int, on_gpu: bool, processes: int) -> MemoryEstimate | None:
+    precision = getattr(config, "precision", "auto")
+    mixed = precision == "bf16" or (precision == "auto" and on_gpu)
+    if isinstance(config, TrainingConfig):
+        # No pass is smaller than one sample, and a pair is two sequences.
+        method = needed_method(config.method)
+        load = TrainingLoad(
+            processes=processes,
+            positions=max(config.micro_tokens, method.sequences * (config.max_length or window)),
+            mixed=mixed,
+            strategy=config.strategy,
+            offload=config.offload,
+            gradient_checkpointing=config.gradient_checkpointing,
+            trained=shape.adapters(config.lora) if config.lora else None,
+            quantised=config.lora is not None and config.lora.quantise != "none",
+            on_gpu=on_gpu,
+            reads_logits=method.reads == "labels",
+            sampled=config.sample_batch if isinstance(config, OnlineConfig) else 0,
+            window=config.max_length or window,
+            frozen=sum(one.stays for one in method.frozen),
+        )
+        return training_memory(shape, load)
+    if isinstance(config, GenerateConfig) and config.engine == "transformers":
+        return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)
+    if isinstance(config, ScoreConfig | BenchmarkConfig):
+        return scoring_memory(shape, positions=max(config.batch_tokens, window), mixed=mixed, on_gpu=on_gpu)
+    return None
+
+
+def _shape(session: Session, store: ArtifactStore, model: Model) -> ModelShape | None:
+    """From the model's own config.json; None where it cannot be read: an estimate is not worth an error."""
+    files = manifest_of(session, model).files
+    file = next((f for f in files if f["path"] == _CONFIG and f["size"] <= _LARGEST_CONFIG), None)
+    if file is None:
+        return None
+    try:
+        config: Any = json.loads(b"".join(store.read(file["sha256"])))
+    except (SteerboardError, OSError, ValueError):
+        return None
+    return ModelShape.of(config, int(model.info.get("parameters") or 0)) if isinstance(config, dict) else None
+
+
+def _pools(session: Session) -> list[tuple[str, bool, int, int | None]]:
+    """(pool, whether its workers have GPUs, processes of a training run, bytes of a device) of the weakest worker."""
+    fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, _ALIVE_SECONDS)
+    pools: dict[str, tuple[str, bool, int, int | None]] = {}
+    rows = session.execute(
+        select(WorkerRow.pool, WorkerRow.devices)
+        # The playground's worker takes no runs.
+        .where(WorkerRow.heartbeat_at > fresh, WorkerRow.pool != INTERACTIVE)
+        .order_by(WorkerRow.pool)
+    )
+    for pool, devices in rows:
+        processes = max(1, len(devices.get("ids") or [])) * int(devices.get("nodes", 1))
+        found = (pool, bool(devices.get("gpus")), processes, devices.get("memory"))
+        if pool not in pools or (found[3] or 0) < (pools[pool][3] or 0):
+            pools[pool] = found
+    return list(pools.values())

@@ -1,0 +1,1 @@
+"""Backup and maintenance: backup and restore, garbage collection, and another key for the sealed secrets."""

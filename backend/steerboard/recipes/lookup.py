@@ -1,0 +1,44 @@
+"""What a recipe's inputs can name: datasets, models and folders. The planner asks; it never queries itself."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Protocol
+
+from steerboard_contracts.configs import BaseModelConfig
+
+
+@dataclass(frozen=True)
+class KnownDataset:
+    id: uuid.UUID
+    name: str
+    kind: str
+    rows: int
+    held_out_rows: int = 0
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """`adapter`: not merged into its base."""
+
+    id: uuid.UUID
+    name: str
+    role: str
+    adapter: bool = False
+
+
+class Catalogue(Protocol):
+    """Names of one project. `..._names` are for suggestions."""
+
+    def dataset(self, ref: str) -> KnownDataset | None: ...
+
+    def model(self, ref: str) -> KnownModel | None: ...
+
+    def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
+        """With what a folder holds now (`registry.base_sources.pinned`). Raises `BadInput`."""
+        ...
+
+    def dataset_names(self) -> list[str]: ...
+
+    def model_names(self) -> list[str]: ...

@@ -1,0 +1,36 @@
+"""Where base models come from that are not in the registry: folders of this machine, and folders that were uploaded."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.registry.uploads import service as uploads
+from steerboard_contracts.base_sources import RANDOM_BASES, source_type
+from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.local_folders import LocalFolders
+
+
+def pinned(
+    session: Session, project: Project, config: BaseModelConfig, folders: LocalFolders | None
+) -> BaseModelConfig:
+    """The config with what its folder holds now, and its real path. Without `folders` nothing is looked at.
+
+    Raises `FolderNotAllowed`, `UnsafeModelFile`, and `BadInput` (`not_a_model`, `unknown_model`).
+    """
+    kind = source_type(config.source)
+    source, fingerprint = config.source, None
+    if kind is None:
+        raise BadInput(
+            f"there is no base model {config.source[:200]!r}",
+            code="unknown_model",
+            hint=f"Give {RANDOM_BASES[0]}, a folder that the server may read, or a hub name like org/name.",
+        )
+    if kind == "upload":
+        uploads.finished(session, project, source)
+    elif kind == "folder" and folders is not None:
+        with folders.open(source) as folder:
+            folder.check()
+            source, fingerprint = folder.path, folder.fingerprint()
+    return config.model_copy(update={"source": source, "fingerprint": fingerprint})

@@ -1,0 +1,59 @@
+"""Whether a run can be resumed, and what is known of the point that it would start from."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.runs.checkpoints import stored as stored_checkpoints
+from steerboard.runs.state.lifecycle import why_not_resumable
+from steerboard.runs.state.transitions import ENDED
+from steerboard.runs.tables import Run, RunLog
+
+_FROM_THE_START = "Starts from the beginning"
+# Stages that keep each row they have finished, without saying so as a checkpoint.
+_KEEP_ROWS = ("generate", "score", "answer", "reward", "benchmark")
+_KEEP_ANSWERS = "judge"
+
+
+def resumption(session: Session, run: Run) -> tuple[bool, str]:
+    """(resumable, hint). Of checkpoints on a worker's disk is known here only that a stage reported them."""
+    refusal = why_not_resumable(session, run)
+    if refusal is not None:
+        return False, " ".join(filter(None, (f"{refusal.detail}.", refusal.hint)))
+    parent = session.get(Run, run.parent_id) if run.parent_id else None
+    if parent is not None and parent.state in ENDED:
+        part = "It is a shard of" if run.shard is not None else "It belongs to"
+        return False, f"{part} run {parent.name}, which has ended. Resume run {parent.name}."
+    if run.kind == "evaluate":
+        return True, "Continues with the answers and rewards that its evaluation still lacks."
+    if run.attempt == 0:
+        return True, f"{_FROM_THE_START}: it has not run yet."
+    if run.kind == "train":
+        newest = next(iter(stored_checkpoints.stored(session, run.id)), None)
+        return True, _from_checkpoint(_checkpoint_step(session, run), newest.step if newest else None)
+    if run.kind in _KEEP_ROWS:
+        return True, "Continues after the finished rows, on a worker that still has them on disk."
+    if run.kind == _KEEP_ANSWERS:
+        return True, "Asks what has no verdict yet; answers that were paid for are not paid for again."
+    return True, f"{_FROM_THE_START}: this kind of run makes no checkpoints."
+
+
+def _from_checkpoint(reported: int | None, stored: int | None) -> str:
+    if stored is not None and stored >= (reported or 0):
+        return f"Continues from the checkpoint at step {stored}, on any worker."
+    if reported is None:
+        return f"{_FROM_THE_START}: no checkpoint was reported."
+    hint = f"Continues from the checkpoint at step {reported}, on a worker that still has it on disk"
+    return hint + (f"; on any other from that at step {stored}." if stored is not None else ".")
+
+
+def _checkpoint_step(session: Session, run: Run) -> int | None:
+    """The step of the newest checkpoint that the run's log reports."""
+    line = session.scalar(
+        select(RunLog.message)
+        .where(RunLog.run_id == run.id, RunLog.message.regexp_match("^checkpoint at step [0-9]{1,9}$"))
+        .order_by(RunLog.id.desc())
+        .limit(1)
+    )
+    return int(line.rpartition(" ")[2]) if line else None

@@ -1,0 +1,39 @@
+"""What runs hand to the domains above them: evaluations, whose answers and scores some runs make, and webhooks."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from steerboard.platform.hooks import Hook
+from steerboard.runs.tables import Run
+from steerboard_contracts.stage import ResponseRewardsOutput
+
+# Runs that the transaction has ended. Called at its very end, behind the lock of the event stream.
+ended: Hook[[Session, Collection[Run]], None] = Hook("runs.ended")
+
+# A run of this evaluation has ended, or goes on again.
+evaluation_run_moved: Hook[[Session, uuid.UUID], None] = Hook("runs.evaluation_run_moved")
+
+# An entrant's answers in a file; returns how many there are.
+store_responses: Hook[[Session, Run, Path], int] = Hook("runs.store_responses")
+
+# A reward model's scores of responses in a file.
+store_response_rewards: Hook[[Session, Run, ResponseRewardsOutput, Path], None] = Hook("runs.store_response_rewards")
+
+# Whether the second run could take over the answers of the first, which was equal.
+copy_responses: Hook[[Session, Run, Run], bool] = Hook("runs.copy_responses")
+
+# The inputs of an evaluate run are there: give it the runs that make and score the answers, as its children. Returns
+# the evaluation's id.
+begin_evaluation: Hook[[Session, Run], uuid.UUID] = Hook("runs.begin_evaluation")
+
+# All of those have succeeded: the report, and the few figures of the run's summary.
+finish_evaluation: Hook[[Session, Run], tuple[dict[str, Any], dict[str, Any]]] = Hook("runs.finish_evaluation")
+
+# Whether the evaluation that a finished run of the kind started is still there.
+evaluation_is_there: Hook[[Session, Run], bool] = Hook("runs.evaluation_is_there")

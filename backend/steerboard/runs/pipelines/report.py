@@ -1,0 +1,74 @@
+"""The report of a pipeline: what its evaluation found, and what every stage took."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.platform.http.errors import NotFound
+from steerboard.runs.inputs import cost_of
+from steerboard.runs.pipelines.service import stages_of
+from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard_contracts.report.pipeline import Report, RewardModelSummary, StageRow
+from steerboard_contracts.report.summary import summarise
+
+
+def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = None) -> Report:
+    """The report of the evaluation `stage`, or of the last one that has finished, with all stages.
+
+    Until an evaluation has finished, `methods` is empty, with a warning. Raises `NotFound` for a stage that is
+    no evaluation.
+    """
+    runs = stages_of(session, pipeline)
+    evaluations = [run for run in runs if run.kind == "evaluate" and stage in (None, run.name)]
+    if stage is not None and not evaluations:
+        raise NotFound(f"pipeline {pipeline.name} has no evaluation `{stage}`")
+    documents = [found for found in (_document(session, run) for run in evaluations) if found is not None]
+    report = documents[-1] if documents else _unfinished(evaluations)
+    return report.model_copy(update={"stages": stage_rows(session, runs), "summary": summarise(report)})
+
+
+def stage_rows(session: Session, runs: list[Run]) -> list[StageRow]:
+    """What every stage took, in their order."""
+    return [_stage_row(session, run) for run in runs]
+
+
+def _document(session: Session, run: Run) -> Report | None:
+    document = session.scalar(select(RunOutput.document).where(RunOutput.run_id == run.id, RunOutput.type == "report"))
+    return None if document is None else Report.model_validate(document)
+
+
+def _unfinished(evaluations: list[Run]) -> Report:
+    states = ", ".join(f"{run.name} is {run.state}" for run in evaluations)
+    return Report(
+        methods=[],
+        reward_model=RewardModelSummary(held_out_accuracy=None, pairs=0),
+        control=None,
+        labelled_rewards=None,
+        prompts=0,
+        warnings=[f"no figures yet: {states}" if states else "the recipe has no evaluation"],
+    )
+
+
+def _stage_row(session: Session, run: Run) -> StageRow:
+    """`seconds`: wall clock in this pipeline, retries included; `device_seconds`: of all shards, and of a reused
+    stage those of the time it ran."""
+    seconds = 0.0
+    if run.started_at is not None and run.reused_from_id is None:
+        end = run.ended_at or session.scalar(select(func.clock_timestamp()))
+        seconds = (end - run.started_at).total_seconds() if end else 0.0
+    return StageRow(
+        name=run.name,
+        status=run.state,
+        seconds=round(max(0.0, seconds), 3),
+        device_seconds=round(_device_seconds(session, run), 3),
+        reused=run.reused_from_id is not None,
+    )
+
+
+def _device_seconds(session: Session, run: Run) -> float:
+    if run.reused_from_id is not None:
+        return cost_of(session, run)
+    # A sharded run takes over its shards' cost when it gathers them.
+    shards = session.scalar(select(func.sum(Run.device_seconds)).where(Run.parent_id == run.id))
+    return max(run.device_seconds, float(shards or 0.0))

@@ -1,0 +1,67 @@
+"""Events of a running attempt: progress, metrics, logs. Written in batches, every batch behind the fence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import Session
+
+from steerboard.platform.texts import storable
+from steerboard.runs.state.announcements import announce
+from steerboard.runs.state.claims import Claim, fenced
+from steerboard.runs.tables import Metric, RunLog
+
+LINE_CHARACTERS = 4_000
+
+
+@dataclass
+class Batch:
+    """`metrics` by (name, step): a later value replaces an earlier one. `logs`: (level, message)."""
+
+    progress: dict[str, Any] | None = None
+    metrics: dict[tuple[str, int], float] = field(default_factory=dict)
+    logs: list[tuple[str, str]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return self.progress is not None or bool(self.metrics) or bool(self.logs)
+
+
+def write(session: Session, claim: Claim, batch: Batch) -> None:
+    """Store a batch. Metrics of a step that was stored before are overwritten. Raises `LeaseLost`."""
+    run = fenced(session, claim)
+    if batch.metrics:
+        statement = postgresql.insert(Metric)
+        session.execute(
+            statement.on_conflict_do_update(
+                index_elements=["run_id", "name", "step"],
+                set_={"value": statement.excluded.value, "attempt": statement.excluded.attempt},
+            ),
+            [
+                {"run_id": run.id, "name": name, "step": step, "value": value, "attempt": claim.attempt}
+                for (name, step), value in batch.metrics.items()
+            ],
+        )
+    if batch.logs:
+        session.execute(
+            insert(RunLog),
+            [
+                {"run_id": run.id, "attempt": claim.attempt, "level": level, "message": _line(message)}
+                for level, message in batch.logs
+            ],
+        )
+    if batch.progress is not None:
+        run.progress = batch.progress
+        session.flush()
+        payload = {"run_id": str(run.id), "name": run.name, "progress": batch.progress}
+        if run.pipeline_id is not None:
+            payload["pipeline_id"] = str(run.pipeline_id)
+        announce(session, run.project_id, "run.progress", payload)
+
+
+def _line(line: str) -> str:
+    """A log line, bounded."""
+    clean = storable(line)
+    return clean if len(clean) <= LINE_CHARACTERS else clean[: LINE_CHARACTERS - 1] + "\u2026"

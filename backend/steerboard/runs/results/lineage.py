@@ -1,0 +1,95 @@
+"""Where a model came from: a walk upstream over parents, runs and their inputs."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset, RewardSource
+from steerboard.registry.schemas import Lineage, LineageEdge, LineageNode
+from steerboard.registry.tables import Model
+from steerboard.runs import inputs
+from steerboard.runs.tables import Run, RunInput
+
+MOST_NODES = 500
+
+Thing = Model | Dataset | Run
+
+
+def lineage(session: Session, model: Model) -> Lineage:
+    """Breadth first, so nearest first; at most `MOST_NODES` nodes."""
+    nodes: dict[uuid.UUID, LineageNode] = {model.id: node_of(model)}
+    edges: dict[tuple[uuid.UUID, uuid.UUID, str], LineageEdge] = {}
+    waiting: deque[Thing] = deque([model])
+    truncated = False
+    while waiting:
+        thing = waiting.popleft()
+        for source, role in upstream(session, thing):
+            if source.id not in nodes:
+                if len(nodes) >= MOST_NODES:
+                    truncated = True
+                    continue
+                nodes[source.id] = node_of(source)
+                waiting.append(source)
+            edges[source.id, thing.id, role] = LineageEdge(source=source.id, target=thing.id, role=role)
+    children = session.scalars(select(Model).where(Model.parent_id == model.id).order_by(Model.id).limit(MOST_NODES))
+    return Lineage(
+        model=model.id,
+        nodes=list(nodes.values()),
+        edges=list(edges.values()),
+        children=[node_of(child) for child in children],
+        truncated=truncated,
+    )
+
+
+def node_of(thing: Thing) -> LineageNode:
+    if isinstance(thing, Model):
+        detail = thing.method or thing.role
+        return LineageNode(type="model", id=thing.id, name=thing.name, detail=detail, content_hash=thing.artifact_hash)
+    if isinstance(thing, Dataset):
+        return LineageNode(
+            type="dataset", id=thing.id, name=thing.name, detail=thing.kind, content_hash=thing.content_hash
+        )
+    return LineageNode(type="run", id=thing.id, name=thing.name, detail=thing.method or thing.kind)
+
+
+def upstream(session: Session, thing: Thing) -> list[tuple[Thing, str]]:
+    """What went into one thing directly, each with the role it played."""
+    found: list[tuple[Thing | None, str]] = []
+    if isinstance(thing, Run):
+        return _inputs(session, thing)
+    if thing.run_id:
+        found.append((session.get(Run, thing.run_id), "output"))
+    if isinstance(thing, Model):
+        if thing.parent_id:
+            found.append((session.get(Model, thing.parent_id), "parent"))
+    else:
+        if thing.base_dataset_id:
+            found.append((session.get(Dataset, thing.base_dataset_id), "rows"))
+        source = session.get(RewardSource, thing.reward_source_id) if thing.reward_source_id else None
+        if source and source.model_id:
+            found.append((session.get(Model, source.model_id), "rewards"))
+    return [(source, role) for source, role in found if source is not None]
+
+
+def _inputs(session: Session, run: Run) -> list[tuple[Thing, str]]:
+    found: list[tuple[Thing, str]] = []
+    for given in session.scalars(select(RunInput).where(RunInput.run_id == run.id).order_by(RunInput.name)):
+        thing: Thing | None = None
+        if given.dataset_id:
+            thing = session.get(Dataset, given.dataset_id)
+        elif given.model_id:
+            thing = session.get(Model, given.model_id)
+        elif given.upstream_run_id:
+            thing = _output(session, given.upstream_run_id, given.upstream_output)
+        if thing is not None:
+            found.append((thing, given.name))
+    return found
+
+
+def _output(session: Session, run_id: uuid.UUID, name: str | None) -> Thing | None:
+    """The dataset or model that a run made; the run itself while it has made none."""
+    return inputs.output_of(session, run_id, name) or session.get(Run, run_id)

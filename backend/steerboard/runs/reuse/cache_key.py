@@ -1,0 +1,44 @@
+"""What decides the result of a run, as one hash: equal runs can share their outputs."""
+
+from __future__ import annotations
+
+import hashlib
+
+import orjson
+from sqlalchemy.orm import Session
+
+from steerboard.datasets.tables import Dataset
+from steerboard.runs import inputs
+from steerboard.runs.reuse.code_version import code_version
+from steerboard.runs.tables import Run
+
+# Where and how often work is cut up or saved changes nothing in its result.
+WITHOUT_EFFECT = frozenset({"shards", "checkpoint_every", "checkpoint_seconds"})
+# For whom an entrant's answers are changes none of them: `prompts_hash` identifies the prompts.
+_FOR_WHOM = frozenset({"evaluation", "entrant"})
+
+
+def cache_key(session: Session, run: Run) -> str | None:
+    """Hash of all that decides the result of `run`; None when that is not known here, or for a shard.
+
+    All inputs of the run must be there. Raises `UnusableInput` otherwise.
+    """
+    code = code_version(run.kind, run.method)
+    # What a server elsewhere answers today it may not answer tomorrow.
+    elsewhere = run.kind == "generate" and run.config.get("endpoint") is not None
+    if code is None or run.shard is not None or elsewhere:
+        return None
+    things = inputs.resolve(session, run)
+    without_effect = WITHOUT_EFFECT | _FOR_WHOM if run.kind == "answer" else WITHOUT_EFFECT
+    document = {
+        "kind": run.kind,
+        "config": {name: value for name, value in run.config.items() if name not in without_effect},
+        "inputs": {
+            name: ["dataset", thing.kind, thing.content_hash]
+            if isinstance(thing, Dataset)
+            else ["model", thing.artifact_hash]
+            for name, thing in things.items()
+        },
+        "code": code,
+    }
+    return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()

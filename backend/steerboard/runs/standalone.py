@@ -1,0 +1,238 @@
+"""Runs of their own, outside any pipeline: checked by the same rules as the stages of a recipe."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.service import get_dataset
+from steerboard.platform.http.errors import NotFound
+from steerboard.platform.names import names_like, next_name
+from steerboard.registry.base_sources import pinned
+from steerboard.registry.endpoints.service import get_endpoint
+from steerboard.registry.service import get_model
+from steerboard.runs.errors import NoTrainingRows
+from steerboard.runs.inputs import resolve
+from steerboard.runs.kinds import adapter_misfit, needs_whole
+from steerboard.runs.schemas import RunClone, RunCreate, RunWork
+from steerboard.runs.state.lifecycle import InputRef, create_run
+from steerboard.runs.tables import Run
+from steerboard.runs.texts import all_held_out
+from steerboard_contracts.configs import EVALUATION_RUNS, RUN_CONFIG, BaseModelConfig, RunConfig
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.run_kinds import kind_of, run_kinds
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import Slot
+
+
+class InvalidRun(BadInput):
+    """The config or the inputs of a run that somebody asked for do not fit its kind; nothing was started."""
+
+    code = "invalid_run"
+    title = "The run cannot be started"
+
+
+def start_run(
+    session: Session, project: Project, asked: RunCreate, actor: str, folders: LocalFolders | None = None
+) -> Run:
+    """Check and create a run. Raises `InvalidRun` with every fault by field."""
+    config, refs = checked(session, project, asked, folders)
+    return create_run(
+        session,
+        project,
+        name=asked.name or _free_name(session, project, config.run),
+        config=config,
+        inputs=refs,
+        pool=asked.pool,
+        priority=asked.priority,
+        reuse=asked.reuse,
+        created_by=actor,
+    )
+
+
+def checked(
+    session: Session, project: Project, asked: RunWork, folders: LocalFolders | None = None
+) -> tuple[RunConfig, dict[str, InputRef]]:
+    """The config with its defaults, and the inputs by id. Raises `InvalidRun` with every fault by field.
+
+    `folders`: which folders of this machine may be read for the caller; with None, none."""
+    faults: list[ErrorLocation] = []
+    asked = _endpoint_apart(session, project, asked, faults)
+    kind, config = _config(asked.config, faults)
+    refs: dict[str, InputRef] = {}
+    if kind is not None:
+        refs = _inputs(session, project, kind, asked.inputs, config, faults)
+        _check_complete(kind, asked, faults)
+    code = None
+    if isinstance(config, BaseModelConfig):
+        try:
+            config = pinned(session, project, config, folders)
+        except BadInput as error:
+            code = None if faults else error.code
+            faults.append(ErrorLocation(location="config.source", message=error.detail))
+    if faults or config is None:
+        raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.", code=code)
+    if config.run == "train":
+        _check_training_rows(session, project, asked.inputs["data"])
+    return config, refs
+
+
+def _check_training_rows(session: Session, project: Project, ref: str) -> None:
+    dataset = get_dataset(session, project, ref)
+    if dataset.rows == dataset.held_out_rows:
+        raise NoTrainingRows(
+            f"{dataset.name!r} has {all_held_out(dataset.rows)}, and training reads none of those",
+            errors=[ErrorLocation(location="inputs.data", message=all_held_out(dataset.rows))],
+            hint="Nothing was started. Add prompts that the project does not hold out. Pairs from rankings can be made "
+            "again with all of them for training.",
+        )
+
+
+def _endpoint_apart(session: Session, project: Project, asked: RunWork, faults: list[ErrorLocation]) -> RunWork:
+    """An endpoint may be named where a generate run wants its model: it goes into the config, since it is no input
+    that could be handed to a stage."""
+    if asked.config.get("run") != "generate":
+        return asked
+    named, ref = asked.config.get("endpoint"), asked.inputs.get("model")
+    if named is None and ref is not None and _is_endpoint(session, project, ref):
+        inputs = {name: value for name, value in asked.inputs.items() if name != "model"}
+        return asked.model_copy(update={"config": {**asked.config, "endpoint": ref}, "inputs": inputs})
+    if isinstance(named, str) and not _is_endpoint(session, project, named):
+        faults.append(ErrorLocation(location="config.endpoint", message=f"there is no endpoint {named!r}"))
+    if named is not None and ref is not None:
+        faults.append(ErrorLocation(location="inputs.model", message="give either this or config.endpoint"))
+    return asked
+
+
+def _is_endpoint(session: Session, project: Project, ref: str) -> bool:
+    try:
+        get_endpoint(session, project, ref)
+    except NotFound:
+        return False
+    return True
+
+
+def clone_run(
+    session: Session,
+    project: Project,
+    run: Run,
+    changes: RunClone,
+    actor: str,
+    folders: LocalFolders | None = None,
+) -> Run:
+    """A new run like `run`, with the changes. Its inputs are what the original's came to be.
+
+    Raises `InvalidRun`; also while an input of the original has not been made yet.
+    """
+    things = resolve(session, run)
+    names = {name: str(thing.id) for name, thing in things.items()}
+    asked = RunCreate(
+        name=changes.name,
+        config={**run.config, **changes.config},
+        inputs={**names, **changes.inputs},
+        pool=changes.pool or run.pool,
+        priority=run.priority,
+        reuse=changes.reuse,
+    )
+    return start_run(session, project, asked, actor, folders)
+
+
+def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSpec | None, RunConfig | None]:
+    kind = kind_of(raw.get("run"), raw.get("method"))
+    if kind is None:
+        words = ", ".join(k.word for k in run_kinds())
+        at = "config.method" if raw.get("run") == "train" else "config.run"
+        message = f"is no kind of run; known: {words}"
+        if raw.get("run") in EVALUATION_RUNS:
+            message = "is started by its evaluation, and cannot be started alone"
+        faults.append(ErrorLocation(location=at, message=message))
+        return None, None
+    try:
+        return kind, RUN_CONFIG.validate_python(kind.config.model_validate(raw))
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_context=False):
+            location = ".".join(["config", *(str(part) for part in problem["loc"])])
+            message = problem["msg"].removeprefix("Value error, ")
+            faults.append(ErrorLocation(location=location, message=message))
+        return kind, None
+
+
+def _inputs(
+    session: Session,
+    project: Project,
+    kind: RunKindSpec,
+    names: dict[str, str],
+    config: RunConfig | None,
+    faults: list[ErrorLocation],
+) -> dict[str, InputRef]:
+    refs: dict[str, InputRef] = {}
+    for name, ref in names.items():
+        slot = kind.slots.get(name.partition(".")[0])
+        if slot is None or not re.fullmatch(r"[a-z]+\.\d+" if slot.many else r"[a-z0-9_]+", name):
+            known = ", ".join(f"{n}.0" if s.many else n for n, s in kind.slots.items())
+            faults.append(
+                ErrorLocation(location=f"inputs.{name}", message=f"is no input of {kind.word}; known: {known}")
+            )
+            continue
+        try:
+            refs[name] = _look_up(session, project, slot, name, ref, config, faults)
+        except NotFound as error:
+            faults.append(ErrorLocation(location=f"inputs.{name}", message=error.detail))
+    return refs
+
+
+def _look_up(
+    session: Session,
+    project: Project,
+    slot: Slot,
+    name: str,
+    ref: str,
+    config: RunConfig | None,
+    faults: list[ErrorLocation],
+) -> InputRef:
+    setting = None
+    if slot.thing == "model":
+        model = get_model(session, project, ref)
+        found, what = InputRef(model=model.id), model.role
+        setting = needs_whole(config, name.partition(".")[0]) if model.info.get("lora") else None
+    else:
+        dataset = get_dataset(session, project, ref)
+        found, what = InputRef(dataset=dataset.id), dataset.kind
+    if what not in slot.allowed:
+        word = "role" if slot.thing == "model" else "kind"
+        message = f"needs a {slot.thing} of {word} {' or '.join(sorted(slot.allowed))}; `{ref}` is of {word} {what}"
+        faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
+    elif setting is not None:
+        faults.append(ErrorLocation(location=f"inputs.{name}", message=adapter_misfit(ref, setting)))
+    return found
+
+
+def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocation]) -> None:
+    for name, slot in kind.slots.items():
+        first = f"{name}.0" if slot.many else name
+        elsewhere = name == "model" and kind.run == "generate" and asked.config.get("endpoint") is not None
+        if slot.required and first not in asked.inputs and not elsewhere:
+            faults.append(ErrorLocation(location=f"inputs.{first}", message=f"is missing: {kind.word} needs it"))
+    for config_list in ("parts", "entrants"):
+        if config_list in kind.slots and isinstance(asked.config.get(config_list), list):
+            given = sum(name.startswith(f"{config_list}.") for name in asked.inputs)
+            if given != len(asked.config[config_list]):
+                message = f"has {len(asked.config[config_list])} items, but {given} inputs are given for them"
+                faults.append(ErrorLocation(location=f"config.{config_list}", message=message))
+    if kind.run == "generate" and asked.config.get("endpoint") is not None and asked.config.get("prompts"):
+        faults.append(ErrorLocation(location="config.prompts", message="is not asked of an endpoint"))
+    if kind.run == "generate" and ("data" in asked.inputs) == bool(asked.config.get("prompts")):
+        faults.append(ErrorLocation(location="inputs.data", message="give either this or config.prompts"))
+
+
+def _free_name(session: Session, project: Project, kind: str) -> str:
+    """`generate-3`: one more than the runs of this kind outside pipelines."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project.id}:{kind}", 0))))
+    alone = (Run.project_id == project.id, Run.pipeline_id.is_(None))
+    return next_name(kind, names_like(session, Run.name, f"{kind}-", *alone))

@@ -1,0 +1,107 @@
+"""How an attempt ends: success, a failure that is tried again or is final, a stop, a cancellation.
+
+Each function takes the run's row locked (by `claims.fenced` or the sweeper) and writes state, attempt, accounting
+and event in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import func
+from sqlalchemy.orm import Session
+
+from steerboard.runs.state.transitions import move
+from steerboard.runs.tables import Run, RunAttempt
+from steerboard_contracts.errors import ErrorLocation, SteerboardError
+from steerboard_contracts.stage import Fix
+
+_LONGEST_WAIT = 600.0
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt failed. `retryable`: another attempt may succeed. `fix`: one with other settings should."""
+
+    code: str
+    detail: str
+    hint: str | None = None
+    errors: list[ErrorLocation] = field(default_factory=list)
+    retryable: bool = False
+    fix: Fix | None = None
+
+    @classmethod
+    def of(cls, error: SteerboardError) -> Failure:
+        return cls(error.code, error.detail, error.hint, error.errors, error.retryable)
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "detail": self.detail,
+            "hint": self.hint,
+            "errors": [place.model_dump() for place in self.errors[:100]],
+            "fix": self.fix.model_dump() if self.fix else None,
+        }
+
+
+def succeed(session: Session, run: Run, summary: dict[str, Any], device_seconds: float) -> None:
+    """Outputs are already in the transaction."""
+    run.summary = summary
+    run.error = None
+    run.device_seconds += device_seconds
+    _end_attempt(session, run, "succeeded", None, device_seconds)
+    move(session, run, "succeeded", "finished")
+
+
+def fail(session: Session, run: Run, failure: Failure, device_seconds: float, retry_seconds: float) -> None:
+    """Queue the run again after a pause that doubles with every attempt, or let it fail with this reason.
+
+    Failures that other settings would fix are not retried with the same ones.
+    A run whose cancellation was asked for is cancelled instead: nobody wants another attempt.
+    """
+    if run.cancel_requested_at is not None:
+        cancel(session, run, device_seconds)
+        return
+    run.failed_device_seconds += device_seconds
+    run.error = failure.document()
+    _end_attempt(session, run, "failed", f"{failure.code}: {failure.detail}", device_seconds)
+    if failure.retryable and failure.fix is None and run.attempt < run.max_attempts:
+        pause = min(retry_seconds * 2.0 ** (run.attempt - 1), _LONGEST_WAIT)
+        run.not_before = func.clock_timestamp() + dt.timedelta(seconds=pause)
+        left = run.max_attempts - run.attempt
+        move(
+            session,
+            run,
+            "queued",
+            f"attempt {run.attempt} failed ({failure.code}): {failure.detail} Tried again, {left} left.",
+            failure.code,
+        )
+        return
+    tries = f" (after {run.attempt} attempts)" if run.attempt > 1 else ""
+    move(session, run, "failed", f"{failure.detail}{tries}", failure.code)
+
+
+def stop(session: Session, run: Run, reason: str, device_seconds: float) -> None:
+    """The worker goes away on purpose: queued again at its old place, and the attempt does not count."""
+    if run.cancel_requested_at is not None:
+        cancel(session, run, device_seconds)
+        return
+    run.failed_device_seconds += device_seconds
+    run.max_attempts += 1
+    _end_attempt(session, run, "stopped", reason, device_seconds)
+    move(session, run, "queued", reason, "worker_stopped")
+
+
+def cancel(session: Session, run: Run, device_seconds: float) -> None:
+    run.failed_device_seconds += device_seconds
+    reason = f"cancelled by {run.cancel_requested_by or 'its worker'}"
+    _end_attempt(session, run, "cancelled", reason, device_seconds)
+    move(session, run, "cancelled", reason, "cancelled")
+
+
+def _end_attempt(session: Session, run: Run, outcome: str, reason: str | None, device_seconds: float) -> None:
+    attempt = session.get_one(RunAttempt, (run.id, run.attempt))
+    attempt.outcome, attempt.reason, attempt.device_seconds = outcome, reason, device_seconds
+    attempt.ended_at = func.clock_timestamp()

@@ -1,0 +1,106 @@
+"""Claims: which worker may act for a run, and the fence that every such act passes.
+
+A claim is a lease (`platform.leases`) on a run that is running. The queue, and not the end of a lease, decides which
+run is next: the sweeper requeues what its worker has left.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, or_, select, update
+from sqlalchemy.orm import Session
+
+from steerboard.platform.leases import Lease, Leases, lease_end, now
+from steerboard.runs.state.reuse import take_over
+from steerboard.runs.state.transitions import move
+from steerboard.runs.tables import Run, RunAttempt
+
+# The order in which the runs of a pool that are due are claimed.
+QUEUE_ORDER = (Run.priority.desc(), Run.position)
+
+
+LEASES = Leases(Run, "run", open=Run.state == "running")
+
+
+@dataclass(frozen=True)
+class Claim(Lease):
+    """The right of `owner` (a worker's id) to act for attempt `attempt` of a run."""
+
+    @property
+    def run_id(self) -> uuid.UUID:
+        return self.id
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """`renewed` is False when another transaction of the same claim holds the row; the lease is then still ours."""
+
+    renewed: bool
+    cancel_requested: bool
+
+
+def claim_next(
+    session: Session, *, pool: str, owner: str, worker: str, devices: int, lease_seconds: float
+) -> Claim | None:
+    """Lease the best eligible run of `pool`: highest priority, then place in the queue, past its `not_before`.
+
+    A run that an equal one has meanwhile made unnecessary succeeds on the way. Returns None when nothing is left.
+    """
+    while True:
+        run = LEASES.first(session, Run.state == "queued", Run.pool == pool, is_due(), order_by=QUEUE_ORDER)
+        if run is None:
+            return None
+        if run.attempt == 0 and take_over(session, run):
+            continue
+        lease = LEASES.grant(run, owner, lease_seconds)
+        run.not_before = None
+        run.progress = None
+        if run.started_at is None:
+            run.started_at = now()
+        move(session, run, "running", f"runs on worker {worker}" + (f", attempt {run.attempt}" * (run.attempt > 1)))
+        session.add(RunAttempt(run_id=run.id, attempt=run.attempt, worker=worker, devices=devices, device_seconds=0.0))
+        session.flush()
+        return Claim(lease.id, lease.attempt, owner)
+
+
+def due_pools(session: Session) -> list[str]:
+    """Pools in which a run could be claimed now."""
+    return list(session.scalars(select(Run.pool).where(Run.state == "queued", is_due()).distinct()))
+
+
+def is_due() -> ColumnElement[bool]:
+    """The pause before another attempt is over."""
+    return or_(Run.not_before.is_(None), Run.not_before <= now())
+
+
+def fenced(session: Session, claim: Claim) -> Run:
+    """The run, locked for this transaction. Raises `LeaseLost` when the claim is no longer good."""
+    return LEASES.fenced(session, claim)
+
+
+def cancel_requested(session: Session, claim: Claim) -> bool:
+    """Whether somebody wants the run to end. Raises `LeaseLost`."""
+    found = session.execute(select(Run.cancel_requested_at).where(LEASES.holds(claim))).first()
+    if found is None:
+        raise LEASES.lost(claim)
+    return found[0] is not None
+
+
+def renew(session: Session, claim: Claim, lease_seconds: float) -> Renewal:
+    """Push the lease's end out. Never waits: outputs being registered under the row's lock need no renewal.
+
+    Raises `LeaseLost`.
+    """
+    cancel = cancel_requested(session, claim)
+    free = session.scalar(select(Run.id).where(LEASES.holds(claim)).with_for_update(key_share=True, skip_locked=True))
+    if free is None:
+        return Renewal(renewed=False, cancel_requested=cancel)
+    session.execute(update(Run).where(LEASES.holds(claim)).values(lease_expires_at=lease_end(lease_seconds)))
+    session.execute(
+        update(RunAttempt)
+        .where(RunAttempt.run_id == claim.run_id, RunAttempt.attempt == claim.attempt)
+        .values(heartbeat_at=now())
+    )
+    return Renewal(renewed=True, cancel_requested=cancel)

@@ -1,0 +1,126 @@
+"""What a policy can be asked for, and how a condition is written into its prompt: clamp, quantise, fixed decimals."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from steerboard_contracts.conditions.condition import MOST_ATTRIBUTES, SCORE, AttributeName, Condition
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.samples import Finite
+
+SCORE_MARKER = f"<{SCORE}>"
+
+
+class Attribute(BaseModel):
+    """One attribute: its range, the step to which it is rounded, the decimals with which it is written, and the value
+    that a policy is asked for by default; without one it is left out unless asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: AttributeName
+    low: Finite = -5.0
+    high: Finite = 5.0
+    step: Annotated[Finite, Field(gt=0)] = 0.1
+    decimals: Annotated[int, Field(ge=0, le=6)] = 2
+    default: Finite | None = None
+
+    @model_validator(mode="after")
+    def _range_holds_something(self) -> Attribute:
+        if self.low >= self.high:
+            raise ValueError(f"the range of {self.name} is empty: {self.low:g} to {self.high:g}")
+        return self
+
+    def value(self, asked: float) -> float:
+        """The value that is really written: clamped to the range and rounded to the nearest step."""
+        if not math.isfinite(asked):
+            raise BadInput(f"{self.name} must be a finite number, got {asked}", code="non_finite_score")
+        clamped = min(self.high, max(self.low, asked))
+        return round(clamped / self.step) * self.step
+
+    def text(self, asked: float) -> str:
+        written = f"{self.value(asked):.{self.decimals}f}"
+        return written.removeprefix("-") if float(written) == 0 else written
+
+
+def _distinct(attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+    names = [one.name for one in attributes]
+    if len(set(names)) < len(names):
+        raise ValueError("two attributes have one name")
+    return attributes
+
+
+class ConditionFormat(BaseModel):
+    """The attributes of a policy, in the order in which its prompt has them.
+
+    A lone `rm_score` is written as the paper has it, `<rm_score> 5.00`; others as `helpfulness:4,verbosity:2`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attributes: Annotated[
+        tuple[Attribute, ...], Field(min_length=1, max_length=MOST_ATTRIBUTES), AfterValidator(_distinct)
+    ]
+
+    @classmethod
+    def of_score(cls, limit: float = 5.0, step: float = 0.1, default: float | None = 5.0) -> ConditionFormat:
+        """The paper's."""
+        return cls(attributes=(Attribute(name=SCORE, low=-limit, high=limit, step=step, default=default),))
+
+    @property
+    def only_score(self) -> bool:
+        return len(self.attributes) == 1 and self.attributes[0].name == SCORE
+
+    @property
+    def default(self) -> Condition:
+        """What the policy is asked for by default; may be nothing."""
+        return Condition.of({one.name: one.default for one in self.attributes if one.default is not None})
+
+    def resolve(self, asked: Condition | None) -> Condition:
+        """What a policy of this format is asked for, in its order: its default where `asked` is None. A plain number
+        is for the only attribute, whatever its name. Raises `BadInput` (`unknown_attribute`)."""
+        if asked is None:
+            return self.default
+        values = asked.values
+        names = [one.name for one in self.attributes]
+        if asked.score is not None and len(names) == 1:
+            values = {names[0]: asked.score}
+        unknown = next((name for name in values if name not in names), None)
+        if unknown is not None:
+            what = f"asked for {asked}, " if unknown == SCORE else f"asked for {unknown}, "
+            raise BadInput(
+                f"{what}which this policy does not know",
+                code="unknown_attribute",
+                hint=f"It can be asked for {', '.join(names)}, such as {names[0]}:{self.attributes[0].high:g}.",
+            )
+        return Condition.of({name: values[name] for name in names if name in values})
+
+    def rounds(self, asked: Condition) -> bool:
+        """Whether a resolved condition is written with other values than asked for."""
+        return any(abs(one.value(asked.values[one.name]) - asked.values[one.name]) > 1e-9 for one in self._in(asked))
+
+    def text(self, asked: Condition) -> str:
+        """Of a resolved condition: `5.00`, `helpfulness:4,verbosity:2`, or nothing for the empty one."""
+        if self.only_score:
+            return "".join(one.text(asked.values[one.name]) for one in self._in(asked))
+        return ",".join(f"{one.name}:{one.text(asked.values[one.name])}" for one in self._in(asked))
+
+    def _in(self, asked: Condition) -> list[Attribute]:
+        return [one for one in self.attributes if one.name in asked.values]
+
+
+def condition_prompt(text: str) -> str:
+    """A written condition as it appears after the assistant marker: ` <rm_score> 5.00`, ` helpfulness:4`.
+
+    Only a lone score is written without its name, and gets the paper's marker.
+    """
+    return f" {text}" if ":" in text else f" {SCORE_MARKER} {text}"
+
+
+def template_arguments(text: str) -> dict[str, str]:
+    """What a chat template of ours takes for a written condition; see `chat_templates`."""
+    if not text:
+        return {"rm_score": "", "condition": ""}
+    return {"condition": text} if ":" in text else {"rm_score": text}

@@ -1,0 +1,47 @@
+"""A reward model by Bradley and Terry's model of choices: Eq. 2 of arXiv 2308.12050."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.samples import Half
+from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.training import PAPER, TrainingConfig
+
+
+class RewardModelConfig(TrainingConfig):
+    """Eq. 2 of arXiv 2308.12050, with an optional margin and centring term."""
+
+    method: Annotated[Literal["reward_model"], Field(description="The training method.")]
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPER)] = 9e-6
+    epochs: Annotated[
+        Positive,
+        Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=PAPER),
+    ] = 1.0
+    centre: Annotated[NonNegative, Field(description="lambda of (r_w + r_l)^2.")] = 0.0
+    use_margin: Annotated[bool, Field(description="Ask for a difference as large as the pair's margin.")] = False
+    share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
+    half: Annotated[Half | None, Field(description="Train on one of two disjoint halves of the prompts.")] = None
+
+
+SPEC = MethodSpec(
+    name="reward_model",
+    title="Reward model",
+    about="Learn which of two answers people prefer (Bradley-Terry).",
+    source="arXiv 2308.12050, Eq. 2",
+    config=RewardModelConfig,
+    training="steerboard_workers.alignment.methods.reward_model:RewardModelling",
+    data=("preferences",),
+    use="Train a reward model on it",
+    outputs=("reward",),
+    # It may also start from another one.
+    starts_from=POLICIES | {"reward"},
+    sequences=2,
+    reads="ends",
+    form=("centre", "use_margin"),
+    place=20,
+)

@@ -1,0 +1,118 @@
+"""The report of an evaluation as one JSON document: every figure with its n and its 95% interval.
+
+docs/evaluation.md explains how each is computed.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.sections.comparison import By
+from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
+from steerboard_contracts.report.sections.human import HumanReport
+from steerboard_contracts.report.sections.judges import JudgeReport
+from steerboard_contracts.report.sections.rewards import RewardReport
+
+
+class AgreementRow(BaseModel):
+    """Two sources on the same items. `spearman`, `kendall` (tau-b): over entrants' mean scores; `item`: share of
+    entrant pairs of items on which both say the same, a tie of one of them counting 1/2."""
+
+    a_by: By
+    a: str
+    b_by: By
+    b: str
+    entrants: int
+    items: int
+    spearman: Estimate
+    kendall: Estimate
+    item: Estimate
+
+
+class HackingRow(BaseModel):
+    """Against the baseline: does its training reward rise while what is independent of it does not?
+
+    `alarm` is null where that cannot be told; `reasons` say why, or what is missing. The estimates are win rates.
+    """
+
+    entrant: str
+    vs: str
+    alarm: bool | None
+    reasons: list[str]
+    training_reward: Estimate | None
+    independent: Estimate | None
+    independent_by: str | None
+    length_ratio: Estimate
+
+
+class MethodsRow(BaseModel):
+    """Table 2 of the paper: an entrant by every source that assesses it. Win rates against the baseline entrant."""
+
+    entrant: str
+    method: str | None
+    score: Condition | None
+    length: Estimate
+    reward: dict[str, Estimate]
+    reward_win_rate: dict[str, Estimate]
+    judge: dict[str, Estimate]
+    judge_win_rate: dict[str, Estimate]
+    human: dict[str, Estimate]
+    human_win_rate: dict[str, Estimate]
+
+
+class RankShare(BaseModel):
+    """Figure 6 of the paper: how often an entrant has each rank, by people of a campaign or a judge.
+
+    A tie has its share in each of the ranks that it takes. `mean_score`: the mean of N + 1 - rank.
+    """
+
+    by: By
+    source: str
+    entrant: str
+    shares: list[float]
+    n: int
+    mean_score: Estimate | None = None
+
+
+class Unfinished(BaseModel):
+    """Something under way or failed. Without `by` every figure may depend on it, else those of the source alone."""
+
+    words: str
+    by: By | None = None
+    source: str | None = None
+
+
+class EvaluationReport(BaseModel):
+    """`unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
+    paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended."""
+
+    evaluation: str
+    evaluation_id: UUID
+    version: int
+    computed_at: dt.datetime
+    seconds: float
+    prompts: int
+    turns: int
+    finished: bool
+    unfinished: list[str]
+    baseline: str | None
+    entrants: list[EntrantRow]
+    methods: list[MethodsRow]
+    ranks: list[RankShare]
+    human: list[HumanReport]
+    judges: list[JudgeReport]
+    rewards: list[RewardReport]
+    agreement: list[AgreementRow]
+    contamination: Contamination
+    hacking: list[HackingRow]
+    warnings: list[str]
+    length_ratios: list[LengthRatio] = []
+    unfinished_parts: list[Unfinished] = []
+    prompts_from: str = Field("", description="`held-out rows of things`, `prompt set mine`.")
+    recipe: Report | None = None

@@ -1,0 +1,120 @@
+"""What a recipe's evaluation found: the paper's table, the control curve and the costs, as one JSON document.
+
+It is made from an evaluation when that is complete, kept with the run of the stage, and part of the evaluation's own
+report. Rewards are in the units of the first reward model, see `Report.units`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from steerboard_contracts.conditions.condition import Condition
+
+
+class MethodRow(BaseModel):
+    """One model at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
+
+    `entrant` is the model's name, `name` that of the entrant in the evaluation, as rules of a gate call it.
+    """
+
+    method: str
+    name: str | None = None
+    entrant: str
+    score: Condition | None
+    n: int
+    reward_mean: float
+    reward_low: float
+    reward_high: float
+    independent_reward_mean: float | None = None
+    length_mean: float
+    truncated: float
+    distinct_1: float
+    distinct_2: float
+    win_rate_vs_sft: float | None
+    independent_win_rate_vs_sft: float | None
+    quality_mean: float | None = None
+    quality_low: float | None = None
+    quality_high: float | None = None
+    device_seconds: float
+
+
+class RewardModelSummary(BaseModel):
+    held_out_accuracy: float | None
+    pairs: int
+    independent_held_out_accuracy: float | None = None
+    independent_pairs: int | None = None
+
+
+class Control(BaseModel):
+    """Achieved mean reward at each requested score; Spearman is over these means."""
+
+    requested: list[float]
+    achieved: list[float]
+    spearman: float | None
+
+
+class LabelledRewards(BaseModel):
+    p20: float
+    p50: float
+    p80: float
+    n: int
+
+
+class StageRow(BaseModel):
+    name: str
+    status: str
+    seconds: float
+    device_seconds: float
+    reused: bool = False
+
+
+class Example(BaseModel):
+    """One prompt with the answer of every entrant and score."""
+
+    prompt: str
+    answers: list[dict[str, Any]]
+
+
+class ReportCheck(BaseModel):
+    """One claim of the paper about conditional training, with the figures of this report."""
+
+    text: str
+    met: bool
+
+
+class ReportSummary(BaseModel):
+    """The report in words. `verdict` names a winner only if its interval is above that of every other method."""
+
+    verdict: str
+    cost: str
+    checks: list[ReportCheck]
+
+
+class EvaluationRef(BaseModel):
+    """The evaluation that a report is of."""
+
+    id: UUID
+    name: str
+
+
+class Report(BaseModel):
+    """`units`: z, by `units_of`, or raw where nothing defines a usual reward. `evaluation` is null
+    in reports of 0.1, which had none."""
+
+    evaluation: EvaluationRef | None = None
+    stages: list[StageRow] = []
+    methods: list[MethodRow]
+    reward_model: RewardModelSummary
+    control: Control | None
+    labelled_rewards: LabelledRewards | None
+    prompts: int
+    units: Literal["z", "raw"] = "z"
+    units_of: str | None = "the labelled data"
+    synthetic: bool = False
+    examples: list[Example] = []
+    warnings: list[str] = []
+    summary: ReportSummary | None = None
+    """Made from the figures when the report is read, so an old report reads like a new one."""

@@ -1,0 +1,56 @@
+"""Who is compared in an evaluation, on which prompts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.report.estimate import Estimate
+
+
+class EntrantRow(BaseModel):
+    """One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
+
+    `trained_on`: content hashes of the reward models upstream of it; `origin_known`: whether those are all of them.
+    """
+
+    name: str
+    source: Literal["model", "endpoint", "import"]
+    method: str | None
+    score: Condition | None
+    family: str | None
+    model: str | None
+    content_hash: str | None
+    responses: int
+    missing: int
+    length: Estimate
+    truncated: float | None
+    trained_on: list[str] = []
+    origin_known: bool = False
+
+
+class LengthRatio(BaseModel):
+    """Characters of `a`'s answers over those of `b`'s, of the prompts that both answered."""
+
+    a: str
+    b: str
+    ratio: Estimate
+
+
+class SeenPrompt(BaseModel):
+    position: int
+    question_id: str
+    match: Literal["exact", "near"]
+    dataset: str
+    row: int
+    overlap: float
+
+
+class Contamination(BaseModel):
+    checked: list[str]
+    prompts: int
+    exact: int
+    near: int
+    seen: list[SeenPrompt]

@@ -1,0 +1,26 @@
+"""Models are compared on held-out prompts."""
+
+from __future__ import annotations
+
+from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import TEXTS, datasets, models
+
+SPEC = RunKindSpec(
+    run="evaluate",
+    title="Evaluate",
+    about="Compare models on held-out prompts by reward.",
+    config=EvaluateConfig,
+    slots={
+        "entrants": models(*POLICIES, many=True),
+        "rewards": models("reward", many=True),
+        "data": datasets(*TEXTS),
+        "labelled": datasets("labelled", required=False),
+        "preferences": datasets("preferences", required=False),
+    },
+    makes=None,
+    makes_thing=None,
+    form=("entrants", "prompts", "decoding", "engine"),
+    place=40,
+)

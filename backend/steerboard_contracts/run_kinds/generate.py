@@ -1,0 +1,20 @@
+"""A model answers prompts."""
+
+from __future__ import annotations
+
+from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import TEXTS, datasets, models
+
+SPEC = RunKindSpec(
+    run="generate",
+    title="Generate",
+    about="Answer a dataset of prompts with a model.",
+    config=GenerateConfig,
+    slots={"model": models(*POLICIES), "data": datasets(*TEXTS, required=False)},
+    makes="instructions",
+    makes_thing="dataset",
+    form=("prompts", "decoding", "engine"),
+    place=10,
+)

@@ -1,0 +1,19 @@
+"""Datasets become one."""
+
+from __future__ import annotations
+
+from steerboard_contracts.configs import MixConfig
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import datasets
+
+SPEC = RunKindSpec(
+    run="mix",
+    title="Mix",
+    about="A mixture of rows from several datasets.",
+    config=MixConfig,
+    slots={"parts": datasets("instructions", "preferences", "labelled", many=True)},
+    makes="instructions",
+    makes_thing="dataset",
+    form=("parts", "size"),
+    place=30,
+)

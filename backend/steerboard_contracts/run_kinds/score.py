@@ -1,0 +1,19 @@
+"""A reward model scores a dataset."""
+
+from __future__ import annotations
+
+from steerboard_contracts.configs import ScoreConfig
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import datasets, models
+
+SPEC = RunKindSpec(
+    run="score",
+    title="Score",
+    about="Give every row of a dataset a reward.",
+    config=ScoreConfig,
+    slots={"data": datasets("instructions", "labelled"), "reward": models("reward")},
+    makes="labelled",
+    makes_thing="dataset",
+    form=("engine",),
+    place=20,
+)

@@ -1,0 +1,198 @@
+"""Everything the platform knows about a training method, so no other code has to know the method's name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.models import POLICIES, ModelRole
+from steerboard_contracts.samples import SampleKind
+from steerboard_contracts.specs.slots import Slot, datasets, models
+from steerboard_contracts.training import TrainingConfig
+
+Reads = Literal["labels", "ends"]
+"""What the forward pass reads: the tokens that predict a label, or the last real token of each sequence."""
+
+Use = Literal["forward", "log_probs"]
+"""What a method takes of a frozen model: forward passes at any step, or log pi of each training sequence, which is
+computed (or found in a cache) before the first step, and for which the model does not stay in memory."""
+
+PreviewKind = Literal["selection", "weights"]
+# What each preview takes, and which of it a method has to have in its config.
+PREVIEWS: dict[PreviewKind, tuple[frozenset[str], frozenset[str]]] = {
+    "selection": (frozenset({"threshold"}), frozenset({"threshold"})),
+    "weights": (frozenset({"beta"}), frozenset({"beta", "max_weight", "self_normalised"})),
+}
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+class BadMethod(SteerboardError):
+    """A method's description is not usable; the message explains why."""
+
+    code = "bad_method"
+    title = "The method cannot be used"
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A further model that no step changes, such as a reference: an input of the run by this name.
+
+    One that `reads` labels and is not `required` may be left out: the model that training starts from stands for it.
+    """
+
+    name: str
+    roles: frozenset[str]
+    about: str
+    required: bool = True
+    uses: tuple[Use, ...] = ("forward",)
+    reads: Reads = "labels"
+
+    @property
+    def stays(self) -> bool:
+        """Whether it is in memory while training goes on."""
+        return "forward" in self.uses
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A further model that learns in the same steps, such as a critic: an input and an output, both named by its role.
+
+    One that reads `ends` has a head of one number; it gives that number for each place that the method reads. Where it
+    is not `required` and not given, it starts from the model that training starts from, with a fresh head.
+    """
+
+    role: ModelRole
+    starts_from: frozenset[str]
+    about: str
+    required: bool = True
+    reads: Reads = "ends"
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What the launch form shows of the data before anything runs.
+
+    `selection`: which rows have z above a threshold. `weights`: how exp(z / beta) weighs them. `fields` maps what the
+    preview takes to the config's fields.
+    """
+
+    kind: PreviewKind
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method as forms, recipes, reports, estimates and the documentation see it."""
+
+    name: str
+    title: str
+    about: str
+    """What it is for, in one sentence."""
+    source: str
+    """Paper and equation."""
+    config: type[TrainingConfig]
+    training: str
+    """`package.module:Class` of the worker's half, imported only where it runs: the API has no torch."""
+    data: tuple[SampleKind, ...]
+    outputs: tuple[ModelRole, ...]
+    """Roles of the models that come out: that of the trained one, then those of `also_trains`."""
+    label: str = ""
+    """Its name in reports and sentences; the title by default."""
+    short: str = ""
+    """Its name in narrow tables; the label by default."""
+    use: str = ""
+    """What the page of a dataset that it can learn from offers; "Train LABEL on it" by default."""
+    starts_from: frozenset[str] = POLICIES
+    frozen: tuple[Frozen, ...] = ()
+    also_trains: tuple[Trained, ...] = ()
+    sequences: int = 1
+    """Sequences that a row becomes: 2 for a pair."""
+    reads: Reads = "labels"
+    learns_from_rewards: bool = False
+    condition: str | None = None
+    """The config's field with the default condition, where a policy that it trained is asked with one."""
+    baseline: bool = False
+    """The default baseline of reports."""
+    form: tuple[str, ...] = ()
+    """Fields that its form shows first, in addition to those of every method's form."""
+    preview: Preview | None = None
+    place: int = 1000
+    """Its position in lists; then by name."""
+    package: str | None = field(default=None, compare=False)
+    """The distribution that it came with; None for one of the platform's own."""
+    version: str | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raises `BadMethod`."""
+        if not _NAME.fullmatch(self.name):
+            raise BadMethod(f"{self.name!r} is no name of a method: give lower-case letters, digits and underscores")
+        if not (isinstance(self.config, type) and issubclass(self.config, TrainingConfig)):
+            raise BadMethod(f"the config of {self.name} is no subclass of TrainingConfig")
+        if get_args(self.config.model_fields["method"].annotation) != (self.name,):
+            raise BadMethod(f'the config of {self.name} needs the field `method: Literal["{self.name}"]`')
+        if not _PATH.fullmatch(self.training):
+            raise BadMethod(f"{self.training!r}, the worker's half of {self.name}, is no `package.module:Class`")
+        self._check_words("kind of dataset", self.data, get_args(SampleKind))
+        self._check_words("role of a model", self.outputs, get_args(ModelRole))
+        self._check_words("role of a model", self.starts_from, get_args(ModelRole))
+        self._check_words("way to read", (self.reads,), get_args(Reads))
+        self._check_frozen()
+        if self.sequences < 1:
+            raise BadMethod(f"a row of {self.name} becomes {self.sequences} sequences; it must be 1 or more")
+        self._check_fields()
+        for name, default in (("label", self.title), ("short", self.label or self.title)):
+            object.__setattr__(self, name, getattr(self, name) or default)
+        object.__setattr__(self, "use", self.use or f"Train {self.label} on it")
+
+    def _check_words(self, what: str, given: Any, known: tuple[str, ...]) -> None:
+        unknown = sorted(set(given) - set(known))
+        if unknown or not given:
+            asked = f"there is no {what} {unknown[0]!r}" if unknown else f"it names no {what}"
+            raise BadMethod(f"{self.name}: {asked}; known: {', '.join(known)}")
+
+    def _check_frozen(self) -> None:
+        further = tuple(one.role for one in self.also_trains)
+        if self.outputs[1:] != further or len(set(self.outputs)) < len(self.outputs):
+            raise BadMethod(
+                f"{self.name} makes {', '.join(self.outputs)}: name each role once, and those of also_trains"
+            )
+        taken = {"model", "data", *further}
+        for one in self.frozen:
+            if one.name in taken:
+                raise BadMethod(f"a frozen model of {self.name} is called {one.name}, the name of another input")
+            if not _NAME.fullmatch(one.name) or one.name in self.config.model_fields:
+                raise BadMethod(f"{one.name!r} is no name of a frozen model of {self.name}, or one of its fields")
+            taken.add(one.name)
+            self._check_words("use of a frozen model", one.uses, get_args(Use))
+            self._check_words("way to read", (one.reads,), get_args(Reads))
+            if "log_probs" in one.uses and (one.reads, self.reads) != ("labels", "labels"):
+                raise BadMethod(f"{self.name}: only what reads labels has log-probs; {one.name} cannot give them")
+
+    def _check_fields(self) -> None:
+        if self.preview is not None:
+            if self.preview.kind not in PREVIEWS:
+                raise BadMethod(f"{self.name}: there is no preview {self.preview.kind!r}; known: {', '.join(PREVIEWS)}")
+            needed, known = PREVIEWS[self.preview.kind]
+            if not needed <= set(self.preview.fields) <= known:
+                raise BadMethod(f"{self.name}: the preview {self.preview.kind} takes {', '.join(sorted(known))}")
+        named = [*self.form, *(self.preview.fields.values() if self.preview else ())]
+        named += [self.condition] if self.condition else []
+        for name in named:
+            if name not in self.config.model_fields:
+                raise BadMethod(f"the config of {self.name} has no field `{name}`, which its description names")
+
+    @property
+    def role(self) -> ModelRole:
+        """Of the trained model."""
+        return self.outputs[0]
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        frozen = {one.name: models(*one.roles, required=one.required) for one in self.frozen}
+        trained = {one.role: models(*one.starts_from, required=one.required) for one in self.also_trains}
+        return {"model": models(*self.starts_from), "data": datasets(*self.data), **trained, **frozen}

@@ -1,0 +1,67 @@
+"""What the platform knows of a run kind that people start: its config, inputs and output, and how pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from steerboard_contracts.fields import Config, RunKind
+from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.specs.slots import Slot, Thing
+
+# What every training form shows first, around the fields that its method names.
+_FIRST = ("lr", "batch", "epochs", "max_steps")
+_THEN = ("max_length", "strategy", "lora")
+
+
+@dataclass(frozen=True)
+class RunKindSpec:
+    """`word` is how a recipe names it: the run kind, with the method for `train`."""
+
+    run: RunKind
+    title: str
+    about: str
+    """What it is for, in one sentence."""
+    config: type[Config]
+    slots: Mapping[str, Slot]
+    makes: str | None
+    """Role of the model or kind of the dataset that comes out; None where nothing can be built on it."""
+    makes_thing: Thing | None
+    form: tuple[str, ...] = ()
+    """Fields that the form shows first, in this order."""
+    for_data: Mapping[str, str] = field(default_factory=dict)
+    """By kind of dataset, what its page offers."""
+    for_model: Mapping[str, str] = field(default_factory=dict)
+    """By role of a model, what its page offers."""
+    training: MethodSpec | None = None
+    place: int = 1000
+    """Its position in lists; methods come first."""
+
+    @property
+    def method(self) -> str | None:
+        return self.training.name if self.training else None
+
+    @property
+    def key(self) -> str:
+        """What names it in an address: no method is called like a run kind."""
+        return self.method or self.run
+
+    @property
+    def word(self) -> str:
+        return f"{self.run} {self.method}" if self.method else self.run
+
+
+def training(method: MethodSpec) -> RunKindSpec:
+    """The run that trains by a method."""
+    return RunKindSpec(
+        run="train",
+        title=method.title,
+        about=method.about,
+        config=method.config,
+        slots=method.slots,
+        makes=method.role,
+        makes_thing="model",
+        form=(*_FIRST, *method.form, *_THEN),
+        for_data=dict.fromkeys(method.data, method.use),
+        training=method,
+    )

@@ -1,0 +1,32 @@
+"""What a run takes in: named places for models of certain roles and datasets of certain kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Thing = Literal["model", "dataset"]
+
+TEXTS = frozenset({"instructions", "preferences", "prompts", "labelled", "unpaired"})
+"""Kinds of datasets that have prompts."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A named input: a model of one of these roles, or a dataset of one of these kinds.
+
+    `many`: a list of references (`parts.0`, `parts.1`, ...); `required` may be met by the planner, see implied.py.
+    """
+
+    thing: Thing
+    allowed: frozenset[str]
+    many: bool = False
+    required: bool = True
+
+
+def models(*roles: str, many: bool = False, required: bool = True) -> Slot:
+    return Slot("model", frozenset(roles), many, required)
+
+
+def datasets(*kinds: str, many: bool = False, required: bool = True) -> Slot:
+    return Slot("dataset", frozenset(kinds), many, required)

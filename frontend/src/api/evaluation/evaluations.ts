@@ -1,0 +1,136 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { api, data, Problem, type Schemas } from "../client";
+
+export type EvaluationSummary = Schemas["EvaluationOut"];
+export type Evaluation = Schemas["EvaluationDetail"];
+export type Entrant = Schemas["EntrantOut"];
+export type EvaluationPrompt = Schemas["PromptOut"];
+export type GateVerdict = Schemas["GateVerdict"];
+
+/** Everything of an evaluation is cached below `one`, so that one event renews it all. */
+export const evaluationKeys = {
+  list: (project: string) => [project, "evaluations"] as const,
+  all: (project: string) => [project, "evaluation"] as const,
+  one: (project: string, evaluation: string) => [project, "evaluation", evaluation] as const,
+};
+
+export const evaluationsQuery = (project: string) =>
+  infiniteQueryOptions({
+    queryKey: evaluationKeys.list(project),
+    queryFn: ({ pageParam }) =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations", {
+          params: { path: { project }, query: { cursor: pageParam, limit: 50 } },
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+  });
+
+export const evaluationQuery = (project: string, evaluation: string) =>
+  queryOptions({
+    queryKey: evaluationKeys.one(project, evaluation),
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}", {
+          params: { path: { project, evaluation } },
+        }),
+      ),
+  });
+
+export interface PromptFilters {
+  seen?: boolean;
+  category?: string;
+}
+
+export const evaluationPromptsQuery = (project: string, evaluation: string, filters: PromptFilters) =>
+  infiniteQueryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "prompts", filters],
+    queryFn: ({ pageParam }) =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/prompts", {
+          params: { path: { project, evaluation }, query: { ...filters, after: pageParam, limit: 20 } },
+        }),
+      ),
+    initialPageParam: -1,
+    getNextPageParam: (page) => page.next ?? undefined,
+    placeholderData: keepPreviousData,
+  });
+
+/** Where a prompt and its answers can be had whole that are shown in part. */
+export const wholePrompt = (project: string, evaluation: string, position: number) =>
+  `/api/v1/projects/${encodeURIComponent(project)}/evaluations/${encodeURIComponent(evaluation)}/prompts?after=${position - 1}&limit=1&whole=true`;
+
+export const promptAtQuery = (project: string, evaluation: string, position: number) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "prompt", position],
+    queryFn: async () => {
+      const page = await data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/prompts", {
+          params: { path: { project, evaluation }, query: { after: position - 1, limit: 1 } },
+        }),
+      );
+      return page.items.find((one) => one.position === position) ?? null;
+    },
+  });
+
+export const evaluationReportQuery = (project: string, evaluation: string, baseline: string | null) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.one(project, evaluation), "report", baseline],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/report", {
+          params: { path: { project, evaluation }, query: baseline ? { baseline } : {} },
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+
+export const createEvaluation = (project: string, body: Schemas["EvaluationCreate"]) =>
+  data(api.POST("/api/v1/projects/{project}/evaluations", { params: { path: { project } }, body }));
+
+export const changeEvaluation = (project: string, evaluation: string, body: Schemas["EvaluationChange"]) =>
+  data(
+    api.PATCH("/api/v1/projects/{project}/evaluations/{evaluation}", {
+      params: { path: { project, evaluation } },
+      body,
+    }),
+  );
+
+export const deleteEvaluation = (project: string, evaluation: string) =>
+  data(
+    api.DELETE("/api/v1/projects/{project}/evaluations/{evaluation}", {
+      params: { path: { project, evaluation } },
+    }),
+  );
+
+export const addEntrant = (project: string, evaluation: string, body: Schemas["EntrantIn"]) =>
+  data(
+    api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/entrants", {
+      params: { path: { project, evaluation } },
+      body,
+    }),
+  );
+
+export const scoreAnswers = (project: string, evaluation: string, body: Schemas["RewardsIn"]) =>
+  data(
+    api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/rewards", {
+      params: { path: { project, evaluation } },
+      body,
+    }),
+  );
+
+export const decideGate = (project: string, evaluation: string, rules: unknown) =>
+  data(
+    api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/gate", {
+      params: { path: { project, evaluation } },
+      body: rules as never,
+    }),
+  ) as Promise<GateVerdict>;
+
+/** A problem document's message on one field of the request: `prompts.limit`, `entrants.2.model`. */
+export function placeOf(error: Error | null, field: string): string | undefined {
+  if (!(error instanceof Problem)) return undefined;
+  const clean = (location: string) => location.replace(/^body\./, "");
+  return error.places.find((place) => clean(place.location) === field)?.message;
+}

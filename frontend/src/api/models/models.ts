@@ -1,0 +1,72 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, data, type Schemas } from "../client";
+
+export const modelsQuery = (project: string) =>
+  queryOptions({
+    queryKey: [project, "models"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models", {
+          params: { path: { project }, query: { limit: 200 } },
+        }),
+      ),
+  });
+
+export const modelQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "model", model],
+    queryFn: () =>
+      data(api.GET("/api/v1/projects/{project}/models/{model}", { params: { path: { project, model } } })),
+  });
+
+export const lineageQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "model", model, "lineage"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/lineage", {
+          params: { path: { project, model } },
+        }),
+      ),
+  });
+
+export const promotionsQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "model", model, "promotions"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/promotions", {
+          params: { path: { project, model } },
+        }),
+      ),
+  });
+
+export const modelEvaluationsQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "model", model, "evaluations"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/evaluations", {
+          params: { path: { project, model } },
+        }),
+      ),
+  });
+
+export const modelBenchmarksQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "benchmarks", model],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/benchmarks", {
+          params: { path: { project, model } },
+        }),
+      ),
+  });
+
+export const promoteModel = (project: string, model: string, body: Schemas["PromotionCreate"]) =>
+  data(
+    api.POST("/api/v1/projects/{project}/models/{model}/promotions", {
+      params: { path: { project, model } },
+      body,
+    }),
+  );

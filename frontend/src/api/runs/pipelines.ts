@@ -1,0 +1,52 @@
+import { queryOptions } from "@tanstack/react-query";
+import { api, data, type Schemas } from "../client";
+
+export const pipelinesQuery = (project: string) =>
+  queryOptions({
+    queryKey: [project, "pipelines"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/pipelines", {
+          params: { path: { project }, query: { limit: 100 } },
+        }),
+      ),
+  });
+
+export const pipelineQuery = (project: string, pipeline: string) =>
+  queryOptions({
+    queryKey: [project, "pipeline", pipeline],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/pipelines/{pipeline}", {
+          params: { path: { project, pipeline } },
+        }),
+      ),
+  });
+
+export const reportQuery = (project: string, pipeline: string) =>
+  queryOptions({
+    queryKey: [project, "pipeline", pipeline, "report"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/pipelines/{pipeline}/report", {
+          params: { path: { project, pipeline } },
+        }),
+      ),
+  });
+
+export const launchPipeline = (project: string, body: Schemas["PipelineCreate"]) =>
+  data(api.POST("/api/v1/projects/{project}/pipelines", { params: { path: { project } }, body }));
+
+export const cancelPipeline = (project: string, pipeline: string) =>
+  data(
+    api.POST("/api/v1/projects/{project}/pipelines/{pipeline}/cancel", {
+      params: { path: { project, pipeline } },
+    }),
+  );
+
+export const resumePipeline = (project: string, pipeline: string) =>
+  data(
+    api.POST("/api/v1/projects/{project}/pipelines/{pipeline}/resume", {
+      params: { path: { project, pipeline } },
+    }),
+  );

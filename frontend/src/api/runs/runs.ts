@@ -1,0 +1,91 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { api, data, type Schemas } from "../client";
+
+export type PoolMemory = Schemas["PoolMemory"];
+export type RunEstimate = Schemas["RunEstimate"];
+export type Run = Schemas["RunSummary"];
+export type RunDetail = Schemas["RunDetail"];
+export type RunState = Run["state"];
+export type Series = Schemas["MetricSeries"];
+
+export interface RunFilters {
+  state?: RunState[];
+  kind?: Schemas["RunSummary"]["kind"][];
+  pipeline?: string;
+}
+
+export const runsQuery = (project: string, filters: RunFilters) =>
+  infiniteQueryOptions({
+    queryKey: [project, "runs", filters],
+    queryFn: ({ pageParam }) =>
+      data(
+        api.GET("/api/v1/projects/{project}/runs", {
+          params: { path: { project }, query: { ...filters, cursor: pageParam, limit: 50 } as never },
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+    placeholderData: keepPreviousData,
+  });
+
+export const runQuery = (project: string, run: string) =>
+  queryOptions({
+    queryKey: [project, "run", run],
+    queryFn: () =>
+      data(api.GET("/api/v1/projects/{project}/runs/{run}", { params: { path: { project, run } } })),
+  });
+
+/** Next to the run's key, not below it: refreshing the run must not restart the requests for its curves and its log. */
+export const metricsQuery = (project: string, run: string, live: boolean) =>
+  queryOptions({
+    queryKey: [project, "metrics", run],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/runs/{run}/metrics", {
+          params: { path: { project, run }, query: { points: 400 } },
+        }),
+      ),
+    refetchInterval: live ? 3000 : false,
+  });
+
+/** The end of a run's log, and before it what is asked for. */
+export const logsQuery = (project: string, run: string, live: boolean) =>
+  infiniteQueryOptions({
+    queryKey: [project, "logs", run],
+    queryFn: ({ pageParam }) =>
+      data(
+        api.GET("/api/v1/projects/{project}/runs/{run}/logs", {
+          params: { path: { project, run }, query: { limit: 500, newest_first: true, cursor: pageParam } },
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+    refetchInterval: live ? 3000 : false,
+  });
+
+/** What equal work cost before, or why the server would not start this one. */
+export const estimateQuery = (project: string, body: Schemas["RunWork"]) =>
+  queryOptions({
+    queryKey: [project, "estimate", body],
+    queryFn: () =>
+      data(api.POST("/api/v1/projects/{project}/runs/estimate", { params: { path: { project } }, body })),
+    placeholderData: keepPreviousData,
+    retry: false,
+  });
+
+export const launchRun = (project: string, body: Schemas["RunCreate"]) =>
+  data(api.POST("/api/v1/projects/{project}/runs", { params: { path: { project } }, body }));
+
+export const moveRun = (project: string, run: string, body: Schemas["RunPlace"]) =>
+  data(api.PATCH("/api/v1/projects/{project}/runs/{run}", { params: { path: { project, run } }, body }));
+
+export const cancelRun = (project: string, run: string) =>
+  data(api.POST("/api/v1/projects/{project}/runs/{run}/cancel", { params: { path: { project, run } } }));
+
+export const resumeRun = (project: string, run: string, config: Record<string, unknown>) =>
+  data(
+    api.POST("/api/v1/projects/{project}/runs/{run}/resume", {
+      params: { path: { project, run } },
+      body: { config },
+    }),
+  );

@@ -1,0 +1,113 @@
+import { Text } from "@mantine/core";
+import type { Entrant } from "../../../api/evaluation/evaluations";
+import { DataTable, type Column } from "../../../shared/tables/DataTable";
+import { count } from "../../../shared/format";
+import { Link } from "../../../shared/links";
+import { StateBadge } from "../../../shared/StateBadge";
+import { WithCode } from "../../../shared/text/WithCode";
+import { shown } from "../../../shared/condition";
+import { Share } from "../parts";
+
+/** Every entrant with how far its answers are. */
+export function EntrantsTable({ project, entrants }: { project: string; entrants: Entrant[] }) {
+  const columns: Column<Entrant>[] = [
+    {
+      title: "Entrant",
+      cell: (one) => (
+        <>
+          <Text size="sm" fw={550} style={{ overflowWrap: "anywhere" }}>
+            {one.name}
+          </Text>
+          <Text size="xs" c="dimmed" component="div">
+            <From project={project} entrant={one} />
+          </Text>
+        </>
+      ),
+    },
+    { title: "Requested", right: true, wide: true, cell: (one) => shown(one.score) },
+    { title: "Decoding", wide: true, cell: (one) => decodingOf(one) },
+    { title: "Answers", cell: (one) => <Answers project={project} entrant={one} /> },
+  ];
+  return (
+    <DataTable
+      label="Entrants"
+      rows={entrants}
+      columns={columns}
+      keyOf={(one) => one.id}
+      below={(one) =>
+        one.score === null ? decodingOf(one) : `asked for ${shown(one.score)}, ${decodingOf(one)}`
+      }
+    />
+  );
+}
+
+function From({ project, entrant }: { project: string; entrant: Entrant }) {
+  if (entrant.source === "model" && entrant.model) {
+    return (
+      <Link
+        size="xs"
+        underline="always"
+        to="/p/$project/models/$model"
+        params={{ project, model: entrant.model }}
+      >
+        {entrant.model}
+      </Link>
+    );
+  }
+  if (entrant.source === "endpoint") return <>endpoint {entrant.endpoint ?? "that was removed"}</>;
+  const file = (entrant.imported as { file?: string } | null)?.file;
+  return <>{entrant.source === "import" ? `from ${file ?? "a file"}` : "a model that was removed"}</>;
+}
+
+function decodingOf({ source, decoding, samples }: Entrant): string {
+  if (source === "import") return "made elsewhere";
+  const {
+    temperature,
+    temperatures,
+    max_new_tokens: longest,
+  } = decoding as {
+    temperature?: number;
+    temperatures?: Record<string, number>;
+    max_new_tokens?: number | null;
+  };
+  const how = temperatures ? "by category" : temperature ? `sampled, temperature ${temperature}` : "greedy";
+  const parts = [
+    how,
+    longest ? `at most ${count(longest)} tokens` : "",
+    samples > 1 ? `${samples} answers each` : "",
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+function Answers({ project, entrant }: { project: string; entrant: Entrant }) {
+  const { run, responses, missing } = entrant;
+  const live = run && ["pending", "queued", "running"].includes(run.state);
+  const progress = run?.progress as { done?: number; total?: number; unit?: string } | null | undefined;
+  return (
+    <>
+      {live && run.state === "running" && progress?.total ? (
+        <Share
+          of={entrant.name}
+          done={progress.done ?? 0}
+          total={progress.total}
+          unit={progress.unit ?? "answers"}
+        />
+      ) : (
+        <Share of={entrant.name} done={responses} total={responses + missing} unit="answers" />
+      )}
+      {run && run.state !== "succeeded" && (
+        <Text size="xs" component="div" style={{ overflowWrap: "anywhere" }}>
+          <StateBadge state={run.state} />{" "}
+          <Link size="xs" underline="always" to="/p/$project/runs/$run" params={{ project, run: run.id }}>
+            its run
+          </Link>
+          {run.reason && (
+            <>
+              : <WithCode text={run.reason} />
+            </>
+          )}
+        </Text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,263 @@
+import { Badge, Button, Card, Group, Pagination, Select, Stack, Text } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+import type { Schemas } from "../../../api/client";
+import {
+  type Evaluation,
+  type EvaluationPrompt,
+  evaluationPromptsQuery,
+  type PromptFilters,
+  wholePrompt,
+} from "../../../api/evaluation/evaluations";
+import { Empty, Loaded } from "../../../shared/Feedback";
+import { count, percent, signed } from "../../../shared/format";
+import { Link } from "../../../shared/links";
+import { ShownInPart } from "../../../shared/text/ShownInPart";
+import "../evaluations.css";
+import { Section } from "../parts";
+
+const route = getRouteApi("/p/$project/evaluations/$evaluation");
+type Response = Schemas["ResponseOut"];
+
+/** Prompts, each with the answers of all entrants side by side. */
+export function PromptList({ project, evaluation }: { project: string; evaluation: Evaluation }) {
+  const { seen, category } = route.useSearch();
+  const navigate = route.useNavigate();
+  const filters: PromptFilters = { seen: seen && seen === "yes", category };
+  const query = useInfiniteQuery(evaluationPromptsQuery(project, evaluation.id, filters));
+  const narrow = (change: { seen?: "yes" | "no"; category?: string }) =>
+    void navigate({
+      search: (known) => ({ ...known, tab: "answers", ...change }),
+      replace: true,
+      resetScroll: false,
+    });
+  const items = query.data?.pages.flatMap((page) => page.items) ?? [];
+  return (
+    <Section
+      title="Prompts and answers"
+      actions={
+        <>
+          {evaluation.categories.length > 1 && (
+            <Select
+              size="xs"
+              aria-label="Category"
+              placeholder="any category"
+              data={evaluation.categories}
+              value={category ?? null}
+              clearable
+              onChange={(value) => narrow({ category: value ?? undefined })}
+            />
+          )}
+          <Select
+            size="xs"
+            aria-label="Seen in training"
+            placeholder="seen in training or not"
+            data={[
+              { value: "yes", label: "seen in training" },
+              { value: "no", label: "not seen in training" },
+            ]}
+            value={seen ?? null}
+            clearable
+            onChange={(value) => narrow({ seen: (value as "yes" | "no" | null) ?? undefined })}
+          />
+        </>
+      }
+    >
+      <Loaded query={query}>
+        {() =>
+          items.length ? (
+            <Stack>
+              {items.map((prompt) => (
+                <PromptCard key={prompt.position} project={project} evaluation={evaluation} prompt={prompt} />
+              ))}
+              {query.hasNextPage && (
+                <Button
+                  variant="default"
+                  style={{ alignSelf: "center" }}
+                  loading={query.isFetchingNextPage}
+                  onClick={() => void query.fetchNextPage()}
+                >
+                  Show more ({count(items.length)} of {count(evaluation.prompts)} prompts are shown)
+                </Button>
+              )}
+            </Stack>
+          ) : (
+            <Empty title="No prompt fits">
+              {seen === "yes"
+                ? "None of the prompts was found in training data."
+                : "Choose another category, or all of them."}
+            </Empty>
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+function PromptCard({
+  project,
+  evaluation,
+  prompt,
+}: {
+  project: string;
+  evaluation: Evaluation;
+  prompt: EvaluationPrompt;
+}) {
+  const of = (name: string) =>
+    prompt.responses.filter((one) => one.entrant === name).sort((a, b) => a.sample - b.sample);
+  return (
+    <Card
+      withBorder
+      p="sm"
+      component="article"
+      aria-label={`Prompt ${prompt.position + 1}`}
+      id={`prompt-${prompt.position}`}
+      className="evaluation-prompt"
+    >
+      <Group gap="xs" mb={4}>
+        <Text size="xs" c="dimmed">
+          {prompt.position + 1} · {prompt.question_id}
+        </Text>
+        {prompt.category && <Badge color="gray">{prompt.category}</Badge>}
+        {prompt.seen && (
+          <Badge color="orange" className="state-badge">
+            seen in training
+          </Badge>
+        )}
+      </Group>
+      {prompt.seen && (
+        <Text size="xs" c="dimmed" mb={4}>
+          {prompt.seen.match === "exact" ? "The same as" : `${percent(prompt.seen.overlap, 0)} of it is in`}{" "}
+          row {count(prompt.seen.row)} of{" "}
+          <Link
+            size="xs"
+            underline="always"
+            to="/p/$project/datasets/$dataset"
+            params={{ project, dataset: prompt.seen.dataset }}
+            search={{ row: prompt.seen.row }}
+          >
+            {prompt.seen.dataset}
+          </Link>
+        </Text>
+      )}
+      {(prompt.cut || prompt.responses.some((one) => one.cut)) && (
+        <ShownInPart
+          whole={wholePrompt(project, evaluation.id, prompt.position)}
+          name={`${evaluation.name}-prompt-${prompt.position + 1}.json`}
+        />
+      )}
+      <Prompt prompt={prompt} />
+      {prompt.reference?.some(Boolean) && (
+        <details>
+          <summary className="evaluation-summary">Reference answer</summary>
+          {prompt.reference.map((text, at) => (
+            <pre key={at} className="text">
+              {text}
+            </pre>
+          ))}
+        </details>
+      )}
+      <div className="evaluation-answers">
+        {evaluation.entrants.map((entrant) => (
+          <Answer key={entrant.id} name={entrant.name} responses={of(entrant.name)} />
+        ))}
+      </div>
+    </Card>
+  );
+}
+
+function Prompt({ prompt }: { prompt: EvaluationPrompt }) {
+  const plain = prompt.messages.length === 1 && !prompt.follow_ups.length;
+  if (plain) {
+    return (
+      <pre className="text" style={{ fontWeight: 600 }}>
+        {prompt.messages[0]?.content}
+      </pre>
+    );
+  }
+  return (
+    <Stack gap={4}>
+      {prompt.messages.map((turn, at) => (
+        <div key={at}>
+          <Text size="xs" c="dimmed">
+            {turn.role}
+          </Text>
+          <pre className="text" style={{ fontWeight: 600 }}>
+            {turn.content}
+          </pre>
+        </div>
+      ))}
+      {prompt.follow_ups.map((text, at) => (
+        <div key={`follow-up ${at}`}>
+          <Text size="xs" c="dimmed">
+            then, turn {at + 2}
+          </Text>
+          <pre className="text" style={{ fontWeight: 600 }}>
+            {text}
+          </pre>
+        </div>
+      ))}
+    </Stack>
+  );
+}
+
+function Answer({ name, responses }: { name: string; responses: Response[] }) {
+  const [page, setPage] = useState(1);
+  const shown = responses[Math.min(page, responses.length) - 1];
+  return (
+    <section className="evaluation-answer" aria-label={`Answer of ${name}`}>
+      <Group justify="space-between" gap={6} mb={4}>
+        <Text size="sm" fw={600} style={{ overflowWrap: "anywhere" }}>
+          {name}
+        </Text>
+        {responses.length > 1 && (
+          <Pagination
+            size="xs"
+            siblings={0}
+            boundaries={0}
+            total={responses.length}
+            value={page}
+            onChange={setPage}
+            getControlProps={(control) => ({ "aria-label": `${control} answer of ${name}` })}
+          />
+        )}
+      </Group>
+      {shown ? (
+        <>
+          <div className="evaluation-text" tabIndex={0} role="group" aria-label={`Text of ${name}`}>
+            {shown.turns.map((text, at) => (
+              <div key={at}>
+                {shown.turns.length > 1 && (
+                  <Text size="xs" c="dimmed">
+                    turn {at + 1}
+                  </Text>
+                )}
+                <pre className="text">{text || "(empty)"}</pre>
+              </div>
+            ))}
+          </div>
+          <Text size="xs" c="dimmed" mt={4}>
+            {factsOf(shown)}
+          </Text>
+        </>
+      ) : (
+        <Text size="sm" c="dimmed">
+          No answer yet.
+        </Text>
+      )}
+    </section>
+  );
+}
+
+function factsOf(response: Response): string {
+  const tokens = response.tokens?.reduce((sum, one) => sum + one, 0);
+  const cut = response.finished?.some((one) => !one);
+  return [
+    ...Object.entries(response.rewards).map(([model, value]) => `${model} ${signed(value)}`),
+    tokens === undefined ? "" : `${count(tokens)} tokens`,
+    cut ? "cut by the token limit" : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}

@@ -1,0 +1,58 @@
+import { Button, Modal, Stack } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import type { Evaluation } from "../../../api/evaluation/evaluations";
+import { useMay } from "../../../api/accounts/session";
+import { Empty } from "../../../shared/Feedback";
+import { ImportJudgments } from "./ImportJudgments";
+import { JudgeCard } from "./JudgeCard";
+import { JudgeForm } from "./JudgeForm";
+import { Section } from "../parts";
+
+/** Models that judge the answers, asked from here or elsewhere. */
+export function JudgesTab({ project, evaluation }: { project: string; evaluation: Evaluation }) {
+  const mayRun = useMay(project, "run");
+  const mayWrite = useMay(project, "write");
+  const [asking, ask] = useDisclosure();
+  const [importing, bring] = useDisclosure();
+  const found = evaluation.judges;
+  const buttons = (
+    <>
+      {mayRun && (
+        <Button size="xs" onClick={ask.open} disabled={!evaluation.entrants.length}>
+          Ask a judge
+        </Button>
+      )}
+      {mayWrite && (
+        <Button size="xs" variant="default" onClick={bring.open}>
+          Judgments from a file
+        </Button>
+      )}
+    </>
+  );
+  return (
+    <Section
+      title="Judges"
+      about="A judge is a model behind an OpenAI-compatible endpoint. What it has answered once is never paid for twice."
+      actions={!!found.length && buttons}
+    >
+      {found.length ? (
+        <Stack>
+          {found.map((judge) => (
+            <JudgeCard key={judge.id} project={project} evaluation={evaluation} judge={judge} />
+          ))}
+        </Stack>
+      ) : (
+        <Empty title="No judge was asked yet" action={buttons}>
+          Several judges can be asked about the same answers. Their biases, and how far they agree with
+          people, are in the report.
+        </Empty>
+      )}
+      <Modal opened={asking} onClose={ask.close} title="Ask a judge" size="lg">
+        <JudgeForm project={project} evaluation={evaluation} onDone={ask.close} />
+      </Modal>
+      <Modal opened={importing} onClose={bring.close} title="Judgments from a file" size="lg">
+        <ImportJudgments project={project} evaluation={evaluation} onDone={bring.close} />
+      </Modal>
+    </Section>
+  );
+}

@@ -1,0 +1,90 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { Problem } from "../../../api/client";
+import { Outbox, type Parcel } from "./outbox";
+
+const parcel = (n: number): Parcel => ({
+  submission: `s${n}`,
+  task: `t${n}`,
+  campaign: "c",
+  kind: "submit",
+  body: { ranks: [1, 2] },
+});
+
+describe("Outbox", () => {
+  beforeEach(() => {
+    localStorage.clear();
+    vi.useFakeTimers();
+  });
+
+  it("keeps what could not be sent, over a reload too, and sends it in order when it can", async () => {
+    let online = false;
+    const sent: string[] = [];
+    const send = async (one: Parcel) => {
+      if (!online) throw Problem.unreachable();
+      sent.push(one.submission);
+    };
+    const first = new Outbox("box", send);
+    first.add(parcel(1));
+    first.add(parcel(2));
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(first.stuck).toBe(true);
+    first.close();
+
+    const second = new Outbox("box", send);
+    expect(second.waiting.map((one) => one.submission)).toEqual(["s1", "s2"]);
+    online = true;
+    await second.flush();
+    expect(sent).toEqual(["s1", "s2"]);
+    expect(second.all).toEqual([]);
+    expect(localStorage.getItem("box")).toBe("[]");
+  });
+
+  it("tries again by itself", async () => {
+    let tries = 0;
+    const box = new Outbox("box", async () => {
+      tries += 1;
+      if (tries < 4) throw new Problem(503, "unavailable", "Busy", "");
+    });
+    box.add(parcel(1));
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(tries).toBe(4);
+    expect(box.stuck).toBe(false);
+  });
+
+  it("keeps what the server refuses for good, and continues with the others", async () => {
+    const sent: string[] = [];
+    const box = new Outbox("box", async (one) => {
+      if (one.submission === "s1") throw new Problem(409, "lock_lost", "Lost", "Others ranked it.");
+      sent.push(one.submission);
+    });
+    box.add(parcel(1));
+    box.add(parcel(2));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent).toEqual(["s2"]);
+    expect(box.all.map((one) => one.refused)).toEqual(["Others ranked it."]);
+    box.forget("s1");
+    expect(box.all).toEqual([]);
+  });
+
+  it("gives back what has not arrived", async () => {
+    const box = new Outbox("box", async () => {
+      throw Problem.unreachable();
+    });
+    box.add(parcel(1));
+    box.add(parcel(2));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await box.takeBack("s2")).toBe(true);
+    expect(box.waiting.map((one) => one.submission)).toEqual(["s1"]);
+    expect(await box.takeBack("s9")).toBe(false);
+  });
+
+  it("waits for pending submissions before it reports whether they can be undone", async () => {
+    let arrive = () => {};
+    const box = new Outbox("box", () => new Promise<void>((done) => (arrive = done)));
+    box.add(parcel(1));
+    const back = box.takeBack("s1");
+    arrive();
+    expect(await back).toBe(false);
+    expect(box.all).toEqual([]);
+  });
+});

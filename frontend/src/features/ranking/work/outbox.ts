@@ -1,0 +1,158 @@
+import { Problem } from "../../../api/client";
+
+/** A ranking or a skip on its way to the server. It stays in the browser's storage until the server has it. */
+export interface Parcel<Body = unknown> {
+  submission: string;
+  task: string;
+  campaign: string;
+  kind: "submit" | "skip";
+  body: Body;
+  /** The server's error when it refused it for good. */
+  refused?: string;
+}
+
+const WAITS_MS = [500, 1000, 2000, 5000, 10_000, 15_000];
+
+/** Whether the same request may succeed later, as when its sender has signed in again. */
+export function passing(error: unknown): boolean {
+  return (
+    !(error instanceof Problem) || [0, 401, 403, 408, 425, 429].includes(error.status) || error.status >= 500
+  );
+}
+
+/** Sends parcels one after another, in their order, and again until each has arrived or is refused for good. */
+export class Outbox {
+  private parcels: Parcel[];
+  private readonly listeners = new Set<() => void>();
+  private sending = false;
+  private underway: Promise<void> = Promise.resolve();
+  private failures = 0;
+  /** Why the last try failed. */
+  problem: Error | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly name: string,
+    private readonly send: (parcel: Parcel) => Promise<void>,
+    private readonly storage: Storage = localStorage,
+  ) {
+    this.parcels = read(storage, name);
+  }
+
+  /** A new list after every change, for React. */
+  get all(): readonly Parcel[] {
+    return this.parcels;
+  }
+
+  get waiting(): Parcel[] {
+    return this.parcels.filter((parcel) => !parcel.refused);
+  }
+
+  /** The last try failed, and another one will come. */
+  get stuck(): boolean {
+    return this.failures > 0 && this.waiting.length > 0;
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  snapshot = (): readonly Parcel[] => this.parcels;
+
+  add(parcel: Parcel): void {
+    this.keep([...this.parcels, parcel]);
+    void this.flush();
+  }
+
+  /** Takes a parcel back that has not arrived, as far as is known here. False when it is no longer here. */
+  async takeBack(submission: string): Promise<boolean> {
+    for (let known: unknown = null; known !== this.underway;) {
+      known = this.underway;
+      await this.underway;
+    }
+    const mine = this.waiting.find((parcel) => parcel.submission === submission);
+    if (!mine) return false;
+    this.keep(this.parcels.filter((parcel) => parcel !== mine));
+    return true;
+  }
+
+  forget(submission: string): void {
+    this.keep(this.parcels.filter((parcel) => parcel.submission !== submission));
+  }
+
+  /** Tries now, whatever the wait. */
+  flush = async (): Promise<void> => {
+    clearTimeout(this.timer);
+    if (this.sending || this.closed) return;
+    this.sending = true;
+    try {
+      for (;;) {
+        const next = this.waiting[0];
+        if (!next) break;
+        const sent = this.sendOne(next);
+        this.underway = sent.catch(() => undefined);
+        await sent;
+      }
+      this.failures = 0;
+      this.problem = null;
+    } catch (error) {
+      this.problem = error as Error;
+      const wait = WAITS_MS[Math.min(this.failures, WAITS_MS.length - 1)]!;
+      this.failures += 1;
+      if (!this.closed) this.timer = setTimeout(() => void this.flush(), wait);
+    } finally {
+      this.sending = false;
+      this.tell();
+    }
+  };
+
+  open(): void {
+    this.closed = false;
+    void this.flush();
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+
+  private async sendOne(parcel: Parcel): Promise<void> {
+    try {
+      await this.send(parcel);
+    } catch (error) {
+      if (passing(error)) throw error;
+      const refused = { ...parcel, refused: (error as Problem).message };
+      this.keep(this.parcels.map((one) => (one.submission === parcel.submission ? refused : one)));
+      return;
+    }
+    this.failures = 0;
+    this.forget(parcel.submission);
+  }
+
+  private keep(parcels: Parcel[]): void {
+    // What other tabs put there stays: each tab only adds and removes its own.
+    const known = new Set([...this.parcels, ...parcels].map((parcel) => parcel.submission));
+    const others = read(this.storage, this.name).filter((parcel) => !known.has(parcel.submission));
+    this.parcels = parcels;
+    const text = JSON.stringify([...others, ...parcels]);
+    this.storage.setItem(this.name, text);
+    this.tell();
+  }
+
+  private tell(): void {
+    // A new list, so that a change of `stuck` is seen too.
+    this.parcels = [...this.parcels];
+    for (const listener of this.listeners) listener();
+  }
+}
+
+function read(storage: Storage, name: string): Parcel[] {
+  try {
+    const found: unknown = JSON.parse(storage.getItem(name) ?? "[]");
+    return Array.isArray(found) ? (found as Parcel[]) : [];
+  } catch {
+    return [];
+  }
+}

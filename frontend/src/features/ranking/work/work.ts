@@ -1,0 +1,65 @@
+import type { Task } from "../../../api/evaluation/ranking";
+import type { Levels } from "../ranks";
+
+/** What a browser keeps of a task under way, so that a reload or a dead network loses nothing. */
+export interface Work {
+  /** Levels by criterion; the one ranking of a campaign without criteria is under the empty name. */
+  levels: Record<string, Levels>;
+  comment: string;
+  flag: string;
+  seconds: number;
+}
+
+export const EMPTY: Work = { levels: {}, comment: "", flag: "", seconds: 0 };
+
+export function criteriaOf(task: Task): { name: string; description: string }[] {
+  return task.criteria.length
+    ? task.criteria.map(({ name, description }) => ({ name, description: description ?? "" }))
+    : [{ name: "", description: "" }];
+}
+
+const place = (task: string) => `steerboard.ranking.${task}`;
+
+/** What this browser knows, else what the server was told last by any. */
+export function load(task: Task): Work {
+  try {
+    const kept = localStorage.getItem(place(task.id));
+    if (kept) return { ...EMPTY, ...(JSON.parse(kept) as Partial<Work>) };
+  } catch {
+    // Unreadable: as if nothing was kept.
+  }
+  if (!task.draft) return EMPTY;
+  const levels: Record<string, Levels> = { ...task.draft.criteria_ranks };
+  if (task.draft.ranks) levels[""] = task.draft.ranks;
+  return { ...EMPTY, levels, comment: task.draft.comment ?? "", flag: task.draft.flag ?? "" };
+}
+
+export function keep(task: string, work: Work): void {
+  try {
+    localStorage.setItem(place(task), JSON.stringify(work));
+  } catch {
+    // A full storage: the server's draft still has it.
+  }
+}
+
+/** Whether there is unfinished work on the task in this browser. */
+export function begun(task: string): boolean {
+  return localStorage.getItem(place(task)) !== null;
+}
+
+export function drop(task: string): void {
+  localStorage.removeItem(place(task));
+}
+
+/** As the server takes it for a draft. */
+export function draftOf(work: Work) {
+  const { "": overall, ...criteria } = work.levels;
+  return {
+    ranks: overall && Object.keys(overall).length ? { ...overall } : null,
+    criteria_ranks: Object.fromEntries(
+      Object.entries(criteria).map(([name, levels]) => [name, { ...levels }]),
+    ),
+    comment: work.comment || null,
+    flag: work.flag.trim() || null,
+  };
+}

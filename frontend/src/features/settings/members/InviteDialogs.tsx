@@ -1,0 +1,142 @@
+import { Button, Group, Modal, Radio, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { addMember, membersQuery, type Role } from "../../../api/accounts/accounts";
+import type { Schemas } from "../../../api/client";
+import { Failure } from "../../../shared/Feedback";
+import { useProject } from "../../../shared/links";
+import { Confirm } from "../Confirm";
+import { ROLES } from "./roles";
+import { ShownOnce } from "../../../shared/text/ShownOnce";
+
+type Link = Schemas["SignInLinkOut"];
+
+export function AddMember({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const project = useProject();
+  return (
+    <Modal
+      closeOnClickOutside={false}
+      opened={opened}
+      onClose={onClose}
+      title={`Add a member to ${project}`}
+      size="lg"
+    >
+      <AddForm project={project} onDone={onClose} />
+    </Modal>
+  );
+}
+
+function AddForm({ project, onDone }: { project: string; onDone: () => void }) {
+  const client = useQueryClient();
+  const [user, setUser] = useState("");
+  const [role, setRole] = useState<Role>("viewer");
+  const add = useMutation({
+    mutationFn: () => addMember(project, { user: user.trim(), role }),
+    onSuccess: () => client.invalidateQueries({ queryKey: membersQuery(project).queryKey }),
+  });
+  if (add.data?.sign_in) return <TheLink user={add.data.user} link={add.data.sign_in} onDone={onDone} />;
+  if (add.data)
+    return (
+      <Stack>
+        <Text size="sm">
+          {add.data.user} has an account already and is now {add.data.role} here too. They sign in as they
+          always do.
+        </Text>
+        <Group justify="flex-end">
+          <Button onClick={onDone}>Done</Button>
+        </Group>
+      </Stack>
+    );
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        add.mutate();
+      }}
+    >
+      <Stack>
+        <TextInput
+          label="Name"
+          description="Letters, digits, dots, dashes and underscores. They sign in with it."
+          required
+          maxLength={128}
+          autoComplete="off"
+          data-autofocus
+          value={user}
+          onChange={(event) => setUser(event.currentTarget.value)}
+        />
+        <Radio.Group label="Role" value={role} onChange={(value) => setRole(value as Role)}>
+          <Stack gap="xs" mt="xs">
+            {ROLES.map((one) => (
+              <Radio key={one.role} value={one.role} label={one.role} description={one.does} />
+            ))}
+          </Stack>
+        </Radio.Group>
+        {add.error && <Failure error={add.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onDone}>
+            Not now
+          </Button>
+          <Button type="submit" loading={add.isPending}>
+            Add
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+interface LinkProperties {
+  user: string | null;
+  link: Link | null;
+  pending: boolean;
+  error: Error | null;
+  onGo: () => void;
+  onClose: () => void;
+}
+
+/** Asks, since the old ways in end with the new link; then shows it. */
+export function LinkDialog({ user, link, pending, error, onGo, onClose }: LinkProperties) {
+  if (user && link) {
+    return (
+      <Modal
+        closeOnClickOutside={false}
+        opened
+        onClose={onClose}
+        title={`Sign-in link for ${user}`}
+        size="lg"
+      >
+        <TheLink user={user} link={link} onDone={onClose} />
+      </Modal>
+    );
+  }
+  return (
+    <Confirm
+      title={user && `Make a new sign-in link for ${user}?`}
+      keep="Not now"
+      go="Make the link"
+      pending={pending}
+      error={error}
+      onClose={onClose}
+      onGo={onGo}
+    >
+      For somebody who cannot sign in any more: their password is removed, and they are signed out everywhere
+      until they open the link.
+    </Confirm>
+  );
+}
+
+function TheLink({ user, link, onDone }: { user: string; link: Link; onDone: () => void }) {
+  const ends = new Date(link.expires_at).toLocaleString(undefined, {
+    dateStyle: "medium",
+    timeStyle: "short",
+  });
+  return (
+    <ShownOnce label="Sign-in link" secret={window.location.origin + link.path} onDone={onDone}>
+      <Text size="sm">
+        Send it only to {user}: the first person to open it is signed in as {user}. It works once, until{" "}
+        {ends}. Once inside they can set a password under Account.
+      </Text>
+    </ShownOnce>
+  );
+}

@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import { adapted, along, type Attribute, conditionOf, defaultOf, shown, valuesOf } from "./condition";
+
+const attribute = (name: string, of: Partial<Attribute> = {}): Attribute => ({
+  ...{ name, low: 0, high: 4, step: 1, decimals: 0 },
+  ...of,
+});
+const two = [attribute("helpfulness", { default: 4 }), attribute("verbosity")];
+const score = [attribute("rm_score", { low: -5, high: 5, step: 0.1, default: 5 })];
+
+it("is a number for the score alone, and a text in the policy's order otherwise", () => {
+  expect(conditionOf({ rm_score: -2.5 }, score)).toBe(-2.5);
+  expect(conditionOf({ verbosity: 2, helpfulness: 4 }, two)).toBe("helpfulness:4,verbosity:2");
+  expect(conditionOf({}, two)).toBe("");
+  for (const one of ["helpfulness:4,verbosity:-2.5", "verbosity:1"])
+    expect(conditionOf(valuesOf(one), two)).toBe(one);
+});
+
+it("keeps of a condition what another policy knows, or takes its default", () => {
+  expect(adapted("verbosity:1,humour:3", two)).toBe("verbosity:1");
+  expect(adapted(3, two)).toBe("helpfulness:4");
+  expect(adapted(null, score)).toBe(5);
+  expect(defaultOf([attribute("verbosity")])).toBe("");
+});
+
+it("is shown to people", () => {
+  expect([shown(-5), shown("a:1,b:2"), shown(""), shown(null)]).toEqual(["−5.0", "a:1, b:2", "nothing", "–"]);
+});
+
+it("knows along which attribute a curve is", () => {
+  expect(along([5, -5])).toEqual({ name: "rm_score", values: [5, -5] });
+  expect(along(["a:1,b:2", "a:1,b:3"])).toEqual({ name: "b", values: [2, 3] });
+});

@@ -1,0 +1,112 @@
+import { Table, Text } from "@mantine/core";
+import type { Schemas } from "../../api/client";
+import { percent, seconds, signed } from "../format";
+import { shown } from "../condition";
+import { Link, useProject } from "../links";
+
+type Row = Schemas["MethodRow"];
+
+export interface MethodGroup {
+  /** Which pipeline the rows are from, where there are several. */
+  title?: string;
+  rows: Row[];
+}
+
+/** The methods of one or several reports on one scale. */
+export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
+  const project = useProject();
+  const rows = groups.flatMap((group) => group.rows);
+  const low = Math.min(0, ...rows.map((row) => row.reward_low));
+  const high = Math.max(0, ...rows.map((row) => row.reward_high));
+  const quality = rows.some((row) => row.quality_mean !== null && row.quality_mean !== undefined);
+  return (
+    <Table.ScrollContainer minWidth={880}>
+      <Table aria-label="Methods with reward, interval, length, win rate and cost">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Method</Table.Th>
+            <Table.Th ta="right">Score</Table.Th>
+            <Table.Th ta="right">Reward</Table.Th>
+            <Table.Th w={216}>95% interval</Table.Th>
+            <Table.Th ta="right">Length (tokens)</Table.Th>
+            <Table.Th ta="right" style={{ whiteSpace: "nowrap" }}>
+              Distinct-2
+            </Table.Th>
+            <Table.Th ta="right">Wins vs SFT</Table.Th>
+            <Table.Th ta="right">Independent</Table.Th>
+            {quality && <Table.Th ta="right">Known quality</Table.Th>}
+            <Table.Th ta="right">Device time</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {groups.map((group, at) => [
+            group.title && (
+              <Table.Tr key={`title-${at}`}>
+                <Table.Th colSpan={quality ? 10 : 9} scope="rowgroup">
+                  {group.title}
+                </Table.Th>
+              </Table.Tr>
+            ),
+            ...group.rows.map((row) => (
+              <Table.Tr key={`${at}-${row.entrant}-${row.score}`}>
+                <Table.Td>
+                  <Text size="sm" fw={550}>
+                    {row.method}
+                  </Text>
+                  <Link size="xs" to="/p/$project/models/$model" params={{ project, model: row.entrant }}>
+                    {row.entrant}
+                  </Link>
+                </Table.Td>
+                <Table.Td ta="right">{row.score === null ? "–" : shown(row.score)}</Table.Td>
+                <Table.Td ta="right" fw={600}>
+                  {signed(row.reward_mean)}
+                </Table.Td>
+                <Table.Td>
+                  <Interval row={row} low={low} high={high} />
+                  <Text size="xs" c="dimmed">
+                    {signed(row.reward_low)} to {signed(row.reward_high)}
+                  </Text>
+                </Table.Td>
+                <Table.Td ta="right">{row.length_mean.toFixed(1)}</Table.Td>
+                <Table.Td ta="right">{row.distinct_2.toFixed(2)}</Table.Td>
+                <Table.Td ta="right">{percent(row.win_rate_vs_sft)}</Table.Td>
+                <Table.Td ta="right">{percent(row.independent_win_rate_vs_sft)}</Table.Td>
+                {quality && <Table.Td ta="right">{row.quality_mean?.toFixed(2) ?? "–"}</Table.Td>}
+                <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+                  {seconds(row.device_seconds)}
+                </Table.Td>
+              </Table.Tr>
+            )),
+          ])}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}
+
+function Interval({ row, low, high }: { row: Row; low: number; high: number }) {
+  const width = 200;
+  const at = (value: number) => 6 + ((value - low) / (high - low || 1)) * (width - 12);
+  return (
+    <svg
+      width={width}
+      height={18}
+      display="block"
+      role="img"
+      aria-label={`from ${signed(row.reward_low)} to ${signed(row.reward_high)}`}
+    >
+      <title>{`${signed(row.reward_mean)} [${signed(row.reward_low)}, ${signed(row.reward_high)}], n = ${row.n}`}</title>
+      <line x1={at(0)} x2={at(0)} y1={1} y2={17} stroke="var(--mantine-color-default-border)" />
+      <line
+        x1={at(row.reward_low)}
+        x2={Math.max(at(row.reward_high), at(row.reward_low) + 1)}
+        y1={9}
+        y2={9}
+        stroke="var(--mantine-primary-color-filled)"
+        strokeWidth={3}
+        strokeLinecap="round"
+      />
+      <circle cx={at(row.reward_mean)} cy={9} r={4.5} fill="var(--mantine-primary-color-filled)" />
+    </svg>
+  );
+}

@@ -1,0 +1,103 @@
+import { Checkbox, Table, Text } from "@mantine/core";
+import type { Run } from "../../api/runs/runs";
+import { useNow } from "../clock";
+import { between, seconds } from "../format";
+import { Link, useProject } from "../links";
+import { RunProgress } from "../Progress";
+import { StateBadge } from "../StateBadge";
+import { When } from "../When";
+import { WithCode } from "../text/WithCode";
+
+interface Properties {
+  runs: Run[];
+  chosen?: ReadonlySet<string>;
+  onChoose?: (run: string, chosen: boolean) => void;
+  label: string;
+  /** Where queued runs stand: "2 of 7". */
+  places?: ReadonlyMap<string, string>;
+}
+
+export function RunsTable({ runs, chosen, onChoose, label, places }: Properties) {
+  const project = useProject();
+  const now = useNow();
+  return (
+    <Table.ScrollContainer minWidth={340}>
+      <Table aria-label={label}>
+        <Table.Thead>
+          <Table.Tr>
+            {onChoose && <Table.Th w={36}>{""}</Table.Th>}
+            <Table.Th>Run</Table.Th>
+            <Table.Th>State</Table.Th>
+            <Table.Th visibleFrom="sm">Kind</Table.Th>
+            <Table.Th visibleFrom="sm">Took</Table.Th>
+            <Table.Th visibleFrom="sm">Device time</Table.Th>
+            <Table.Th visibleFrom="sm">Created</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {runs.map((run) => (
+            <Table.Tr key={run.id} data-run={run.name}>
+              {onChoose && (
+                <Table.Td>
+                  <Checkbox
+                    aria-label={`Compare ${run.name}`}
+                    checked={chosen?.has(run.id) ?? false}
+                    onChange={(event) => onChoose(run.id, event.currentTarget.checked)}
+                  />
+                </Table.Td>
+              )}
+              <Table.Td>
+                <Link to="/p/$project/runs/$run" params={{ project, run: run.id }} size="sm" fw={550}>
+                  {run.name}
+                </Link>
+                {run.pipeline && (
+                  <Text size="xs" c="dimmed">
+                    {run.pipeline.name}
+                  </Text>
+                )}
+                <Text size="xs" c="dimmed" hiddenFrom="sm" component="div">
+                  {run.method ?? run.kind}
+                  {run.started_at && `, ${seconds(between(run.started_at, run.ended_at, now))}`},{" "}
+                  <When at={run.created_at} />
+                </Text>
+                {run.state === "failed" && (
+                  <Text size="xs" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
+                    {run.reason_code && <b>{run.reason_code}: </b>}
+                    <WithCode text={run.reason} />
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td>
+                <StateBadge state={run.state} />
+                {places?.has(run.id) && (
+                  <Text size="xs" c="dimmed" mt={2}>
+                    place {places.get(run.id)}
+                  </Text>
+                )}
+                <RunProgress run={run} />
+              </Table.Td>
+              <Table.Td visibleFrom="sm">{run.method ?? run.kind}</Table.Td>
+              <Table.Td visibleFrom="sm">{seconds(between(run.started_at, run.ended_at, now))}</Table.Td>
+              <Table.Td visibleFrom="sm">
+                {run.reused_from_id ? (
+                  <Text size="sm" c="dimmed">
+                    reused
+                  </Text>
+                ) : (
+                  // An attempt is counted when it ends, one that failed too.
+                  seconds(
+                    run.device_seconds + run.failed_device_seconds ||
+                      (run.ended_at && run.started_at ? 0 : null),
+                  )
+                )}
+              </Table.Td>
+              <Table.Td visibleFrom="sm">
+                <When at={run.created_at} />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}

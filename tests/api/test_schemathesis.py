@@ -1,0 +1,212 @@
+"""Whatever our OpenAPI allows, and whatever follows from it, is answered without a failure of ours."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import schemathesis
+from api_world import ApiWorld
+from fastapi import FastAPI
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Flaky
+from hypothesis.stateful import run_state_machine_as_test
+from sqlalchemy.orm import Session, sessionmaker
+
+from evaluation_rows import Evaluated
+from served_app import served
+from steerboard.accounts.tables import Project
+from steerboard.platform.database import new_id
+
+# Streams have no end, and these would take the caller's own rights away.
+_LEFT_OUT = (
+    ("GET", "/api/v1/projects/{project}/events"),
+    ("GET", "/api/v1/projects/{project}/playground/comparisons/{comparison}/stream"),
+    ("DELETE", "/api/v1/projects/{project}/tokens/{token}"),
+    ("DELETE", "/api/v1/session"),
+)
+# Of other services, which a test does not ask.
+_ELSEWHERE = ("hub", "known")
+# Not ours to prevent.
+_AWAY = {"hub_unavailable", "prompts_unavailable", "endpoint_unavailable"}
+
+
+def _known(raw: dict[str, Any], known: dict[str, list[str]]) -> dict[str, Any]:
+    """The document with names of things that there are, so that calls get further than to a 404."""
+    raw = copy.deepcopy(raw)
+    for path, operations in raw["paths"].items():
+        for method in [method for method in operations if (method.upper(), path) in _LEFT_OUT]:
+            del operations[method]
+        for operation in operations.values():
+            for parameter in operation.get("parameters", []):
+                if parameter["in"] == "path" and parameter["name"] in known:
+                    parameter["schema"] = {"enum": known[parameter["name"]]}
+    for schema in raw["components"]["schemas"].values():
+        _without_elsewhere(schema)
+    for operations in raw["paths"].values():
+        for operation in operations.values():
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                _without_elsewhere(content.get("schema", {}))
+    return raw
+
+
+def _without_elsewhere(schema: dict[str, Any]) -> None:
+    for name in _ELSEWHERE:
+        schema.get("properties", {}).pop(name, None)
+
+
+class Calls:
+    """Counts answers by status, and keeps failures of ours."""
+
+    def __init__(self) -> None:
+        self.statuses = Counter[int]()
+        self.failures: list[str] = []
+
+    def note(self, answer: Any, case: Any) -> None:
+        self.statuses[answer.status_code] += 1
+        if answer.status_code >= 500 and answer.json().get("code") not in _AWAY:
+            self.failures.append(f"{answer.status_code} {answer.text}\n{case.as_curl_command()}")
+
+
+@pytest.fixture
+def schema(app: FastAPI, world: ApiWorld, sessions: sessionmaker[Session], project: Project) -> Iterator[Any]:
+    """Our OpenAPI, of a server with something of each kind."""
+    rows = b"".join(b'{"prompt": "p%d", "chosen": "a", "rejected": "b"}\n' % row for row in range(20))
+    file = {"file": ("rows.jsonl", rows)}
+    world.client.post(world.url("datasets/import"), data={"name": "pairs"}, files=file)
+    import_id = world.client.post(world.url("imports"), files=file).json()["id"]
+    world.labelled("graded", [0.5, 1.0, -1.0])
+    pipeline = world.start()
+    run = next(iter(world.get("runs")["items"]))
+    world.log(run["id"], "a line")
+    world.metric(run["id"], "loss", [1.0, 0.5])
+    evaluated = Evaluated(sessions, project, prompts=3)
+    evaluated.entrant("one")
+    evaluated.entrant("two")
+    campaign = world.post(
+        "evaluations/vicuna/campaigns", {"name": "asked", "instructions": "Rank them.", "overlap": 1}, status=201
+    )
+    world.post("collections", {"name": "kept", "kind": "instructions"}, status=201)
+    known = {
+        "project": ["default"],
+        "dataset": ["pairs", "graded", "hh", "é\x00%00", "x" * 300],
+        "source": ["graded", "pinned"],
+        "model": ["tiny", "other"],
+        "run": [run["id"]],
+        "pipeline": [pipeline["name"]],
+        "import_id": [import_id],
+        "evaluation": ["vicuna"],
+        "campaign": [campaign["id"]],
+        "collection": ["kept"],
+        "kind": ["train", "score"],
+        "name": ["demo", "offline-rlhf"],
+        "user": ["owner", "\x00"],
+    }
+    with served(app) as url:
+        found = schemathesis.openapi.from_dict(_known(app.openapi(), known))
+        found.config.update(base_url=url)
+        yield found
+
+
+def _bounded(examples: int, steps: int = 50) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def _read_each(schema: Any, token: str) -> Calls:
+    """Every GET once, of what there is and without any options."""
+    calls = Calls()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.method == "get":
+            named = {one.name: one.definition["schema"] for one in operation.path_parameters}
+            names = {name: schema.get("enum", [str(new_id())])[0] for name, schema in named.items()}
+            case = operation.Case(path_parameters=names)
+            calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=20), case)
+    return calls
+
+
+def _call_each(schema: Any, token: str, examples: int, *, drawn: int) -> Calls:
+    calls = Calls()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+
+        @seed(drawn)
+        @_bounded(examples)
+        @given(case=operation.as_strategy())
+        def call(case: Any) -> None:
+            calls.note(case.call(headers={"Authorization": f"Bearer {token}"}, timeout=20), case)
+
+        call()
+    return calls
+
+
+def _follow(schema: Any, token: str, wanted: int, *, drawn: int) -> Calls:
+    """Calls of which one takes up what the one before gave, until there were so many."""
+    calls = Calls()
+
+    class Machine(schema.as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            return {"headers": {"Authorization": f"Bearer {token}"}, "timeout": 20}
+
+        def validate_response(self, response: Any, case: Any, **_: Any) -> None:
+            calls.note(response, case)
+
+    for number in itertools.count(drawn):
+        if calls.statuses.total() >= wanted:
+            break
+        # A server remembers what it was told, so an example is not the same twice.
+        with suppress(Flaky):
+            run_state_machine_as_test(seed(number)(Machine), settings=_bounded(5, 30))
+    return calls
+
+
+def _well(calls: Calls) -> None:
+    assert not calls.failures, "\n\n".join(calls.failures)
+    # They get somewhere.
+    done = sum(count for status, count in calls.statuses.items() if 200 <= status < 300)
+    assert done > 0.1 * calls.statuses.total(), calls.statuses
+
+
+@pytest.fixture
+def drawn() -> int:
+    """A seed. The short tests always draw the same, the long ones look further each time."""
+    made = random.SystemRandom().randrange(1 << 32)
+    print("seed", made)
+    return made
+
+
+def test_whatever_there_is_can_be_read(schema: Any, token: str) -> None:
+    _well(_read_each(schema, token))
+
+
+def test_no_operation_fails_whatever_it_is_given(schema: Any, token: str) -> None:
+    _well(_call_each(schema, token, 2, drawn=0))
+
+
+def test_nothing_fails_in_the_course_of_a_few_calls(schema: Any, token: str) -> None:
+    _well(_follow(schema, token, 100, drawn=0))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_no_operation_fails_whatever_it_is_given_many_times(schema: Any, token: str, drawn: int) -> None:
+    _well(_call_each(schema, token, 40, drawn=drawn))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_nothing_fails_in_the_course_of_many_calls(schema: Any, token: str, drawn: int) -> None:
+    _well(_follow(schema, token, 5000, drawn=drawn))

@@ -1,0 +1,24 @@
+"""Every command, argument and option has a description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from steerboard.cli.main import app
+
+
+def commands(command: Any, path: str = "steerboard") -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, f"{path} {name}")
+
+
+def test_nothing_is_without_help() -> None:
+    silent = []
+    for path, command in commands(typer.main.get_command(app)):
+        silent += [] if command.help else [path]
+        silent += [f"{path}: {one.name}" for one in command.params if not getattr(one, "help", None)]
+    assert silent == []

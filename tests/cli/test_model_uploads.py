@@ -1,0 +1,77 @@
+"""`--set base=./my-model` against a server that may not read this machine's folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
+
+from command_line import Steerboard, steerboard, url
+from steerboard.accounts.tables import Project
+from steerboard.datasets.imports.loading import import_file
+from steerboard.platform.database import transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.registry.uploads.service import finished
+from steerboard.runs.tables import Run
+
+__all__ = ["steerboard", "url"]
+
+RECIPE = """\
+name: small
+inputs: {base: {type: model}, data: {type: dataset, kind: prompts}}
+stages: {answers: {run: generate, model: $base, data: $data}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, sessions: sessionmaker[Session], project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where the command is given, with a recipe and the model `my-model`."""
+    here = tmp_path / "laptop"
+    (here / "my-model").mkdir(parents=True)
+    (here / "recipe.yaml").write_text(RECIPE)
+    (here / "my-model" / "config.json").write_text("{}")
+    (here / "my-model" / "model.safetensors").write_bytes(b"weights")
+    (here / "my-model" / "train.py").write_text("")
+    (here / "rows.jsonl").write_text('{"prompt": "Hi"}\n')
+    with transaction(sessions) as session:
+        import_file(session, project, path=here / "rows.jsonl", name="data", kind="prompts")
+    monkeypatch.chdir(here)
+    return here
+
+
+def test_a_folder_is_uploaded_once_and_the_run_begins_with_it(
+    steerboard: Steerboard,
+    url: str,
+    token: str,
+    folder: Path,
+    sessions: sessionmaker[Session],
+    project: Project,
+    store: ArtifactStore,
+) -> None:
+    command = ("run", "recipe.yaml", "--set", "base=./my-model", "--set", "data=data")
+    first = steerboard(url, token, *command)
+    assert (first.returncode, "Uploading" in first.stderr) == (0, True), first.stderr
+    again = steerboard(url, token, *command)
+    assert (again.returncode, "Uploading" in again.stderr) == (0, False), again.stderr
+    with transaction(sessions) as session:
+        sources = session.scalars(select(Run.config["source"].astext).where(Run.kind == "base")).all()
+        manifest = finished(session, project, sources[0])
+    assert len(set(sources)) == 1
+    held = {file["path"]: b"".join(store.read(file["sha256"])) for file in manifest.files}
+    assert held == {"config.json": b"{}", "model.safetensors": b"weights"}
+
+
+def test_nothing_is_uploaded_for_a_recipe_that_would_be_refused_anyway(
+    steerboard: Steerboard, url: str, token: str, folder: Path
+) -> None:
+    done = steerboard(url, token, "run", "recipe.yaml", "--set", "base=./my-model", "--set", "data=nothing")
+    assert (done.returncode, "Uploading" in done.stderr) == (2, False)
+    assert "there is no dataset `nothing`" in done.stderr
+
+
+def test_a_folder_that_is_no_model_is_said_here(steerboard: Steerboard, url: str, token: str, folder: Path) -> None:
+    (folder / "my-model" / "config.json").unlink()
+    done = steerboard(url, token, "run", "recipe.yaml", "--set", "base=./my-model", "--set", "data=data")
+    assert (done.returncode, "has no config.json" in done.stderr) == (1, True), done.stderr

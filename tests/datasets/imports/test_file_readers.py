@@ -1,0 +1,275 @@
+"""Every supported file is read by its content, and every unusable one reports what is wrong and where."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
+from steerboard.datasets.formats.detect import open_reader
+from steerboard.datasets.formats.records import Limits, Problem, Source
+from steerboard_contracts.errors import BadInput
+
+ROWS = [{"prompt": "Hi", "response": "Hello"}, {"prompt": "Zwei\nZeilen", "response": 'ein "Zitat", ja'}]
+
+
+def read(content: bytes, name: str = "rows", limits: Limits | None = None) -> list[tuple[int, Any]]:
+    return list(open_reader(Source(name, lambda: io.BytesIO(content)), limits).records)
+
+
+def format_of(content: bytes, name: str = "rows") -> str:
+    return open_reader(Source(name, lambda: io.BytesIO(content))).format
+
+
+def jsonl(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def csv_bytes(rows: list[dict[str, Any]], delimiter: str = ",") -> bytes:
+    import csv
+
+    out = io.StringIO()
+    writer = csv.DictWriter(out, rows[0].keys(), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue().encode()
+
+
+def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), out)
+    return out.getvalue()
+
+
+# Packed without a time, for the bytes are part of a test's name.
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (jsonl(ROWS), "jsonl"),
+        (gzip.compress(jsonl(ROWS), mtime=0), "jsonl.gz"),
+        (csv_bytes(ROWS), "csv"),
+        (csv_bytes(ROWS, "\t"), "csv"),
+        (csv_bytes(ROWS, ";"), "csv"),
+        (gzip.compress(csv_bytes(ROWS), mtime=0), "csv.gz"),
+        (parquet_bytes(ROWS), "parquet"),
+    ],
+)
+@pytest.mark.parametrize("name", ["rows", "rows.parquet", "rows.csv"])
+def test_a_file_is_recognised_by_its_content_whatever_its_name(content: bytes, expected: str, name: str) -> None:
+    assert format_of(content, name) == expected
+    assert [record for _, record in read(content, name)] == ROWS
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> None:
+    for content in (jsonl(ROWS), csv_bytes([ROWS[0]])):
+        dressed = b"\xef\xbb\xbf" + content.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+        assert read(dressed)[0] == (read(content)[0][0], ROWS[0])
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"PK\x03\x04rest", "zip"),
+        (b"%PDF-1.7", "PDF"),
+        (pickle.dumps(ROWS), "pickle"),
+        (b"\x28\xb5\x2f\xfdrest", "zstd"),
+        (b"\x00\x01\x02binary", "binary"),
+        (b"<!DOCTYPE html><html>", "HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "Git LFS"),
+        (b"[\n" + jsonl(ROWS), "array"),
+        (b'{\n  "prompt": "Hi"\n}', "several lines"),
+        (b"just a sentence without any columns", "neither"),
+        (gzip.compress(b"\x80\x04pickled", mtime=0), "pickle"),
+    ],
+)
+def test_another_type_of_file_is_refused_by_name_with_a_way_out(content: bytes, word: str) -> None:
+    with pytest.raises(WrongFileType, match=word) as refused:
+        read(content)
+    assert refused.value.code == "wrong_file_type"
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n\n", gzip.compress(b"", mtime=0), b"\xef\xbb\xbf"])
+def test_an_empty_file_is_its_own_error(content: bytes) -> None:
+    with pytest.raises(EmptyFile):
+        read(content)
+
+
+def test_utf16_is_an_encoding_error() -> None:
+    with pytest.raises(WrongFileType) as refused:
+        read(jsonl(ROWS).decode().encode("utf-16"))
+    assert refused.value.code == "invalid_encoding"
+
+
+def test_a_truncated_gzip_file_is_broken() -> None:
+    whole = gzip.compress(jsonl([{"prompt": str(i)} for i in range(20_000)]))
+    for cut in (len(whole) // 2, 40):
+        with pytest.raises(BrokenFile, match="gzip"):
+            read(whole[:cut])
+
+
+def test_a_damaged_parquet_file_is_broken() -> None:
+    with pytest.raises(BrokenFile, match="parquet"):
+        read(parquet_bytes(ROWS)[:-6])
+
+
+def test_broken_lines_are_named_and_the_good_ones_still_come() -> None:
+    lines = [b'{"a": 1}', b'{"a": ', b"[1]", b'{"a": "\xff"}', b"", b'{"a": 2}']
+    records = read(b"\n".join(lines), "rows.jsonl")
+    assert [(number, r if isinstance(r, dict) else r.code) for number, r in records] == [
+        (1, {"a": 1}),
+        (2, "broken_json"),
+        (3, "bad_row"),
+        (4, "invalid_encoding"),
+        (6, {"a": 2}),
+    ]
+    assert "column 8" in records[1][1].reason
+    assert "0xff at position 8" in records[3][1].reason
+
+
+def test_a_file_called_jsonl_is_read_as_such_even_when_its_first_line_is_broken() -> None:
+    (first, second) = read(b'prompt, oops\n{"prompt": "Hi"}\n', "rows.jsonl")
+    assert first[0] == 1
+    assert first[1].code == "broken_json"
+    assert second == (2, {"prompt": "Hi"})
+
+
+class EndlessLine(io.RawIOBase):
+    """200 MB without a line end, made as it is read."""
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+        self.began = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = min(len(buffer), self.left)
+        buffer[:count] = b"x" * count
+        self.left -= count
+        return count
+
+
+def test_a_line_of_200_mb_is_refused_without_being_held_in_memory() -> None:
+    from steerboard.datasets.formats.jsonl import read_jsonl
+
+    stream: Any = io.BufferedReader(EndlessLine(200 * 10**6))
+    tracemalloc.start()
+    try:
+        ((number, problem),) = read_jsonl(stream, Limits(line=2**20))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(problem, Problem)
+    assert (number, problem.code) == (1, "line_too_long")
+    assert "200,000,000 bytes" in problem.reason
+    assert peak < 8 * 2**20
+
+
+def test_a_gzip_bomb_stops_at_the_bound() -> None:
+    bomb = gzip.compress(b'{"prompt": "Hi"}\n' * 200_000)
+    with pytest.raises(FileTooLarge):
+        read(bomb, limits=Limits(unpacked=10**6))
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \r\n", b" " * 200_000 + b"\n"])
+def test_a_bomb_of_blank_lines_is_refused_before_it_costs_minutes(blank: bytes) -> None:
+    bomb = gzip.compress(b'{"prompt": "Hi"}\n' + blank * (60 * 10**6 // len(blank)))
+    began = time.process_time()
+    with pytest.raises(BrokenFile):
+        read(bomb)
+    assert time.process_time() - began < 5
+
+
+def test_blank_lines_between_rows_are_passed_over() -> None:
+    assert len(read(b'{"prompt": "Hi"}\n\n \n' * 60_000)) == 60_000
+
+
+def test_a_line_without_end_is_not_read_to_its_end() -> None:
+    from steerboard.datasets.formats.jsonl import read_jsonl
+
+    stream = EndlessLine(10**12)
+    with pytest.raises(BrokenFile):
+        list(read_jsonl(cast(Any, io.BufferedReader(stream)), Limits(line=2**20)))
+    assert stream.left > 10**12 - 2 * 2**30
+
+
+def test_csv_rows_that_do_not_fit_the_header_are_named_by_their_line() -> None:
+    content = b'prompt,response\n"two\nlines",fine\nonly one\na,b,c\nlast,row\n'
+    records = read(content, "rows.csv")
+    assert records[0] == (2, {"prompt": "two\nlines", "response": "fine"})
+    assert [(n, r.code) for n, r in records[1:3]] == [(4, "broken_csv"), (5, "broken_csv")]
+    assert records[3] == (6, {"prompt": "last", "response": "row"})
+
+
+def test_an_unclosed_quotation_mark_does_not_swallow_the_file_into_memory() -> None:
+    content = b'prompt,response\nHi,"never closed\n' + b"more text\n" * 200_000
+    problems = [r for _, r in read(content, "rows.csv", Limits(line=10_000)) if isinstance(r, Problem)]
+    assert problems[0].code == "line_too_long"
+    assert "quotation mark" in problems[0].reason
+
+
+def test_invalid_utf8_in_csv_is_named(tmp_path: Path) -> None:
+    records = read(b"prompt,response\nHi,Hello\nbad,\xff\nlast,row\n", "rows.csv")
+    assert [(n, r if isinstance(r, dict) else r.code) for n, r in records] == [
+        (2, {"prompt": "Hi", "response": "Hello"}),
+        (3, "invalid_encoding"),
+        (4, {"prompt": "last", "response": "row"}),
+    ]
+
+
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\r"), max_size=30)
+
+
+@given(st.lists(st.fixed_dictionaries({"prompt": cells, "response": cells}), min_size=1, max_size=8))
+def test_what_was_written_is_what_is_read(rows: list[dict[str, str]]) -> None:
+    assert [record for _, record in read(jsonl(rows), "rows.jsonl")] == rows
+    assert [record for _, record in read(csv_bytes(rows), "rows.csv")] == rows
+
+
+# Parquet is decoded in a process of its own, whose start takes its time.
+@settings(deadline=None)
+@given(st.binary(max_size=300), st.sampled_from(["rows.jsonl", "rows.csv", "rows", "rows.parquet"]))
+def test_any_bytes_give_records_or_a_typed_error(content: bytes, name: str) -> None:
+    try:
+        for number, record in open_reader(Source(name, lambda: io.BytesIO(content))).records:
+            assert number >= 1
+            assert isinstance(record, dict | Problem)
+    except BadInput as error:
+        refused = error
+    else:
+        return
+    assert refused.code
+    assert refused.hint
+
+
+def test_a_file_that_unpacks_to_far_more_than_its_size_is_refused_before_it_is_read_to_its_end() -> None:
+    row = json.dumps({"prompt": "a" * 1000, "response": "b"}).encode() + b"\n"
+    bomb = gzip.compress(row * 200_000, 9)
+    limits = Limits(small=1 << 20)
+    assert len(bomb) * 100 < 200_000 * len(row)
+    with pytest.raises(FileTooLarge, match="unpacks to more than"):
+        read(bomb, limits=limits)
+    # What is small all the same is read, whatever it was packed from.
+    assert len(read(gzip.compress(row * 500, 9), limits=limits)) == 500
+
+
+def test_a_parquet_file_that_holds_one_row_a_million_times_is_refused() -> None:
+    bomb = parquet_bytes([{"prompt": "a" * 1000, "response": "b"}] * 100_000)
+    assert len(bomb) < 100_000
+    with pytest.raises(FileTooLarge, match="unpacks to more than"):
+        read(bomb, limits=Limits(small=1 << 20))

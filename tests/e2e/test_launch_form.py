@@ -1,0 +1,173 @@
+"""Launch forms: typed values stay and a fault is shown at its field; the button stays where it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from dashboard_world import RECIPE, World
+from playwright.sync_api import Locator, Page, Route, expect
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    field = page.get_by_role("main").get_by_label(re.compile(f"^{label}"))
+    field.click()
+    page.get_by_role("option", name=re.compile(option)).click()
+
+
+@pytest.fixture
+def form(page: Page, world: World) -> Page:
+    """The recipe `small` with its inputs chosen and the stage `sft` open."""
+    page.goto("/p/default/launch?recipe=demo")
+    page.get_by_role("tab", name="YAML").click()
+    page.get_by_label("The recipe as YAML").fill(RECIPE)
+    choose(page, "instructions", "^things")
+    choose(page, "preferences", "^pairs")
+    page.get_by_role("tab", name="Stages").click()
+    page.get_by_role("button", name=re.compile("^sft")).click()
+    expect(page.get_by_role("textbox", name="lr", exact=True)).to_be_visible()
+    return page
+
+
+@pytest.mark.parametrize("typed", ["fast", "1e", "{}", "[1", "x" * 10_001])
+def test_a_value_that_does_not_parse_is_corrected_where_it_was_typed(form: Page, typed: str) -> None:
+    launch = form.get_by_role("button", name="Launch", exact=True)
+    rate = form.get_by_role("textbox", name="lr", exact=True)
+    expect(launch).to_be_enabled()
+    rate.fill(typed)
+    expect(launch).to_be_disabled()
+    expect(rate).to_have_value(typed)
+    for stage in ("base", "sft", "reward", "dt", "report"):
+        expect(form.get_by_role("button", name=re.compile(f"^{stage}"))).to_be_visible()
+    if len(typed) < 10:
+        expect(form.get_by_text("Correct sft.lr first.")).to_be_visible()
+        described = rate.evaluate("field => field.closest('.mantine-InputWrapper-root').innerText")
+        assert re.search("valid", described)
+    rate.fill("1e-4")
+    expect(launch).to_be_enabled()
+    expect(form.get_by_role("alert")).to_have_count(0)
+    rate.fill("")
+    expect(launch).to_be_enabled()
+
+
+def test_a_fault_in_the_yaml_is_named_beside_the_stages(form: Page) -> None:
+    form.get_by_role("tab", name="YAML").click()
+    yaml = form.get_by_label("The recipe as YAML")
+    yaml.fill(RECIPE.replace("size: 120", "size: many"))
+    expect(form.get_by_role("alert")).to_contain_text("stages.mixture.size (line ")
+    form.get_by_role("tab", name="Stages").click()
+    expect(form.get_by_role("textbox", name="lr", exact=True)).to_be_visible()
+    form.get_by_role("button", name=re.compile("^mixture")).click()
+    form.get_by_role("textbox", name="size", exact=True).fill("60")
+    expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+    form.get_by_role("tab", name="YAML").click()
+    yaml.fill("stages: [")
+    expect(form.get_by_role("alert")).to_contain_text("not valid YAML")
+    yaml.fill(RECIPE)
+    expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+
+
+def test_a_setting_of_a_stage_that_was_renamed_can_be_cleared(form: Page) -> None:
+    form.get_by_role("textbox", name="lr", exact=True).fill("1e-4")
+    form.get_by_role("tab", name="YAML").click()
+    form.get_by_label("The recipe as YAML").fill(
+        re.sub(r"\bsft(?=:|,|\])", "tuned", RECIPE).replace("method: tuned", "method: sft")
+    )
+    lost = form.get_by_role("textbox", name="sft.lr", exact=True)
+    expect(form.get_by_text("the recipe has no input or stage `sft`")).to_be_visible()
+    lost.fill("")
+    expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+
+
+def test_a_base_model_may_be_typed_and_what_is_wrong_with_it_stands_at_the_field(page: Page, world: World) -> None:
+    page.goto("/p/default/launch?recipe=offline-rlhf")
+    choose(page, "preferences", "^pairs")
+    launch = page.get_by_role("button", name="Launch", exact=True)
+    base = page.get_by_role("combobox", name="base")
+    for typed, wrong in (
+        ("./no such folder", "there is no folder './no such folder'"),
+        ("/etc", "there is no folder '/etc'"),
+        ("nobody", "there is no model `nobody`"),
+    ):
+        base.fill(typed)
+        said = base.locator("xpath=ancestor::*[contains(@class,'mantine-InputWrapper-root')]")
+        expect(said).to_contain_text(wrong)
+        expect(launch).to_be_disabled()
+    for typed in ("org/name@main", "random:tiny-llama"):
+        base.fill(typed)
+        expect(launch).to_be_enabled()
+        expect(base).not_to_have_attribute("aria-invalid", "true")
+    # One that was chosen hides no other: the list is whole again.
+    base.click()
+    expect(page.get_by_role("option", name="random:tiny-llama")).to_be_visible()
+
+
+WINDOWS = pytest.mark.parametrize("window", [(1440, 900), (390, 844)])
+
+
+def hold(page: Page, address: str) -> Callable[[], None]:
+    """Lets no answer from the address through until what is returned is called."""
+    held: list[Route] = []
+    page.route(address, lambda route: held.append(route))
+
+    def release() -> None:
+        for route in held:
+            route.continue_()
+        page.unroute(address)
+
+    return release
+
+
+def middle(button: Locator) -> tuple[float, float]:
+    box = button.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def press(page: Page, button: Locator) -> tuple[float, float]:
+    """The mouse goes down on the middle of the button, and stays there. Returns where."""
+    button.scroll_into_view_if_needed()
+    place = middle(button)
+    page.mouse.move(*place)
+    page.mouse.down()
+    return place
+
+
+@WINDOWS
+def test_a_press_counts_while_the_estimate_arrives(page: Page, world: World, window: tuple[int, int]) -> None:
+    page.set_viewport_size({"width": window[0], "height": window[1]})
+    arrive = hold(page, "**/runs/estimate")
+    page.goto("/p/default/launch/base")
+    with page.expect_request("**/runs/estimate"):
+        page.get_by_role("textbox", name="source", exact=True).fill("random:tiny-llama")
+    launch = page.get_by_role("button", name="Launch", exact=True)
+    expect(launch).to_be_enabled()
+    before = press(page, launch)
+    arrive()
+    expect(page.get_by_text("No estimate: ").or_(page.get_by_text("of device time"))).to_be_visible()
+    assert abs(middle(launch)[1] - before[1]) <= 1  # pressed, it gives way by one pixel
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("/runs/"))
+    run = page.url.rpartition("/")[2].partition("?")[0]
+    assert world.get(f"runs/{run}")["config"]["source"] == "random:tiny-llama"
+
+
+@WINDOWS
+def test_a_press_counts_while_the_recipe_is_read(form: Page, window: tuple[int, int]) -> None:
+    form.set_viewport_size({"width": window[0], "height": window[1]})
+    launch = form.get_by_role("button", name="Launch", exact=True)
+    expect(launch).to_be_enabled()
+    form.get_by_role("switch", name=re.compile("^Reuse")).click()
+    form.get_by_role("tab", name="YAML").click()
+    arrive = hold(form, "**/recipes/*")
+    added = "  again: {run: train, method: sft, model: base, data: $instructions, max_steps: 1}\n"
+    with form.expect_request("**/recipes/*"):
+        form.get_by_label("The recipe as YAML").fill(RECIPE.replace("name: small", "name: pressed") + added)
+    form.get_by_role("tab", name="Stages").click()
+    before = press(form, launch)
+    arrive()
+    expect(form.get_by_role("button", name=re.compile("^again"))).to_be_visible()
+    assert abs(middle(launch)[1] - before[1]) <= 1  # pressed, it gives way by one pixel
+    form.mouse.up()
+    expect(form.get_by_role("heading", name=re.compile("^pressed-"))).to_be_visible()

@@ -1,0 +1,61 @@
+"""Pipelines in the browser: launched, watched, cancelled and resumed."""
+
+from __future__ import annotations
+
+import re
+
+from dashboard_world import RECIPE, World
+from page_fields import choose
+from playwright.sync_api import Page, expect
+
+
+def test_a_recipe_is_launched_watched_live_and_survives_a_reload(page: Page, world: World) -> None:
+    page.goto("/p/default/launch?recipe=demo")
+    page.get_by_role("tab", name="YAML").click()
+    yaml = page.get_by_label("The recipe as YAML")
+    yaml.fill(RECIPE.replace("lr: 1.0e-3, batch: 8, max_steps: 20}", "learning_rate: 1, max_steps: 20}", 1))
+    choose(page, "instructions", "^things")
+    choose(page, "preferences", "^pairs")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("learning_rate")
+    expect(alert).to_contain_text("line")
+    yaml.fill(RECIPE.replace("name: small", "name: watched").replace("max_steps: 150", "max_steps: 400"))
+    expect(alert).to_be_hidden()
+    page.get_by_role("switch", name=re.compile("^Reuse")).click()
+    page.get_by_role("button", name="Launch", exact=True).click()
+    expect(page.get_by_role("heading", name="watched-1")).to_be_visible()
+    # The graph follows without a reload, and shows the same after one.
+    graph = page.get_by_role("group", name="Stages of the pipeline and what each one needs")
+    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*training \d+%"))).to_be_visible(timeout=60_000)
+    page.reload()
+    expect(graph.get_by_role("link", name=re.compile(r"^sft\W*(training \d+%|\d)"))).to_be_visible()
+    expect(page.get_by_text("The report comes last")).to_be_visible()
+    table = page.get_by_role("table", name=re.compile("^Methods"))
+    expect(table).to_be_visible(timeout=180_000)
+    # In the words of the command line: who won, and what the paper claims.
+    summary = world.get("pipelines/watched-1/report")["summary"]
+    expect(page.get_by_text(summary["verdict"], exact=True)).to_be_visible()
+    claims = page.get_by_role("list", name="What the paper claims, checked here").get_by_role("listitem")
+    assert claims.all_inner_texts() == [("Met: " if c["met"] else "Not met: ") + c["text"] for c in summary["checks"]]
+    assert summary["checks"]
+    # The same answers can be judged further.
+    expect(page.get_by_role("link", name="watched-1.report")).to_be_visible()
+    for score in ("−5.0", "0.0", "5.0"):
+        expect(
+            table.get_by_role("row").filter(has_text="decision_transformer").filter(has_text=score).first
+        ).to_be_visible()
+
+
+def test_a_cancelled_pipeline_goes_on_by_one_click(page: Page, world: World) -> None:
+    part = "{run: mix, parts: [{data: $things, share: 1.0}], size: 5}"
+    inputs = "inputs: {things: {type: dataset, kind: instructions}}"
+    text = f"name: halted\n{inputs}\nstages:\n  one: {part}\n  two: {part}\n"
+    answer = world.client.post("pipelines", json={"text": text, "set": ["things=things"], "reuse": False})
+    answer.raise_for_status()
+    name = answer.json()["name"]
+    world.client.post(f"pipelines/{name}/cancel").raise_for_status()
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "cancelled", name, 60)
+    page.goto(f"/p/default/pipelines/{name}")
+    page.get_by_role("button", name=re.compile(r"Resume \d stage")).click()
+    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
+    expect(page.get_by_role("button", name=re.compile("Resume"))).to_have_count(0)

@@ -1,0 +1,267 @@
+"""A recipe's evaluate stage: an evaluation whose answers and rewards are runs of the pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from evaluation_world import WORDS, EvaluationWorld
+from sqlalchemy import select
+
+from steerboard.evaluation.tables import Evaluation
+from steerboard.platform.database import transaction
+from steerboard.runs.state.sweeper import settle_all
+from steerboard_contracts.samples import Message, is_held_out, prompt_hash
+from steerboard_workers.synthetic import quality
+from steerboard_workers.synthetic.topics import SITUATIONS, TOPICS
+
+RECIPE = """
+name: compare
+inputs:
+  sft: {type: model}
+  dt: {type: model}
+  reward: {type: model}
+  prompts: {type: dataset, kind: prompts}
+stages:
+  report:
+    run: evaluate
+    entrants: [$sft, {model: $dt, scores: [-5.0, 5.0]}]
+    rewards: [$reward]
+    data: $prompts
+    decoding: {temperature: 0.0, max_new_tokens: 6}
+"""
+GIVEN = ["sft=sft", "dt=dt", "reward=reward", "prompts=asked"]
+N = {"metric": "n", "op": ">", "value": 1, "min_n": 1}
+
+
+@pytest.fixture
+def asked(world: EvaluationWorld) -> EvaluationWorld:
+    """With a dataset of prompts, some of them held out."""
+    world.dataset("asked", [{"prompt": f"say {word} {number}"} for word in WORDS for number in range(20)])
+    return world
+
+
+def start(world: EvaluationWorld, *more: str, text: str = RECIPE) -> Any:
+    return world.post("pipelines", {"text": text, "set": [*GIVEN, *more]})
+
+
+def finished(world: EvaluationWorld, *more: str, text: str = RECIPE) -> Any:
+    """The report of a pipeline that was worked off."""
+    name = start(world, *more, text=text)["name"]
+    world.work_off()
+    settle_all(world.sessions)  # what was taken over from an equal run
+    world.work_off()
+    assert world.get(f"pipelines/{name}")["state"] == "succeeded", world.get(f"runs/{name}.report")["reason"]
+    return world.get(f"pipelines/{name}/report")
+
+
+def answers(world: EvaluationWorld, evaluation: str = "compare-1.report") -> dict[str, list[dict[str, Any]]]:
+    """By entrant in the order of the prompts: {prompt, text, rewards}."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for prompt in world.get(f"evaluations/{evaluation}/prompts", limit=100)["items"]:
+        for one in prompt["responses"]:
+            said = {"prompt": prompt["messages"][-1]["content"], "text": one["turns"][-1], "rewards": one["rewards"]}
+            found.setdefault(one["entrant"], []).append(said)
+    return found
+
+
+def test_the_stage_is_an_evaluation_whose_runs_are_the_stages_own(asked: EvaluationWorld) -> None:
+    start(asked)
+    stage = asked.get("runs/compare-1.report")
+    assert (stage["state"], stage["progress"]["done"], stage["progress"]["total"]) == ("pending", 0, 4)
+    parts = ["report.sft", "report.dt_-5", "report.dt_5", "report.reward"]
+    assert [run["name"] for run in stage["shards"]] == parts
+    assert [run["name"] for run in asked.get("pipelines/compare-1")["runs"]] == ["report"]
+    made = asked.detail("compare-1.report")
+    assert [(one["name"], one["score"]) for one in made["entrants"]] == [("sft", None), ("dt_-5", -5), ("dt_5", 5)]
+    assert made["prompts_from"]["split"] == "held_out"
+    assert asked.work_off() == ["answer", "answer", "answer", "reward"]
+    assert asked.get("pipelines/compare-1")["state"] == "succeeded"
+    ended = asked.get("runs/compare-1.report")
+    assert ended["device_seconds"] == 4.0
+    assert ended["summary"]["evaluation"] == "compare-1.report"
+    assert [run["state"] for run in ended["shards"]] == ["succeeded"] * 4
+
+
+def test_every_figure_of_the_report_is_that_of_the_answers(asked: EvaluationWorld) -> None:
+    report = finished(asked)
+    said = answers(asked)
+    assert [(row["method"], row["name"], row["entrant"], row["score"]) for row in report["methods"]] == [
+        ("sft", "sft", "sft", None),
+        ("decision_transformer", "dt_-5", "dt", -5.0),
+        ("decision_transformer", "dt_5", "dt", 5.0),
+    ]
+    assert report["prompts"] == len(said["sft"]) > 5
+    by_name = {name: [one["rewards"]["reward"] for one in rows] for name, rows in said.items()}
+    for row in report["methods"]:
+        assert row["reward_mean"] == pytest.approx(np.mean(by_name[row["name"]]))
+        assert row["reward_low"] < row["reward_mean"] < row["reward_high"]
+        if row["name"] != "sft":
+            wins = [(a > b) + 0.5 * (a == b) for a, b in zip(by_name[row["name"]], by_name["sft"], strict=True)]
+            assert row["win_rate_vs_sft"] == pytest.approx(np.mean(wins))
+    assert report["methods"][0]["win_rate_vs_sft"] is None
+    assert report["control"]["requested"] == [-5.0, 5.0]
+    assert report["control"]["achieved"] == [row["reward_mean"] for row in report["methods"][1:]]
+    example = report["examples"][0]
+    first = [rows[0]["text"] for rows in said.values()]
+    assert [answer["text"] for answer in example["answers"]] == first
+    assert [stage["name"] for stage in report["stages"]] == ["report"]
+
+
+def test_without_labelled_data_and_pairs_rewards_are_raw_and_the_report_says_so(asked: EvaluationWorld) -> None:
+    asked.register("base", "base")
+    report = finished(asked, "dt=base", text=RECIPE.replace("{model: $dt, scores: [-5.0, 5.0]}", "$dt"))
+    assert [row["method"] for row in report["methods"]] == ["sft", "base"]
+    assert (report["units"], report["units_of"], report["control"]) == ("raw", None, None)
+    assert any("Rewards are raw" in warning for warning in report["warnings"])
+    logged = [line["message"] for line in asked.get("runs/compare-1.report/logs")["items"]]
+    assert set(report["warnings"]) <= set(logged)
+
+
+def test_the_evaluations_report_has_the_papers_table_and_what_every_stage_took(asked: EvaluationWorld) -> None:
+    report = finished(asked)
+    whole = asked.get("evaluations/compare-1.report/report")
+    assert whole["baseline"] == "sft"
+    assert {name: value for name, value in whole["recipe"].items() if name != "stages"} == {
+        name: value for name, value in report.items() if name != "stages"
+    }
+    assert [stage["name"] for stage in whole["recipe"]["stages"]] == ["report"]
+    assert whole["recipe"]["evaluation"] == {"id": whole["evaluation_id"], "name": "compare-1.report"}
+    means = {row["entrant"]: row["reward"]["reward"]["value"] for row in whole["methods"]}
+    assert means == pytest.approx({row["name"]: row["reward_mean"] for row in report["methods"]})
+    # Who is entered later is in the evaluation and not in what the stage kept.
+    asked.post("evaluations/compare-1.report/entrants", {"model": "sft", "name": "again"})
+    asked.work_off()
+    later = asked.get("evaluations/compare-1.report/report")
+    assert [row["entrant"] for row in later["methods"]] == ["sft", "dt_-5", "dt_5", "again"]
+    assert later["recipe"]["methods"] == report["methods"]
+
+
+def test_an_evaluation_that_somebody_made_has_no_such_table(asked: EvaluationWorld) -> None:
+    asked.evaluate()
+    asked.work_off()
+    assert asked.get("evaluations/eval/report")["recipe"] is None
+
+
+def test_known_quality_is_a_source_beside_the_reward_models(asked: EvaluationWorld) -> None:
+    questions = [f"How can I {topic.verb}{one.phrase}?" for topic in TOPICS for one in SITUATIONS]
+    asked.dataset("known", [{"prompt": question} for question in questions])
+    text = RECIPE.replace("data: $prompts", "data: $prompts\n    quality: synthetic")
+    report = finished(asked, "prompts=known", text=text)
+    assert report["synthetic"]
+    for row in report["methods"]:
+        known = [quality(one["prompt"], one["text"]) for one in answers(asked)[row["name"]]]
+        assert row["quality_mean"] == pytest.approx(np.mean(known))
+        assert row["quality_low"] <= row["quality_mean"] <= row["quality_high"]
+    sources = asked.get("evaluations/compare-1.report/report")["rewards"]
+    assert [source["reward_model"] for source in sources] == ["reward", "known quality"]
+    assert sources[1]["units"] == "raw"
+
+
+def test_known_quality_of_other_prompts_is_refused(asked: EvaluationWorld) -> None:
+    start(asked, text=RECIPE.replace("data: $prompts", "data: $prompts\n    quality: synthetic"))
+    for _ in range(5):
+        asked.work_or_fail()
+    stage = asked.get("runs/compare-1.report")
+    assert (stage["state"], stage["reason_code"]) == ("failed", "not_synthetic")
+
+
+def test_what_cannot_be_evaluated_fails_before_any_work_and_leaves_nothing(asked: EvaluationWorld) -> None:
+    salt, fraction = asked.project.split_salt, asked.project.held_out_fraction
+    prompts = (f"learn {number}" for number in range(100))
+    learned = (p for p in prompts if not is_held_out(prompt_hash([Message(role="user", content=p)], salt), fraction))
+    asked.dataset("seen", [{"prompt": next(learned)}])
+    for more, code in ((["prompts=seen"], "empty_selection"), (["dt=sft"], "no_score_format")):
+        name = start(asked, *more)["name"]
+        stage = asked.get(f"runs/{name}.report")
+        assert (stage["state"], stage["reason_code"], stage["shards"]) == ("failed", code, [])
+        assert stage["error"]["hint"]
+    with transaction(asked.sessions) as session:
+        assert session.scalars(select(Evaluation)).all() == []
+    assert asked.work() is None
+
+
+def test_a_cancelled_pipeline_is_resumed_with_the_answers_that_it_has(asked: EvaluationWorld) -> None:
+    start(asked)
+    asked.work()
+    before = asked.responses("compare-1.report")
+    cancelled = asked.post("pipelines/compare-1/cancel", None, status=200)
+    assert cancelled["state"] == "cancelled"
+    assert asked.claim() is None
+    assert [run["state"] for run in asked.get("runs/compare-1.report")["shards"]] == ["succeeded"] + ["cancelled"] * 3
+    resumed = asked.post("pipelines/compare-1/resume", None, status=200)
+    assert resumed["state"] == "running"
+    assert asked.work_off() == ["answer", "answer", "reward"]
+    assert asked.get("pipelines/compare-1")["state"] == "succeeded"
+    after = asked.responses("compare-1.report")
+    assert before.items() <= after.items()
+    assert len(asked.get("evaluations")["items"]) == 1
+
+
+def test_an_answer_that_fails_fails_the_stage_and_the_rest_waits_for_a_resumption(asked: EvaluationWorld) -> None:
+    start(asked)
+    asked.work()
+    asked.fail_next("bad_row")
+    stage = asked.get("runs/compare-1.report")
+    assert (stage["state"], stage["reason_code"]) == ("failed", "bad_row")
+    assert "run report.dt_-5 failed" in stage["reason"]
+    assert asked.claim() is None
+    assert stage["resumable"]
+    assert [run["state"] for run in stage["shards"]] == ["succeeded", "failed", "cancelled", "failed"]
+    asked.post("runs/compare-1.report/resume", None, status=200)
+    assert asked.work_off() == ["answer", "answer", "reward"]
+    assert asked.get("pipelines/compare-1")["state"] == "succeeded"
+
+
+def test_an_equal_stage_takes_the_evaluation_over_while_it_is_there(asked: EvaluationWorld) -> None:
+    first = finished(asked)
+    start(asked)
+    assert asked.claim() is None
+    second = asked.get("pipelines/compare-2/report")
+    assert second["evaluation"] == first["evaluation"]
+    assert second["methods"] == first["methods"]
+    assert asked.post("pipelines/compare-2/gate", {"rules": [N]}, status=200)["evaluation"] == "compare-1.report"
+    asked.client.delete(asked.url("evaluations/compare-1.report")).raise_for_status()
+    # What its stage had kept is still shown; a gate needs the evaluation itself.
+    assert asked.get("pipelines/compare-1/report")["methods"] == first["methods"]
+    assert asked.post("pipelines/compare-1/gate", {"rules": [N]}, status=404)["code"] == "no_evaluation"
+    again = finished(asked)
+    assert again["evaluation"]["name"] == "compare-3.report"
+    assert again["methods"] == first["methods"]
+
+
+def test_the_gate_of_a_pipeline_is_that_of_its_evaluation(asked: EvaluationWorld) -> None:
+    rules = {"rules": [{"metric": "reward_mean", "entrant": "dt_5", "vs": "sft", "source": "reward", **N}]}
+    rules["rules"][0] |= {"metric": "reward_mean", "op": ">", "value": -100}
+    assert start(asked)["name"] == "compare-1"
+    waiting = asked.post("pipelines/compare-1/gate", rules, status=200)
+    assert waiting["verdict"] == "invalid"
+    asked.work_off()
+    of_pipeline = asked.post("pipelines/compare-1/gate", rules, status=200)
+    assert of_pipeline == asked.post("evaluations/compare-1.report/gate", rules, status=200)
+    assert of_pipeline["verdict"] == "pass"
+    assert asked.post("pipelines/compare-1/gate?stage=report", rules, status=200) == of_pipeline
+    assert asked.post("pipelines/compare-1/gate?stage=sft", rules, status=404)["code"] == "no_evaluation"
+    assert asked.post("pipelines/nobody/gate", rules, status=404)["code"] == "not_found"
+    xml = asked.client.post(asked.url("pipelines/compare-1/gate?format=junit"), json=rules)
+    assert xml.headers["content-type"].startswith("application/xml")
+
+
+def test_a_models_page_has_its_rows_of_the_recipes_report(asked: EvaluationWorld) -> None:
+    report = finished(asked)
+    (found,) = asked.get("models/dt/evaluations")
+    assert found["pipeline"]["name"] == "compare-1"
+    assert [(row["score"], row["reward"]) for row in found["rows"]] == [
+        (row["score"], row["reward_mean"]) for row in report["methods"][1:]
+    ]
+
+
+def test_a_single_evaluate_run_is_an_evaluation_of_its_own(asked: EvaluationWorld) -> None:
+    config = {"run": "evaluate", "entrants": [{}], "decoding": {"temperature": 0.0, "max_new_tokens": 6}}
+    inputs = {"entrants.0": "sft", "rewards.0": "reward", "data": "asked"}
+    assert asked.post("runs", {"config": config, "inputs": inputs})["name"] == "evaluate-1"
+    assert asked.work_off() == ["answer", "reward"]
+    (output,) = asked.get("runs/evaluate-1")["outputs"]
+    assert output["document"]["evaluation"]["name"] == "evaluate-1"
+    assert [row["entrant"] for row in output["document"]["methods"]] == ["sft"]

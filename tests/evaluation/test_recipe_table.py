@@ -1,0 +1,143 @@
+"""The paper's table from answers and rewards, and what it warns of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from steerboard.evaluation.recipe_stage.names import entrant_names
+from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores, report
+from steerboard.platform.database import new_id
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.prompts import Normaliser, ScoreScale
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.stage import RewardPercentiles, RewardSummary
+
+BY_REWARD = Normaliser(mean=1.0, sd=2.0, n=100, reward_source="reward", reward_model_hash="r")
+LABELLED = RewardPercentiles(n=100, p0_1=-5.0, p20=-1.0, p50=1.0, p80=3.0, p99_9=7.0)
+
+
+def entry(name: str, method: str = "sft", score: float | str | None = None, **given: Any) -> Entry:
+    fields: dict[str, Any] = {"info": None, "texts": ["a b", "a c"], "tokens": [2, 4], "finished": [True, True]}
+    fields |= {"id": new_id(), "name": name, "model": f"p-1.{name}", "device_seconds": 3.0, **given}
+    asked = None if score is None else Condition.model_validate(score)
+    return Entry(method=method, score=asked, **fields)
+
+
+def scores(*rewards: list[float], normaliser: Normaliser | None = BY_REWARD, **summary: Any) -> Scores:
+    return Scores("r", list(rewards), normaliser, RewardSummary(**summary))
+
+
+def made(entries: list[Entry], main: Scores, independent: Scores | None = None, **given: Any) -> Report:
+    prompts = [[{"role": "user", "content": text}] for text in ("One?", "Two?")]
+    config = EvaluateConfig(entrants=[{} for _ in entries])
+    return report(config, Findings(prompts, entries, main, independent, given.pop("quality", None), **given))
+
+
+def dt(kind: str) -> ModelInfo:
+    knots = [(-5.0, -5.0), (7.0, 5.0)] if kind == "quantile" else []
+    scale = ScoreScale(kind=kind, normaliser=BY_REWARD, limit=50.0, knots=knots)
+    common = {"architecture": "LlamaForCausalLM", "parameters": 1, "max_length": 64}
+    return ModelInfo(role="policy", condition=ConditionFormat.of_score(), score_scale=scale, **common)
+
+
+def test_rewards_and_percentiles_are_in_the_units_of_the_first_reward_model() -> None:
+    own = Normaliser(mean=0.0, sd=10.0, n=100, reward_source="independent", reward_model_hash="i")
+    found = made(
+        [entry("sft"), entry("mle", "mle_filter")],
+        scores([1.0, 3.0], [5.0, 5.0], labelled=LABELLED, normalised_by="p-1.labelled", pairs=10, correct=7.5),
+        scores([10.0, 20.0], [20.0, 10.0], normaliser=own, pairs=8, correct=6.0),
+    )
+    assert [row.reward_mean for row in found.methods] == [0.5, 2.0]
+    assert [row.independent_reward_mean for row in found.methods] == [1.5, 1.5]
+    assert [row.win_rate_vs_sft for row in found.methods] == [None, 1.0]
+    assert [row.independent_win_rate_vs_sft for row in found.methods] == [None, 0.5]
+    assert (found.units, found.units_of) == ("z", "the labelled data")
+    percentiles = found.labelled_rewards
+    assert percentiles is not None
+    assert (percentiles.p20, percentiles.p50, percentiles.p80, percentiles.n) == (-1.0, 0.0, 1.0, 100)
+    judged = found.reward_model
+    assert (judged.held_out_accuracy, judged.pairs) == (0.75, 10)
+    assert (judged.independent_held_out_accuracy, judged.independent_pairs) == (0.75, 8)
+    assert found.methods[0].length_mean == 3.0
+    assert [row.device_seconds for row in found.methods] == [3.0, 3.0]
+
+
+def test_z_units_of_held_out_pairs_are_called_so_and_without_a_normaliser_rewards_are_raw() -> None:
+    pairs = made([entry("sft")], scores([1.0, 3.0], normalised_by="the held-out pairs of hh"))
+    assert (pairs.units, pairs.units_of, pairs.methods[0].reward_mean) == ("z", "the held-out pairs of hh", 0.5)
+    assert not any("raw" in warning for warning in pairs.warnings)
+    raw = made([entry("sft")], scores([1.0, 3.0], normaliser=None))
+    assert (raw.units, raw.units_of, raw.methods[0].reward_mean) == ("raw", None, 2.0)
+    assert any("Rewards are raw" in warning for warning in raw.warnings)
+
+
+def test_without_sft_nothing_is_compared_with_it() -> None:
+    found = made([entry("base", "base"), entry("dpo", "rwr")], scores([1.0, 1.0], [2.0, 2.0]))
+    assert [row.win_rate_vs_sft for row in found.methods] == [None, None]
+
+
+def test_the_control_curve_holds_the_means_in_order_of_the_score() -> None:
+    entries = [entry("sft")] + [
+        entry(f"dt_{score:g}", "decision_transformer", score, model="p-1.dt") for score in (5.0, -5.0, 0.0)
+    ]
+    found = made(entries, scores([1.0, 1.0], [7.0, 7.0], [-3.0, -3.0], [9.0, 9.0]))
+    assert found.control is not None
+    assert (found.control.requested, found.control.achieved) == ([-5.0, 0.0, 5.0], [-2.0, 4.0, 3.0])
+    assert found.control.spearman == pytest.approx(0.5)
+
+
+def test_the_control_curve_is_along_the_one_attribute_that_differs() -> None:
+    asked = ("helpfulness:4,verbosity:1", "helpfulness:0,verbosity:1", "helpfulness:2,verbosity:1")
+    entries = [entry(f"s_{one}", "toy", one, model="p-1.s") for one in asked]
+    control = made(entries, scores([9.0, 9.0], [1.0, 1.0], [5.0, 5.0])).control
+    assert control is not None
+    assert control.requested == [0.0, 2.0, 4.0]
+    assert control.spearman == pytest.approx(1.0)
+    several = [entry(f"s_{one}", "toy", one, model="p-1.s") for one in ("helpfulness:4", "verbosity:1")]
+    assert made(several, scores([9.0, 9.0], [1.0, 1.0])).control is None
+
+
+@pytest.mark.parametrize("kind", ["zscore", "quantile"])
+def test_zscores_beyond_the_labelled_data_are_warned_about_and_quantiles_are_not(kind: str) -> None:
+    entries = [entry("dt_5", "decision_transformer", 5.0, info=dt(kind))]
+    found = made(entries, scores([1.0, 1.0], labelled=LABELLED))
+    assert any("99.9th percentile (3.00)" in warning for warning in found.warnings) == (kind == "zscore")
+
+
+def test_few_prompts_cut_answers_and_scores_written_otherwise_are_warned_about() -> None:
+    entries = [entry("dt_50", "decision_transformer", 50.0, info=dt("quantile"), finished=[True, False])]
+    warnings = made(entries, scores([1.0, 1.0])).warnings
+    assert "Only 2 held-out prompts: the intervals are wide and may not hold." in warnings
+    assert "p-1.dt_50: score 50 is written as 5.00." in warnings
+    assert "p-1.dt_50 at 50: 50% of the answers were cut at the token limit." in warnings
+    assert any("No independent reward model" in warning for warning in warnings)
+
+
+def test_grades_of_somebody_else_are_named() -> None:
+    found = made([entry("sft")], scores([1.0, 1.0], labelled=LABELLED), graded_by="graded-hh")
+    assert any("those of graded-hh, not of the reward model that judges here" in w for w in found.warnings)
+
+
+def test_known_quality_makes_the_report_synthetic() -> None:
+    found = made([entry("sft")], scores([1.0, 1.0]), quality=[[0.2, 0.4]])
+    assert (found.synthetic, found.methods[0].quality_mean) == (True, pytest.approx(0.3))
+    assert not made([entry("sft")], scores([1.0, 1.0])).synthetic
+
+
+def test_entrants_are_called_after_their_stage_and_score() -> None:
+    asked = [Condition.model_validate(one) for one in (-5.0, 0.0, 2.5, 2.5, "helpfulness:4,verbosity:0.5", "")]
+    found = entrant_names([("sft", []), ("dt", asked), ("dt", []), ("sft", [])])
+    assert [[(name, None if score is None else score.plain()) for name, score in rows] for rows in found] == [
+        [("sft", None)],
+        [
+            *(("dt_-5", -5.0), ("dt_0", 0.0), ("dt_2.5", 2.5)),
+            *(("dt_helpfulness4_verbosity0.5", "helpfulness:4,verbosity:0.5"), ("dt_nothing", "")),
+        ],
+        [("dt", None)],
+        [("sft-2", None)],
+    ]

@@ -1,0 +1,51 @@
+"""Work that waited through an upgrade: what the former releases stored is read by this one, without loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from steerboard.datasets.imports.schemas import ImportOptionsOut
+from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.playground.schemas import PlaygroundDecoding
+from steerboard.runs.state.wakeups import WAKE_TASK
+from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.stage import StageSpec
+
+PARSE: dict[str, Callable[[Any], BaseModel]] = {
+    "run_configs": RUN_CONFIG.validate_python,
+    "stage_specs": StageSpec.model_validate,
+    "normalisers": Normaliser.model_validate,
+    "model_info": ModelInfo.model_validate,
+    "import_options": ImportOptionsOut.model_validate,
+    "judge_settings": JudgeSettings.model_validate,
+    "playground_decoding": PlaygroundDecoding.model_validate,
+}
+RELEASES = sorted(Path(__file__).parent.glob("payloads-*.json"))
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("what", PARSE)
+def test_stored_payloads_of_former_releases_still_parse_and_mean_the_same(release: Path, what: str) -> None:
+    stored = json.loads(release.read_text())[what]
+    assert stored
+    for document in stored:
+        assert covers(PARSE[what](document).model_dump(mode="json"), document)
+
+
+def test_wake_ups_of_former_releases_name_the_same_task() -> None:
+    assert WAKE_TASK == "steerboard.wake"
+
+
+def covers(now: Any, before: Any) -> bool:
+    """Every value that was stored is still there; newer fields may be added."""
+    if isinstance(before, dict):
+        return isinstance(now, dict) and all(key in now and covers(now[key], value) for key, value in before.items())
+    return bool(now == before)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fastapi.testclient import TestClient
+from judge_world import JudgeWorld, saying
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from other_server import other_server
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.judges import runner
+from steerboard.platform.settings import Settings
+
+
+@pytest.fixture
+def world(
+    sessions: sessionmaker[Session],
+    engine: Engine,
+    settings: Settings,
+    project: Project,
+    client: TestClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[JudgeWorld]:
+    """Its endpoint is on this machine, which its settings allow; nobody rests between attempts."""
+    monkeypatch.setattr(runner, "backoff", lambda attempt: 0.0)
+    settings.allowed_private = "127.0.0.1"
+    with other_server() as server:
+        server.answer = saying("Rating: [[7]]")
+        made = JudgeWorld(sessions, engine, settings, project, client, server)
+        made.endpoint()
+        yield made

@@ -1,0 +1,227 @@
+"""One request to an endpoint that may answer anything."""
+
+from __future__ import annotations
+
+import datetime as dt
+import email.utils
+import gzip
+import json
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from judge_world import SECRET, completion
+
+from other_server import Answer, OtherServer, other_server
+from steerboard.evaluation.endpoint_client import client as asking
+from steerboard.evaluation.endpoint_client.answers import AskFailed
+from steerboard.evaluation.endpoint_client.client import Asker, retry_after
+from steerboard.platform.settings import Settings
+
+BODY = {
+    "model": "gpt-x",
+    "messages": [{"role": "user", "content": "?"}],
+    "temperature": 0.0,
+    "max_tokens": 5,
+    "logprobs": True,
+    "top_logprobs": 5,
+}
+
+
+@pytest.fixture
+def server() -> Iterator[OtherServer]:
+    with other_server() as started:
+        yield started
+
+
+@pytest.fixture
+def asker(server: OtherServer) -> Asker:
+    return Asker(Settings(allowed_private="127.0.0.1"), f"{server.url}/v1", SECRET, timeout_seconds=5)
+
+
+def failure(asker: Asker) -> AskFailed:
+    with pytest.raises(AskFailed) as caught:
+        asker.ask(BODY)
+    return caught.value
+
+
+def test_an_answer_has_text_reason_tokens_and_the_first_tokens_weights(server: OtherServer, asker: Asker) -> None:
+    entries = [{"token": "M", "logprob": -0.1, "bytes": [77]}, {"token": "m", "logprob": -9999.0}]
+    server.answer = lambda _: completion("M", logprobs={"content": [{"token": "M", "top_logprobs": entries}]})
+    answer = asker.ask(BODY)
+    assert (answer.content, answer.finish_reason, answer.prompt_tokens, answer.completion_tokens) == (
+        "M",
+        "stop",
+        100,
+        7,
+    )
+    assert answer.logprobs is not None
+    assert [entry["token"] for entry in answer.logprobs["content"][0]["top_logprobs"]] == ["M", "m"]
+    [seen] = server.seen
+    assert (seen.path, seen.json) == ("/v1/chat/completions", BODY)
+    assert seen.headers["authorization"] == f"Bearer {SECRET}"
+    assert seen.headers["accept-encoding"] == "identity"
+
+
+def test_without_a_key_none_is_sent(server: OtherServer) -> None:
+    server.answer = lambda _: completion("hi")
+    Asker(Settings(allowed_private="127.0.0.1"), f"{server.url}/v1", None, 5).ask(BODY)
+    assert "authorization" not in server.seen[0].headers
+
+
+def test_texts_are_cleaned_of_what_the_database_cannot_hold(server: OtherServer, asker: Asker) -> None:
+    body = json.dumps({"choices": [{"message": {"content": "a\x00b"}, "finish_reason": "s\x00"}]}).encode()
+    server.answer = lambda _: Answer(200, [body], {"Content-Type": "application/json"})
+    answer = asker.ask(BODY)
+    assert (answer.content, answer.finish_reason) == ("a\ufffdb", "s\ufffd")
+
+
+def test_a_refusal_of_its_own_field_is_a_refusal(server: OtherServer, asker: Asker) -> None:
+    server.answer = lambda _: completion(None, refusal="I won't.")
+    answer = asker.ask(BODY)
+    assert (answer.content, answer.finish_reason) == ("I won't.", "refusal")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"<html>",
+        b"",
+        b"[]",
+        b"null",
+        b'{"choices": []}',
+        b'{"choices": [{"message": {"content": 3}}]}',
+        b'{"choices": [{"message": {"content": null}, "finish_reason": "stop"}]}',
+        b'{"choices": [{"message": "hi"}]}',
+        b'{"choices": {"0": 1}}',
+        b'{"id": "x", "choices": [{"message": {"content": "[[5]]"',
+        b"[" * 100_000,
+    ],
+)
+def test_nonsense_is_named_and_may_be_asked_again(server: OtherServer, asker: Asker, content: bytes) -> None:
+    server.answer = lambda _: Answer(200, [content], {"Content-Type": "application/json"})
+    found = failure(asker)
+    assert (found.code, found.retryable) == ("nonsense", True)
+
+
+def test_odd_extras_do_no_harm(server: OtherServer, asker: Asker) -> None:
+    document: dict[str, Any] = {
+        "choices": [{"message": {"content": "[[5]]", "tool_calls": 3}, "finish_reason": None, "logprobs": "none"}],
+        "usage": {"prompt_tokens": -1, "completion_tokens": "many"},
+    }
+    server.answer = lambda _: Answer.json(document)
+    answer = asker.ask(BODY)
+    assert (answer.content, answer.logprobs, answer.prompt_tokens, answer.completion_tokens) == (
+        "[[5]]",
+        None,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [(400, False), (401, False), (404, False), (422, False), (408, True), (429, True), (500, True), (503, True)],
+)
+def test_a_failure_is_counted_by_its_status(server: OtherServer, asker: Asker, status: int, retryable: bool) -> None:
+    server.answer = lambda _: Answer.json({"error": {"message": f"no, {SECRET} is not it"}}, status)
+    found = failure(asker)
+    assert (found.code, found.retryable) == (f"http_{status}", retryable)
+    assert found.detail.endswith("no, *** is not it")
+    assert SECRET not in str(found)
+
+
+def test_a_redirect_is_not_followed(server: OtherServer, asker: Asker) -> None:
+    server.answer = lambda _: Answer(307, [], {"Location": f"{server.url}/elsewhere", "Content-Length": "0"})
+    assert failure(asker).code == "http_307"
+    assert len(server.seen) == 1
+
+
+def test_a_silent_server_is_a_failure_in_time(server: OtherServer) -> None:
+    quick = Asker(Settings(allowed_private="127.0.0.1"), f"{server.url}/v1", SECRET, timeout_seconds=0.3)
+
+    def wait(seconds: float) -> bytes:
+        time.sleep(seconds)
+        return b" "
+
+    # One sends nothing at all, the other a byte now and then for ever.
+    for pieces in ([lambda: wait(1.0)], [lambda: wait(0.1)] * 12):
+        server.answer = lambda _, pieces=pieces: Answer(200, list(pieces), {"Content-Type": "application/json"})  # type: ignore[misc]
+        began = time.monotonic()
+        found = failure(quick)
+        assert (found.code, found.retryable) == ("timeout", True)
+        assert time.monotonic() - began < 0.9
+
+
+def test_a_connection_that_breaks_is_a_failure(server: OtherServer, asker: Asker) -> None:
+    server.answer = lambda _: Answer(200, [b'{"choi'], {"Content-Type": "application/json", "Content-Length": "500"})
+    assert failure(asker).code == "broken_connection"
+    gone = Asker(Settings(allowed_private="127.0.0.1"), "http://127.0.0.1:1/v1", SECRET, 5)
+    assert failure(gone).code == "broken_connection"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_endless_answer_is_not_read_to_its_end(server: OtherServer, asker: Asker, status: int) -> None:
+    sent = []
+
+    def piece() -> bytes:
+        sent.append(1)
+        return b"x" * (1 << 20)
+
+    server.answer = lambda _: Answer(status, [piece] * 64, {"Content-Type": "application/json"})
+    assert failure(asker).code in ("nonsense", "http_500")
+    assert len(sent) < 20
+
+
+def test_a_packed_answer_is_not_unpacked(server: OtherServer, asker: Asker) -> None:
+    packed = gzip.compress(b'{"choices": [{"message": {"content": "' + b"x" * (3 << 20) + b'"}}]}')
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    server.answer = lambda _: Answer(200, [packed], headers)
+    assert failure(asker).code == "nonsense"
+
+
+def test_an_address_that_is_not_allowed_is_not_called(server: OtherServer) -> None:
+    found = failure(Asker(Settings(allowed_private=""), f"{server.url}/v1", SECRET, 5))
+    assert (found.code, found.retryable) == ("address_refused", False)
+    assert server.seen == []
+
+
+def test_what_a_model_does_not_take_is_asked_in_another_way(server: OtherServer, asker: Asker) -> None:
+    def picky(seen: Any) -> Answer:
+        for field, complaint in (
+            ("max_tokens", "Unsupported parameter: use 'max_completion_tokens' instead."),
+            ("logprobs", "logprobs are not supported"),
+            ("temperature", "'temperature' does not support 0.0"),
+        ):
+            if field in seen.json:
+                return Answer.json({"error": {"message": complaint}}, 400)
+        return completion("[[5]]")
+
+    server.answer = picky
+    for _ in range(3):
+        found = failure(asker)
+        assert (found.code, found.retryable) == ("http_400", True)
+    assert asker.ask(BODY).content == "[[5]]"
+    assert server.seen[-1].json == {"model": "gpt-x", "messages": BODY["messages"], "max_completion_tokens": 5}
+
+
+def test_retry_after_is_seconds_milliseconds_or_a_date_within_bounds() -> None:
+    soon = email.utils.format_datetime(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=20))
+    assert retry_after({"retry-after": "3"}) == 3.0
+    assert retry_after({"retry-after": "0.25"}) == 0.25
+    assert retry_after({"retry-after-ms": "250"}) == 0.25
+    assert retry_after({"retry-after": soon}) == pytest.approx(20, abs=2)
+    assert retry_after({"retry-after": "999999999"}) == 300.0
+    assert retry_after({"retry-after": "-5"}) == 0.0
+    for nonsense in ({}, {"retry-after": "soon"}, {"retry-after": "nan"}, {"retry-after-ms": ""}):
+        assert retry_after(nonsense) is None
+
+
+def test_the_key_is_in_no_log(server: OtherServer, asker: Asker, caplog: pytest.LogCaptureFixture) -> None:
+    server.answer = lambda _: Answer.json({"error": {"message": f"temperature {SECRET}"}}, 400)
+    with caplog.at_level(logging.INFO):
+        failure(asker)
+    assert SECRET not in caplog.text
+    assert asking.log.name in {record.name for record in caplog.records}

@@ -1,0 +1,62 @@
+"""A judge in a worker's process, which shows its key to nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from judge_world import SECRET, JudgeWorld, completion
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from other_server import Answer, Seen
+from steerboard.evaluation.tables import Judge, JudgeAnswer
+from steerboard.platform.database import transaction
+from steerboard.runs.tables import Run
+from steerboard_workers.supervisor.device_group import DeviceGroup
+from steerboard_workers.worker import Worker
+
+
+def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: JudgeWorld, tmp_path: Path) -> None:
+    world.evaluation(prompts=2)
+    judge = world.judge("single", name="one")
+    shown: list[bytes] = []
+
+    def look_around(_: Seen) -> Answer:
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    variables = (entry / "environ").read_bytes()
+                    if judge["run"]["id"].encode() in variables:
+                        shown.extend([variables, (entry / "cmdline").read_bytes()])
+                except OSError:
+                    continue
+        return completion(f"Rating: [[3]] by {SECRET}")
+
+    world.server.answer = look_around
+    worker = Worker(world.settings, pool="default", group=DeviceGroup(["0"]), name="w")
+    worker.drain()
+    found = world.look("one")
+    assert (found["state"], found["ok"], found["requests"]) == ("succeeded", 4, 4), found["run"]
+    run = world.run(judge["run"]["id"])
+    assert (run.device_seconds, run.failed_device_seconds) == (0.0, 0.0)
+    assert run.progress is not None
+    assert (run.progress["done"], run.progress["total"], run.progress["unit"]) == (4, 4, "requests")
+    assert len(shown) >= 4
+    everything = b"".join(shown) + json.dumps(found).encode() + "\n".join(world.log_of(judge["run"]["id"])).encode()
+    everything += b"".join(path.read_bytes() for path in world.settings.home.rglob("*") if path.is_file())
+    everything += json.dumps(world.verdicts("one")).encode()
+    assert b"steerboard.evaluation.judges.process" in everything
+    assert SECRET.encode() not in everything
+    with transaction(world.sessions) as session:
+        assert_nowhere(session, SECRET)
+
+
+def assert_nowhere(session: Session, secret: str) -> None:
+    for answer in session.scalars(select(JudgeAnswer)):
+        assert secret not in answer.content
+    for judge in session.scalars(select(Judge)):
+        assert secret not in json.dumps(judge.settings)
+    for run in session.scalars(select(Run)):
+        assert secret not in json.dumps([run.config, run.progress, run.summary, run.error])

@@ -1,0 +1,57 @@
+"""A method is known only to its two files: no page and no other module knows its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from steerboard_contracts.methods import methods
+from steerboard_contracts.specs.method import MethodSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = ("backend", "workers", "frontend/src")
+METHOD_FOLDERS = ("backend/steerboard_contracts/methods/", "workers/steerboard_workers/alignment/methods/")
+SOURCES = {".py", ".ts", ".tsx"}
+# Words of the field, too: `sft` is the role of a model, and `reward_model` a word for what gives rewards.
+ROLE = "backend/steerboard_contracts/models.py"
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    for place in PLACES:
+        for path in sorted((ROOT / place).rglob("*")):
+            name = path.relative_to(ROOT).as_posix()
+            generated = name.endswith("schema.d.ts") or ".test." in name
+            if path.suffix in SOURCES and not generated and not name.startswith(METHOD_FOLDERS):
+                yield name, path.read_text()
+
+
+def names_of(spec: MethodSpec) -> list[str]:
+    """Patterns that only this method's name, class or title matches."""
+    found = [rf"""["'`]{spec.name}["'`]""", rf"\b{spec.config.__name__}\b"]
+    if spec.name not in ("sft", "reward_model"):
+        spellings = {spec.name, spec.name.replace("_", "-"), spec.name.replace("_", " "), spec.label.lower()}
+        spellings |= {spec.title.lower(), spec.name.replace("_", "")}
+        found += [rf"(?i:\b{re.escape(spelling)})" for spelling in sorted(spellings)]
+    return found
+
+
+@pytest.mark.parametrize("name", methods())
+def test_nothing_outside_its_two_files_names_a_method(name: str) -> None:
+    patterns = [re.compile(pattern) for pattern in names_of(methods()[name])]
+    found = []
+    for file, text in sources():
+        for number, line in enumerate(text.splitlines(), 1):
+            if not any(pattern.search(line) for pattern in patterns):
+                continue
+            if (name == "sft" and file == ROLE) or (name == "reward_model" and "lineage" in line):
+                continue
+            found.append(f"{file}:{number}: {line.strip()}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", methods())
+def test_a_method_is_two_files_of_its_name(name: str) -> None:
+    assert all((ROOT / folder / f"{name}.py").is_file() for folder in METHOD_FOLDERS)

@@ -1,0 +1,189 @@
+"""The method of docs/methods.md, installed as a package of somebody else: the page's code, verbatim, is launched
+from the command line, by a recipe and by the form, and trains."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from steerboard.app.dashboard import BUILD
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "methods.md").read_text()
+SMALL = ["batch=8", "max_steps=4", "lr=0.003"]
+BASE = {"run": "base", "source": "random:tiny-llama", "vocabulary": 400, "hidden": 32, "layers": 1, "heads": 2}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which pip installed the page's package."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    package = source / "steerboard_unlikelihood"
+    package.mkdir()
+    (source / "pyproject.toml").write_text(blocks("toml")[0])
+    (package / "__init__.py").touch()
+    files = ("method.py", "training.py", "anchored.py", "anchored_training.py")
+    for name, block in zip(files, blocks("python")[:4], strict=True):
+        (package / name).write_text(block)
+    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", "-q", *offline, "--target", str(target), str(source)]
+    subprocess.run(command, check=True, timeout=120)
+    return target
+
+
+@pytest.fixture(scope="module")
+def world(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """`steerboard up` where the package is installed, with a base model and a labelled dataset."""
+    sys.path.append(str(ROOT / "tests" / "e2e"))
+    from dashboard_world import World, instructions
+
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(installed)
+    running = World(tmp_path_factory.mktemp("own"))
+    try:
+        running.start()
+        rows = [row | {"reward": float(len(row["response"]) % 7)} for row in instructions()]
+        running.import_rows("things", "instructions", instructions())
+        running.import_rows("graded", "labelled", rows)
+        body = {"name": "tiny", "config": {**BASE, "max_length": 96}, "inputs": {"data.0": "things"}}
+        run = running.client.post("runs", json=body).json()
+        running.wait(lambda: running.get(f"runs/{run['id']}")["state"] == "succeeded", "the base model", 120)
+        yield running
+    finally:
+        os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+        running.stop()
+
+
+def steerboard(world: Any, *arguments: str) -> str:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+    command = [str(Path(sys.executable).with_name("steerboard")), *arguments]
+    done = subprocess.run(
+        command, env={**clean, "STEERBOARD_HOME": str(world.home)}, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def weights(world: Any, model: str, folder: Path) -> dict[str, torch.Tensor]:
+    steerboard(world, "models", "export", model, str(folder))
+    return load_file(folder / "model.safetensors")
+
+
+def made_by(world: Any, run: dict[str, Any]) -> str:
+    return next(out["label"] for out in run["outputs"] if out["type"] == "model")
+
+
+def test_the_server_lists_it_beside_its_own(world: Any) -> None:
+    listed = json.loads(steerboard(world, "methods", "--json"))["methods"]
+    packages = {one["name"]: (one["package"], one["version"]) for one in listed}
+    assert packages["unlikelihood"] == ("steerboard-unlikelihood", "0.1.0")
+    assert packages["sft"] == (None, None)
+
+
+def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
+    inputs = ["--input", "model=tiny", "--input", "data=graded"]
+    settings = [part for one in ["alpha=0.25", *SMALL] for part in ("--set", one)]
+    out = steerboard(world, "runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json")
+    run = json.loads(out)
+    assert (run["state"], run["method"], run["config"]["alpha"]) == ("succeeded", "unlikelihood", 0.25)
+    model = world.get(f"models/{made_by(world, run)}")
+    assert (model["role"], model["method"]) == ("policy", "unlikelihood")
+    assert model["info"]["normaliser"]["n"] == 40
+    before, after = (weights(world, name, tmp_path / name) for name in ("tiny", model["name"]))
+    assert any(not torch.equal(before[name], after[name]) for name in before)
+    # Another weight of what is unlearned is another model: its own config and objective are at work.
+    settings[1] = "alpha=2.0"
+    other = json.loads(steerboard(world, "runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json"))
+    third = weights(world, made_by(world, other), tmp_path / "other")
+    assert any(not torch.equal(third[name], after[name]) for name in after)
+
+
+def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None:
+    """Of the page's method with a reference, which is by default the start model."""
+    inputs = ["--input", "model=tiny", "--input", "data=graded"]
+    lines = []
+    for beta in (0.5, 0.25):
+        settings = [part for one in [f"beta={beta}", *SMALL] for part in ("--set", one)]
+        out = steerboard(world, "runs", "start", "anchored", *inputs, *settings, "--wait", "--json")
+        run = json.loads(out)
+        assert run["state"] == "succeeded"
+        logs = [line["message"] for line in world.get(f"runs/{run['id']}/logs")["items"]]
+        lines += [line for line in logs if line.startswith("log-probs of reference")]
+    known, of_all = zip(*(map(int, re.findall(r"(\d+) of (\d+)", line)[0]) for line in lines), strict=True)
+    assert known == (0, of_all[1])
+
+
+def test_the_recipe_of_the_page_trains_by_it(world: Any, tmp_path: Path) -> None:
+    recipe = tmp_path / "unlikely.yaml"
+    recipe.write_text(blocks("yaml")[0])
+    given = ("policy=tiny", "graded=graded")
+    steerboard(world, "run", str(recipe), *(part for one in given for part in ("--set", one)), "--wait")
+    tuned = next(one for one in world.get("runs")["items"] if one["name"] == "tuned")
+    assert (tuned["state"], tuned["method"]) == ("succeeded", "unlikelihood")
+
+
+def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
+    from dashboard_world import follow
+    from playwright.sync_api import expect, sync_playwright
+
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None or not (BUILD / "index.html").is_file():
+        pytest.skip("needs Chromium and the dashboard: make web")
+
+    def launched() -> str:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page(base_url=world.url)
+            page.set_default_timeout(20_000)
+            follow(page, world.sign_in_link())
+            page.goto("/p/default/datasets/graded")
+            page.get_by_role("button", name="Use it").click(timeout=60_000)
+            page.get_by_role("menuitem", name="Train Unlikelihood training on it").click()
+            page.wait_for_url("**/launch/unlikelihood**")
+            page.get_by_role("main").get_by_label(re.compile("^model")).click()
+            page.get_by_role("option", name=re.compile("^tiny")).click()
+            # What the description puts first, and the preview that it asks for.
+            expect(page.get_by_label("alpha")).to_have_value("0.5")
+            page.get_by_label("threshold", exact=True).fill("0.5")
+            expect(page.get_by_text("have a reward above 0.50 z")).to_be_visible(timeout=60_000)
+            page.get_by_label("batch", exact=True).fill("8")
+            page.get_by_label("max_steps", exact=True).fill("2")
+            page.get_by_role("button", name="Launch", exact=True).click()
+            page.wait_for_url(re.compile(r"/runs/[0-9a-f-]+"), timeout=60_000)
+            run = page.url.rpartition("/")[2].partition("?")[0]
+            browser.close()
+        return str(run)
+
+    # In a thread: another browser test of this process may have a loop in ours.
+    with ThreadPoolExecutor(1) as thread:
+        run = thread.submit(launched).result()
+    world.wait(lambda: world.get(f"runs/{run}")["state"] in ("succeeded", "failed"), "the run", 120)
+    found = world.get(f"runs/{run}")
+    assert (found["state"], found["config"]["threshold"], found["config"]["max_steps"]) == ("succeeded", 0.5, 2)
+
+
+def test_its_objective_is_that_of_the_paper(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(installed))
+    training = importlib.import_module("steerboard_unlikelihood.training")
+    batch = type("Batch", (), {"weights": torch.tensor([1.0, -0.5]), "sequence": torch.tensor([0, 0, 1])})
+    log_probs = torch.log(torch.tensor([0.5, 0.25, 0.2]))
+    loss, _ = training.UnlikelihoodObjective().forward((log_probs, torch.ones(3, dtype=torch.bool)), batch)
+    assert loss.item() == pytest.approx(math.log(2) + math.log(4) - 0.5 * math.log(0.8), rel=1e-6)

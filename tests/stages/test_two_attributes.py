@@ -1,0 +1,93 @@
+"""A method of two attributes, from training to answers: the mechanism of the score with more than one value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.conditions.format import Attribute, ConditionFormat
+from steerboard_contracts.methods.sft import SftConfig
+from steerboard_contracts.stage import Failed, Succeeded
+from steerboard_workers.alignment.training_method import Selection, TrainingMethod
+from steerboard_workers.stages import train
+from steerboard_workers.stages.models.model_io import load_policy
+
+TRAIN = {"run": "train", "method": "sft", "batch": 16, "max_steps": 4, "lr": 3e-3, "checkpoint_every": 0}
+ASK = {"run": "generate", "prompts": ["How can I grow tomatoes?"], "decoding": {"max_new_tokens": 12}}
+FORM = ConditionFormat(
+    attributes=(
+        Attribute(name="helpfulness", low=0, high=4, step=1, decimals=0, default=4),
+        Attribute(name="verbosity", low=0, high=4, step=1, decimals=0),
+    )
+)
+
+
+class Steered(TrainingMethod[SftConfig]):
+    """Every third row has no verbosity."""
+
+    def select(self, rows, source):
+        return Selection(rows, info={"condition": FORM})
+
+    def condition(self, row):
+        values = {"helpfulness": row["row"] % 5}
+        if row["row"] % 3:
+            values["verbosity"] = min(4, len(row["response"]) // 40)
+        return FORM.text(Condition.of(values))
+
+
+@pytest.fixture
+def steered(pipeline, monkeypatch):
+    seen = []
+
+    class Watched(Steered):
+        def example(self, number, row, group):
+            seen.append((row, group.prompt))
+            return super().example(number, row, group)
+
+    monkeypatch.setattr(train, "training_of", Watched)
+    done = pipeline.run("steered", TRAIN, {"model": "sft", "data": "$instructions"}).last
+    assert isinstance(done, Succeeded), done
+    return seen
+
+
+def test_two_attributes_are_learned_and_asked_for(pipeline, steered):
+    folder = pipeline.things["steered"].path
+    policy = load_policy(folder)
+    for row, prompt in steered[:12]:
+        more = "" if row["row"] % 3 == 0 else f",verbosity:{min(4, len(row['response']) // 40)}"
+        assert policy.tokenizer.decode(prompt).endswith(f"Assistant: helpfulness:{row['row'] % 5}{more}")
+    assert policy.info.condition == FORM
+
+    asked = ["helpfulness:1", {"verbosity": 3}, "verbosity:3,helpfulness:9", ""]
+    done = pipeline.run("answers", {**ASK, "scores": asked}, {"model": "steered"})
+    answers = json.loads((done.directory / "outputs" / "answers.json").read_text())
+    default = pipeline.run("default", ASK, {"model": "steered"})
+    answers += json.loads((default.directory / "outputs" / "answers.json").read_text())
+    assert [one["score"] for one in answers] == [
+        *("helpfulness:1", "verbosity:3", "helpfulness:9,verbosity:3", ""),
+        "helpfulness:4",
+    ]
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder)
+    written = [*("helpfulness:1", "verbosity:3", "helpfulness:4,verbosity:3", ""), None]
+    for one, condition in zip(answers, written, strict=True):
+        arguments = {} if condition is None else {"condition": condition}
+        ids = tokenizer.apply_chat_template(
+            [{"role": "user", "content": ASK["prompts"][0]}],
+            add_generation_prompt=True,
+            return_tensors="pt",
+            **arguments,
+        )["input_ids"]
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
+        text = tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
+        assert text.strip() == one["text"].strip()
+
+
+def test_an_attribute_that_it_does_not_know_is_refused(pipeline, steered):
+    refused = pipeline.run("answers", {**ASK, "scores": ["humour:2"]}, {"model": "steered"}).last
+    assert isinstance(refused, Failed)
+    assert (refused.code, refused.retryable) == ("unknown_attribute", False)

@@ -1,0 +1,191 @@
+"""Where the global batches of a training run come from: a source is asked for them step by step.
+
+The simplest source is a finished list, drawn in an order that is a function of (seed, step). Others make a batch when
+it is asked for, also from the weights as they are at that step (rollouts.py).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.order import Order
+
+# Among the passes of so many steps a rehearsal looks for the fullest.
+REHEARSED_STEPS = 8
+
+
+class BadSource(SteerboardError):
+    """A method's batch source broke its contract; the message names how."""
+
+    code = "bad_batch_source"
+    title = "The method's batches cannot be trained on"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The global batch of one step, or what to evaluate on. `metrics` are emitted with the step."""
+
+    examples: Sequence[Example]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+class BatchSource:
+    """Every process of a run has one, asks it for the same steps in the same order, and must get equal batches.
+
+    A batch may depend on the step, the live weights and the source's own state, and on nothing else: then a run that
+    resumes continues bit for bit. `steps`: how many there are when nothing stops the run earlier.
+    """
+
+    steps: int
+
+    def batch(self, step: int) -> Batch:
+        """The global batch of step `step`, counted from 0. At least one example."""
+        raise NotImplementedError
+
+    def held_out(self, step: int) -> Batch:
+        """What to evaluate on after `step` steps. Without examples only its metrics are reported."""
+        return Batch([])
+
+    def rehearsal(self) -> list[Sequence[Example]]:
+        """Global batches as large as any that will come, to find out before the first step whether they fit into
+        memory; the first has the longest examples, longest first. Changes no state."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """What `batch` depends on besides step and weights: tensors, numbers, text, lists and dicts of them. Equal on
+        every process. It becomes part of each checkpoint."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take back what `state` returned, on resuming; the number of processes may be another."""
+
+
+class ListSource(BatchSource):
+    """A finished list: every example once an epoch, in an order that needs no state."""
+
+    def __init__(self, train: Sequence[Example], held_out: Sequence[Example], config: TrainingConfig) -> None:
+        self._train = train
+        self._held_out = held_out
+        self._batch = config.batch
+        self._order = Order(len(train), config.batch, config.epochs, config.seed)
+        self.steps = min(self._order.steps, config.max_steps or self._order.steps)
+
+    def batch(self, step: int) -> Batch:
+        return Batch([self._train[i] for i in self._order.step(step)])
+
+    def held_out(self, step: int) -> Batch:
+        return Batch(self._held_out)
+
+    def rehearsal(self) -> list[Sequence[Example]]:
+        longest = sorted(self._train, key=lambda e: -max(e.lengths))[: self._batch]
+        return [longest, *(self.batch(step).examples for step in range(min(self.steps, REHEARSED_STEPS)))]
+
+
+@dataclass
+class Phase:
+    """One part of a step. `tokens`: those that it processed, over all processes."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class Phases:
+    """Where the time of a step goes. A source measures what it does; the training loop adds the update."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._phases: dict[str, Phase] = {}
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[Phase]:
+        """Adds to the phase of this name. Phases may not be nested, or their seconds count twice."""
+        phase = self._phases.setdefault(name, Phase())
+        started = perf_counter()
+        try:
+            yield phase
+        finally:
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
+            phase.seconds += perf_counter() - started
+
+    def take(self) -> dict[str, float]:
+        """`NAME_seconds` and `NAME_tokens` of what was measured since the last call."""
+        taken, self._phases = self._phases, {}
+        seconds = {f"{name}_seconds": phase.seconds for name, phase in taken.items()}
+        return seconds | {f"{name}_tokens": float(phase.tokens) for name, phase in taken.items() if phase.tokens}
+
+
+# -- what a source keeps, and whether processes agree ------------------------------------------------------------------
+
+
+def check_state(value: Any, place: str = "state") -> None:
+    """Raises `BadSource` for what a checkpoint could not give back."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if not isinstance(key, str | int):
+                raise BadSource(f"the key {key!r} in {place} of the batch source is neither text nor a whole number")
+            check_state(part, f"{place}[{key!r}]")
+    elif isinstance(value, list | tuple):
+        for number, part in enumerate(value):
+            check_state(part, f"{place}[{number}]")
+    elif not (value is None or type(value) in (bool, int, float, str, Tensor)):
+        raise BadSource(
+            f"{place} of the batch source is a {type(value).__name__}, which no checkpoint keeps",
+            hint="Keep tensors, numbers, text, lists and dicts; pack_examples turns examples into these.",
+        )
+
+
+def pack_examples(examples: Sequence[Example]) -> list[dict[str, Any]]:
+    """Examples as part of a source's state. `unpack_examples` undoes it."""
+    return [{one.name: _packed(getattr(example, one.name)) for one in fields(example)} for example in examples]
+
+
+def unpack_examples(packed: Sequence[dict[str, Any]]) -> list[Example]:
+    return [Example(**{name: _unpacked(value) for name, value in one.items()}) for one in packed]
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, Mapping):
+        return {name: _packed(part) for name, part in value.items()}
+    return [_packed(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, Mapping):
+        return {name: _unpacked(part) for name, part in value.items()}
+    return tuple(_unpacked(part) for part in value) if isinstance(value, list) else value
+
+
+def digest(value: Any) -> int:
+    """32 bits of examples, equal where they are: processes compare their global batches by it."""
+    return _digest(value, 0)
+
+
+def _digest(value: Any, before: int) -> int:
+    if isinstance(value, np.ndarray):
+        return zlib.crc32(np.ascontiguousarray(value).tobytes(), before)
+    if isinstance(value, tuple | list):
+        for part in value:
+            before = _digest(part, before)
+        return zlib.crc32(str(len(value)).encode(), before)
+    if isinstance(value, Mapping):
+        return _digest([list(one) for one in sorted(value.items())], before)
+    if is_dataclass(value):
+        return _digest([getattr(value, one.name) for one in fields(value)], before)
+    return zlib.crc32(repr(value).encode(), before)

@@ -1,0 +1,27 @@
+"""Rows by the prompt that they answer, for methods that compare several responses to one prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from steerboard_contracts.errors import BadInput
+
+Row = dict[str, Any]
+
+
+def groups_of(rows: Iterable[Row], dataset: str) -> list[list[Row]]:
+    """The responses to each prompt, by candidate; groups in the order of their first rows.
+
+    Raises `BadInput` (`no_groups`) for rows that do not say which prompt they answer: equal texts are no proof.
+    """
+    groups: dict[int, list[Row]] = {}
+    for row in rows:
+        if row.get("group") is None:
+            raise BadInput(
+                f"dataset {dataset}: row {row.get('row')} does not say to which group of answers it belongs",
+                code="no_groups",
+                hint="Generate with several answers a prompt, or import the columns `group` and `candidate`.",
+            )
+        groups.setdefault(row["group"], []).append(row)
+    return [sorted(group, key=lambda row: int(row["candidate"])) for group in groups.values()]

@@ -1,0 +1,118 @@
+"""Answers sampled from the weights in training: what a method's source may ask of the run, and what it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.training import OnlineConfig
+from steerboard_workers.alignment.batch_source import BatchSource, Phases
+from steerboard_workers.alignment.examples import Example, Ids
+from steerboard_workers.alignment.objectives import Passes
+from steerboard_workers.alignment.order import Order
+from steerboard_workers.alignment.render import Renderer, answer_room
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Answer `n` to the prompt of row `row`, as it was sampled.
+
+    ids (T,) with the end token that was drawn, unless `finished` is False because a limit cut the answer: to be learned
+    as they are, never tokenised again. log_probs (T,) float32: log pi of each id at the sampling temperature, or at 1
+    where decoding was greedy. `text` is without the end token.
+    """
+
+    row: int
+    n: int
+    ids: Ids
+    log_probs: NDArray[np.float32]
+    text: str
+    finished: bool
+
+
+class LivePolicy(Protocol):
+    """The policy with the weights it has now."""
+
+    def sample(
+        self,
+        step: int,
+        prompts: Sequence[Example],
+        *,
+        answers: int = 1,
+        temperature: float = 1.0,
+        max_new_tokens: int | None = None,
+    ) -> list[list[Rollout]]:
+        """`answers` answers to each prompt, in the order of the prompts; temperature 0 is greedy.
+
+        Every process calls it with the same prompts, computes a share of the answers and gets all of them. The draws
+        depend on (the run's seed, step, row, n, position) alone: neither batching nor the number of processes nor a
+        resumption changes them. Without dropout and gradients; measured as the phase `generate`.
+
+        Raises `BadInput` for a model that writes no answers, under a strategy that cannot sample, and when
+        `max_new_tokens` fills the window.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What a batch source may use. `train` and `held_out` are the rows as the method's `example` made them, from the
+    first batch on with the log-probs of frozen models. `passes` ask the live weights and frozen models about others.
+    `sampler` is there for methods whose config is an `OnlineConfig`.
+    """
+
+    train: Sequence[Example]
+    held_out: Sequence[Example]
+    renderer: Renderer
+    sampler: LivePolicy | None
+    phases: Phases
+    passes: Passes
+
+    @property
+    def policy(self) -> LivePolicy:
+        if self.sampler is None:
+            raise TypeError("a method that samples from its own weights needs a config derived from OnlineConfig")
+        return self.sampler
+
+
+class RolloutSource(BatchSource):
+    """The base of sources that sample: `config.batch` prompts a step, in the order of a list. Subclasses give `batch`.
+
+    `responses`: how many of a prompt's answers an example has.
+    """
+
+    responses = 1
+
+    def __init__(self, context: SourceContext, config: OnlineConfig) -> None:
+        self.context = context
+        self.config = config
+        self._order = Order(len(context.train), config.batch, config.epochs, config.seed)
+        self.steps = self._order.steps
+
+    def prompts(self, step: int) -> list[Example]:
+        """Of step `step`: examples without responses."""
+        return [self.context.train[i] for i in self._order.step(step)]
+
+    def sample(self, step: int, prompts: Sequence[Example]) -> list[list[Rollout]]:
+        """The config's number of answers to each prompt."""
+        config = self.config
+        return self.context.policy.sample(
+            step,
+            prompts,
+            answers=config.answers,
+            temperature=config.temperature,
+            max_new_tokens=config.max_new_tokens,
+        )
+
+    def rehearsal(self) -> list[Sequence[Example]]:
+        """The longest prompts, each with answers that nothing ends before their limit."""
+        longest = sorted(self.context.train, key=lambda e: -len(e.prompt))[: self.config.batch]
+        room = answer_room(self.context.renderer.max_length, self.config.max_new_tokens)
+        return [[self._filled(prompt, room) for prompt in longest]]
+
+    def _filled(self, prompt: Example, room: int) -> Example:
+        return replace(prompt, responses=(np.resize(prompt.prompt, room),) * self.responses)

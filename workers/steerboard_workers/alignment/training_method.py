@@ -1,0 +1,139 @@
+"""The worker's half of a training method: which rows it learns from, what they become, and its objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from steerboard_contracts.errors import BadRow, EmptySelection
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_workers.alignment.batch_source import BatchSource, ListSource
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.objectives import LanguageObjective, Objective
+from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.rollouts import SourceContext
+
+Row = dict[str, Any]
+C = TypeVar("C", bound=TrainingConfig)
+Online = TypeVar("Online", bound=OnlineConfig)
+
+
+class Source(Protocol):
+    """The dataset that the rows are of. `normaliser` turns the raw rewards of labelled rows into z."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def normaliser(self) -> Normaliser | None: ...
+
+
+@dataclass
+class Selection:
+    """The rows to learn from, of both splits, and notes on them.
+
+    `summary` goes into the run's summary, `info` into the model's steerboard.json, `metrics` are emitted with the
+    first step, `notes` are logged.
+    """
+
+    rows: list[Row]
+    summary: dict[str, Any] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class TrainingMethod(Generic[C]):
+    """One run's method. By default: all rows, one response each, equal weights, the likelihood of the response.
+
+    `fields` are what every row must have, `sides` those of them that are responses to its prompt; without sides,
+    examples are prompts that are cut so that an answer of the config's `max_new_tokens` fits.
+    """
+
+    fields: ClassVar[tuple[str, ...]] = ("prompt", "response")
+    sides: ClassVar[tuple[str, ...]] = ("response",)
+
+    def __init__(self, config: C) -> None:
+        self.config = config
+
+    def select(self, rows: list[Row], source: Source) -> Selection:
+        """Called once, before anything is tokenised. A row has `row`, `split` and `half` besides its kind's fields."""
+        return Selection(rows)
+
+    def condition(self, row: Row) -> str | None:
+        """The text after the prompt's last marker, such as a score."""
+        return None
+
+    def example(self, number: int, row: Row, group: RenderedGroup) -> Example:
+        return Example.of(number, group)
+
+    def source(self, context: SourceContext) -> BatchSource:
+        """Where the global batches come from: by default the rows, in random order."""
+        return ListSource(context.train, context.held_out, self.config)
+
+    def objective(self) -> Objective:
+        return LanguageObjective()
+
+    @property
+    def temperature(self) -> float:
+        """Log-probs in training, those of frozen models too, are of softmax(logits / temperature). A policy gradient
+        needs the temperature that was sampled at."""
+        return 1.0
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """By role of a model of `also_trains`, its learning rate as a multiple of the config's; 1 by default."""
+        return {}
+
+    @property
+    def shares_prompt(self) -> bool:
+        """Whether the responses of a row are computed behind one copy of its prompt, where the model allows it."""
+        return False
+
+    def summary(self, evaluated: dict[str, float], held_out: int) -> dict[str, Any]:
+        """Figures of the finished run in addition to those of every method; `held_out` counts the rows evaluated on."""
+        return {}
+
+    def nothing_left(self) -> str:
+        """What to do where no training row is left."""
+        return "Rows of held-out prompts are not learned from: give prompts that the project does not hold out."
+
+
+class RewardedMethod(TrainingMethod[C]):
+    """Learns from labelled rows, whose `z` is filled in: the reward less the dataset's mean, over its sd."""
+
+    fields: ClassVar[tuple[str, ...]] = ("prompt", "response", "reward")
+
+    def select(self, rows: list[Row], source: Source) -> Selection:
+        if not rows:
+            raise EmptySelection(f"dataset {source.name} has no rows", hint="Label some rows first.")
+        rewards = [_finite(row, source) for row in rows]
+        normaliser = source.normaliser or Normaliser.fit(rewards, source.name)
+        for row, reward in zip(rows, rewards, strict=True):
+            row["z"] = normaliser.z(reward)
+        selection = self.select_rewarded(rows, rewards, normaliser)
+        selection.info = {"normaliser": normaliser, **selection.info}
+        return selection
+
+    def select_rewarded(self, rows: list[Row], rewards: Sequence[float], normaliser: Normaliser) -> Selection:
+        return Selection(rows)
+
+
+class OnlineMethod(TrainingMethod[Online]):
+    """Learns from answers that are sampled from its own weights in training: needs prompts only, and a source."""
+
+    fields: ClassVar[tuple[str, ...]] = ("prompt",)
+    sides: ClassVar[tuple[str, ...]] = ()
+
+    def source(self, context: SourceContext) -> BatchSource:
+        raise NotImplementedError
+
+
+def _finite(row: Row, source: Source) -> float:
+    reward = float(row["reward"])
+    if not np.isfinite(reward):
+        raise BadRow(f"dataset {source.name}: the reward of row {row.get('row')} is not a finite number")
+    return reward

@@ -1,0 +1,51 @@
+"""The rows that somebody gave rewards, as what z units of a reward model are of."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.stage import RewardPercentiles
+from steerboard_workers.stages.models.scoring import Scorable
+from steerboard_workers.stages.runtime import Stage
+
+# Rows by which another reward model's rewards are brought to z units of the labelled data.
+SAMPLE = 1000
+
+
+class Labelled:
+    """The labelled dataset: its rewards, their normaliser, and a sample of rows to score again."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        dataset = stage.dataset("labelled")
+        self.rewards: list[float] = []
+        self.sample: list[Scorable] = []
+        rows = random.Random(seed)
+        for place, row in enumerate(stage.rows("labelled")):
+            if "reward" not in row:
+                raise BadInput(
+                    f"dataset {dataset.name} is of kind {dataset.kind}, not labelled", code="wrong_dataset_kind"
+                )
+            self.rewards.append(float(row["reward"]))
+            item = Scorable(row["prompt"], row["response"])
+            if place < SAMPLE:
+                self.sample.append(item)
+            elif (at := rows.randrange(place + 1)) < SAMPLE:
+                self.sample[at] = item
+        self.normaliser = dataset.normaliser or Normaliser.fit(self.rewards, dataset.name)
+
+    def is_by(self, reward_model_hash: str) -> bool:
+        """Whether that reward model gave the rewards; grades from elsewhere are on a scale of their own."""
+        return self.normaliser.reward_model_hash == reward_model_hash
+
+
+def percentiles(rewards: Sequence[float]) -> RewardPercentiles | None:
+    """None without rewards."""
+    if not rewards:
+        return None
+    low, p20, p50, p80, high = (float(p) for p in np.percentile(np.asarray(rewards), [0.1, 20, 50, 80, 99.9]))
+    return RewardPercentiles(n=len(rewards), p0_1=low, p20=p20, p50=p50, p80=p80, p99_9=high)

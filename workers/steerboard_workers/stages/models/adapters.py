@@ -1,0 +1,241 @@
+"""LoRA adapters (arXiv 2106.09685) by peft: put into a model, written with its base, read back, merged.
+
+An adapter's folder loads as it is with peft, too:
+    adapter_config.json, adapter_model.safetensors    what was trained; a reward model's head among it
+    config.json, tokenizer, steerboard.json           of the adapted model
+    base/                                             the model below it, whole and unchanged
+The store keeps files by content, so a base costs its space once however many adapters name it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import AutoConfig, GenerationConfig
+from transformers.utils import GENERATION_CONFIG_NAME
+
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.training import LoraConfig
+
+CONFIG = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
+BASE = "base"
+HEAD = "score"
+_NAME = "default"
+# By this bitsandbytes repacks a layer's 4-bit weights on some processors, at the first evaluation. What is packed
+# passes no gradient on, and the layers below would learn nonsense.
+_PACKS = "support_avx512bf16_for_cpu"
+# How peft names the adapted model's tensors in a file.
+_PREFIX = "base_model.model."
+_BASE_FILES = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "*.tiktoken")
+
+
+def is_adapter(folder: Path) -> bool:
+    return (folder / CONFIG).is_file()
+
+
+def load_weights(kind: Any, folder: Path, **options: Any) -> Any:
+    """A model of the folder, whole or with its adapter's layers, not merged. `options` are `from_pretrained`'s."""
+    if not is_adapter(folder):
+        return kind.from_pretrained(folder, **options)
+    labels = {"num_labels": options.pop("num_labels")} if "num_labels" in options else {}
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **labels)
+    model = kind.from_pretrained(folder / BASE, config=config, **options)
+    from peft import LoraConfig as PeftConfig
+
+    adapter = PeftConfig.from_pretrained(folder)
+    whole = tuple(adapter.modules_to_save or ())
+    _inject(model, adapter)
+    _fill(model, load_file(folder / WEIGHTS), whole)
+    if model.can_generate() and (folder / GENERATION_CONFIG_NAME).is_file():
+        model.generation_config = GenerationConfig.from_pretrained(folder)
+    return model
+
+
+def quantisation(lora: LoraConfig, compute: torch.dtype, device: torch.device) -> dict[str, Any]:
+    """Options of `from_pretrained` for a base in 4-bit NormalFloat with doubly quantised constants, arXiv 2305.14314.
+
+    Raises `BadInput` (`quantisation_missing`) without bitsandbytes.
+    """
+    if lora.quantise == "none":
+        return {}
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise BadInput(
+            "quantise: nf4 needs bitsandbytes, which this worker has not",
+            code="quantisation_missing",
+            hint="On the worker: pip install 'steerboard[quantised]'. Or train without quantise.",
+        )
+    from transformers import BitsAndBytesConfig
+
+    how = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=lora.quantise,
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=compute,
+    )
+    return {"quantization_config": how, "device_map": {"": device}}
+
+
+def add_lora(model: Any, lora: LoraConfig, head: bool, seed: int) -> None:
+    """Add fresh adapters to the linear layers of `model`, and train nothing else except the `head` if asked. On
+    every process they start from the same draw.
+
+    Raises `BadInput` (`no_lora_targets`) for a model without such layers.
+    """
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        _inject(model, _peft_config(model, lora, head))
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(is_adapted(name) or (head and name == f"{HEAD}.weight"))
+    for layer in model.modules():
+        if hasattr(layer, _PACKS):
+            setattr(layer, _PACKS, False)
+
+
+def is_adapted(name: str) -> bool:
+    """Whether a parameter belongs to an adapter."""
+    return ".lora_A." in name or ".lora_B." in name
+
+
+def merge(model: Any) -> None:
+    """Fold the adapters into the weights; what is left is a plain model, all of which can learn."""
+    for name, layer in _layers(model):
+        layer.merge()
+        parent, _, child = name.rpartition(".")
+        setattr(model.get_submodule(parent) if parent else model, child, layer.get_base_layer())
+    model.requires_grad_(True)
+
+
+def merged_weights(weights: dict[str, Tensor], lora: LoraConfig) -> dict[str, Tensor]:
+    """Tensors of the plain model: W + alpha / rank B A, in float32 (Eq. 3 of arXiv 2106.09685)."""
+    plain = {}
+    for name, tensor in weights.items():
+        if is_adapted(name):
+            continue
+        if ".base_layer." not in name:
+            plain[name] = tensor
+            continue
+        layer, _, what = name.rpartition(".base_layer.")
+        if what == "weight":
+            a, b = (weights[f"{layer}.lora_{x}.{_NAME}.weight"].float() for x in "AB")
+            tensor = tensor.float() + (b @ a) * (lora.alpha / lora.rank)
+        plain[f"{layer}.{what}"] = tensor
+    return plain
+
+
+def base_weights(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors of the model below the adapters."""
+    return {name.replace(".base_layer.", "."): tensor for name, tensor in weights.items() if not is_adapted(name)}
+
+
+def write_adapter(folder: Path, model: Any, trained: dict[str, Tensor], lora: LoraConfig, head: bool) -> None:
+    """peft's two files."""
+    config = _peft_config(model, lora, head)
+    config.base_model_name_or_path = BASE
+    config.inference_mode = True
+    config.save_pretrained(folder)
+    save_file({_file_name(name): tensor.contiguous() for name, tensor in trained.items()}, folder / WEIGHTS)
+
+
+def copy_base(source: Path, folder: Path) -> None:
+    """The files of a whole model into `folder`/base, as links to the same contents where the disk allows it."""
+    target = folder / BASE
+    target.mkdir()
+    for pattern in _BASE_FILES:
+        for path in sorted(source.glob(pattern)):
+            if (target / path.name).exists():
+                continue
+            try:
+                os.link(path, target / path.name)
+            except OSError:
+                shutil.copyfile(path, target / path.name)
+
+
+def lost_in(folder: Path, trained: dict[str, Tensor]) -> list[str]:
+    """Names of trained tensors that the written file does not hold as they are."""
+    written = load_file(folder / WEIGHTS)
+    return [
+        name
+        for name, tensor in trained.items()
+        if _file_name(name) not in written or not torch.equal(written[_file_name(name)], tensor)
+    ]
+
+
+def _peft_config(model: Any, lora: LoraConfig, head: bool) -> Any:
+    from peft import LoraConfig as PeftConfig
+
+    return PeftConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=_targets(model, lora),
+        modules_to_save=[HEAD] if head else None,
+        task_type="SEQ_CLS" if head else "CAUSAL_LM",
+    )
+
+
+def _targets(model: Any, lora: LoraConfig) -> list[str]:
+    """Last names of the decoder's linear layers, or of those of its attention only."""
+    found = {_last(name) for name, _ in _layers(model)}  # of adapters that are in it already
+    if not found:
+        linear = (name for name, layer in model.base_model.named_modules() if isinstance(layer, nn.Linear))
+        found = {_last(name) for name in linear if lora.targets == "linear" or _of_attention(name)}
+    if not found:
+        raise BadInput(
+            f"{type(model).__name__} has no linear layers that LoRA could adapt",
+            code="no_lora_targets",
+            hint="Train it without lora.",
+        )
+    return sorted(found)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _of_attention(name: str) -> bool:
+    return "att" in _last(name.rpartition(".")[0])
+
+
+def _inject(model: Any, config: Any) -> None:
+    from peft import inject_adapter_in_model
+
+    config.modules_to_save = None  # the head is trained in place; peft would keep a copy of it
+    config.inference_mode = False
+    inject_adapter_in_model(config, model, adapter_name=_NAME)
+
+
+def _layers(model: Any) -> list[tuple[str, Any]]:
+    from peft.tuners.lora import LoraLayer
+
+    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, LoraLayer)]
+
+
+@torch.no_grad()
+def _fill(model: Any, tensors: dict[str, Tensor], whole: tuple[str, ...]) -> None:
+    """`whole`: modules that were trained in addition to the adapters, as a reward model's head.
+
+    Raises `BadInput` (`bad_adapter`) when the file is not of this model."""
+    own = {
+        _file_name(name): parameter
+        for name, parameter in model.named_parameters()
+        if is_adapted(name) or name.startswith(tuple(f"{module}." for module in whole)) or _file_name(name) in tensors
+    }
+    wrong = sorted(own.keys() ^ tensors.keys())
+    if wrong:
+        raise BadInput(
+            f"the adapter does not fit its base: {len(wrong)} tensors differ, such as {wrong[0]}", code="bad_adapter"
+        )
+    for name, tensor in tensors.items():
+        own[name].copy_(tensor)
+
+
+def _file_name(name: str) -> str:
+    return _PREFIX + name.replace(f".{_NAME}.", ".")

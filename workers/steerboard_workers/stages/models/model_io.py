@@ -1,0 +1,223 @@
+"""Model folders: load a policy or a reward model as it was saved, and save so that it loads the same everywhere.
+
+A folder holds safetensors, config.json, the tokenizer with its chat template, and steerboard.json.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    GenerationConfig,
+)
+
+from steerboard_contracts.conditions.chat_templates import (
+    chat_template_with_condition,
+    plain_chat_template,
+    without_condition,
+)
+from steerboard_contracts.conditions.format import ConditionFormat
+from steerboard_contracts.errors import BadInput, SteerboardError, UnsafeModelFile
+from steerboard_contracts.fields import Precision
+from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo
+from steerboard_contracts.prompts import TemplateName
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.stages.models.adapters import load_weights
+from steerboard_workers.stages.models.foreign import check_index, read_json
+
+PICKLES = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack", ".npz", ".joblib"}
+
+
+class SavedModelDiffers(SteerboardError):
+    """A model folder did not reload as what was in memory; nothing may be built on it."""
+
+    code = "saved_model_differs"
+    title = "The saved model differs from the trained one"
+    retryable = True
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model ready for use on `device`, in eval mode, with its folder's description."""
+
+    model: Any
+    tokenizer: Any
+    info: ModelInfo
+    renderer: Renderer
+    device: torch.device
+
+
+Policy = LoadedModel
+RewardModel = LoadedModel
+
+
+def pick_device(device: str = "auto") -> torch.device:
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
+
+
+def pick_dtype(precision: Precision, device: torch.device) -> torch.dtype:
+    """`auto`: bf16 on a GPU, fp32 on a CPU, where fp32 is what makes runs repeatable."""
+    if precision == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    return torch.bfloat16 if precision == "bf16" else torch.float32
+
+
+def check_safe(folder: Path) -> None:
+    """Raises `UnsafeModelFile` unless the weights are safetensors and transformers itself knows the architecture."""
+    if not (folder / "config.json").is_file():
+        raise BadInput(
+            f"{folder.name} has no config.json", code="unknown_model", hint="Give a folder saved by save_pretrained."
+        )
+    if not any(folder.glob("*.safetensors")):
+        pickles = sorted(p.name for p in folder.iterdir() if p.suffix in PICKLES)
+        raise UnsafeModelFile(
+            f"{folder.name} has no safetensors weights" + (f", only {', '.join(pickles[:5])}" if pickles else ""),
+            hint="Save the model again with safe_serialization=True.",
+        )
+    check_index(folder)
+    model_type = read_json(folder / "config.json").get("model_type")
+    try:
+        AutoConfig.for_model(str(model_type or ""))
+    except ValueError as error:
+        raise UnsafeModelFile(
+            f"architecture {str(model_type)[:100]!r} is not part of transformers, and code from model folders "
+            "is never run",
+            hint="Use a model whose architecture transformers supports by itself.",
+        ) from error
+
+
+def load_tokenizer(folder: Path) -> Any:
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    if tokenizer.eos_token_id is None:
+        raise BadInput(f"the tokenizer of {folder.name} has no end token", code="unknown_model")
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = distinct_pad(tokenizer) or tokenizer.eos_token
+    tokenizer.padding_side = "right"
+    return tokenizer
+
+
+def distinct_pad(tokenizer: Any) -> str | None:
+    """A token that can serve as padding without being mistaken for the end: reserved ones first, then unk."""
+    if tokenizer.pad_token_id is not None and tokenizer.pad_token_id != tokenizer.eos_token_id:
+        return str(tokenizer.pad_token)
+    taken = {tokenizer.eos_token, tokenizer.bos_token}
+    special = [t.content for t in tokenizer.added_tokens_decoder.values() if t.special and t.content not in taken]
+    named = [t for t in special if "pad" in t.lower()] + [t for t in special if "reserved" in t.lower()]
+    named += [tokenizer.unk_token] if tokenizer.unk_token and tokenizer.unk_token not in taken else []
+    return named[0] if named else None
+
+
+def read_info(folder: Path) -> ModelInfo:
+    """The content of steerboard.json, or what can be inferred for a folder without it."""
+    path = folder / MODEL_INFO_FILE
+    if path.is_file():
+        try:
+            return ModelInfo.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise BadInput(f"{MODEL_INFO_FILE} of {folder.name} is not valid", code="bad_model_info") from error
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    tokenizer = load_tokenizer(folder)
+    architecture = (config.architectures or [config.model_type])[0]
+    return ModelInfo(
+        role="reward" if "SequenceClassification" in architecture else "base",
+        architecture=architecture,
+        parameters=0,
+        template="chat" if tokenizer.chat_template else "plain",
+        max_length=getattr(config, "max_position_embeddings", None) or 2048,
+    )
+
+
+def load_policy(path: Path | str, precision: Precision = "auto", device: str = "auto") -> Policy:
+    """A causal language model in eval mode."""
+    return _load(AutoModelForCausalLM, Path(path), precision, device)
+
+
+def load_reward_model(path: Path | str, precision: Precision = "fp32", device: str = "auto") -> RewardModel:
+    """A sequence classifier with one label. Its score is the logit at the last real token."""
+    return _load(AutoModelForSequenceClassification, Path(path), precision, device)
+
+
+def _load(kind: Any, folder: Path, precision: Precision, device: str) -> LoadedModel:
+    check_safe(folder)
+    where = pick_device(device)
+    tokenizer = load_tokenizer(folder)
+    info = read_info(folder)
+    model = load_weights(
+        kind, folder, dtype=pick_dtype(precision, where), use_safetensors=True, trust_remote_code=False
+    )
+    model.to(where).eval()
+    return LoadedModel(model, tokenizer, info, Renderer(tokenizer, info.template, info.max_length), where)
+
+
+def set_chat_template(tokenizer: Any, template: TemplateName, condition: ConditionFormat | None) -> None:
+    """Make `apply_chat_template` of the folder give what `Renderer.prompt_ids` gives."""
+    if template == "plain":
+        tokenizer.chat_template = plain_chat_template(condition)
+    elif condition is not None:
+        tokenizer.chat_template = chat_template_with_condition(tokenizer.chat_template, condition)
+    else:
+        tokenizer.chat_template = without_condition(tokenizer.chat_template)
+
+
+def whole_model(like: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype) -> Any:
+    """A model of the class and config of `like`, made of `weights` (by name, tied ones once) without a copy of them.
+
+    Raises `SavedModelDiffers` when they are not all that it has.
+    """
+    with torch.device("meta"):
+        model = type(like)._from_config(like.config, dtype=dtype)
+    report = model.load_state_dict(weights, strict=False, assign=True)
+    model.tie_weights()
+    lost = [name for name in report.missing_keys if model.state_dict()[name].is_meta] + list(report.unexpected_keys)
+    if lost:
+        raise SavedModelDiffers(f"{len(lost)} tensors were not gathered, such as {lost[0]}")
+    return model
+
+
+def save_model(folder: Path, model: Any, tokenizer: Any, info: ModelInfo) -> None:
+    """Write an export-ready folder, then load it back. Raises `SavedModelDiffers` unless every tensor is equal."""
+    describe(model, tokenizer, info)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    (folder / MODEL_INFO_FILE).write_text(info.model_dump_json(indent=2) + "\n")
+    compare_saved(folder, model)
+
+
+def describe(model: Any, tokenizer: Any, info: ModelInfo) -> None:
+    """Bring the model's and the tokenizer's own settings in line with the registry."""
+    set_chat_template(tokenizer, info.template, info.condition)
+    model.config.use_cache = True
+    model.config.pad_token_id = tokenizer.pad_token_id
+    if info.role not in SCALARS:
+        stops = Renderer(tokenizer, info.template, info.max_length).stop_ids
+        # Greedy unless asked otherwise: sampling defaults of a base model's folder are not this policy's.
+        model.generation_config = GenerationConfig(
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=stops if len(stops) > 1 else stops[0],
+            pad_token_id=tokenizer.pad_token_id,
+        )
+
+
+def compare_saved(folder: Path, model: Any) -> None:
+    """Load what was written of `model`. Raises `SavedModelDiffers` unless every tensor is equal."""
+    kind = (
+        AutoModelForSequenceClassification if "SequenceClassification" in type(model).__name__ else AutoModelForCausalLM
+    )
+    again, report = kind.from_pretrained(folder, dtype=model.dtype, output_loading_info=True, trust_remote_code=False)
+    lost = [*report["missing_keys"], *report["unexpected_keys"], *report["mismatched_keys"]]
+    if lost:
+        raise SavedModelDiffers(f"{len(lost)} tensors were lost in saving, such as {lost[0]}")
+    theirs = again.state_dict()
+    for name, tensor in model.state_dict().items():
+        if not torch.equal(tensor.cpu(), theirs[name]):
+            raise SavedModelDiffers(f"tensor {name} reads back differently")

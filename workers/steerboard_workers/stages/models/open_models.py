@@ -1,0 +1,147 @@
+"""Models of a stage's inputs, opened by the engine that its config names. One is open at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from steerboard_contracts.configs import (
+    AnswerConfig,
+    BenchmarkConfig,
+    EvaluateConfig,
+    GenerateConfig,
+    RewardConfig,
+    ScoreConfig,
+)
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.fields import Precision
+from steerboard_contracts.models import ModelInfo
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.engines.answers import end_ids
+from steerboard_workers.engines.protocol import Engine
+from steerboard_workers.engines.rewards import RewardEngine
+from steerboard_workers.stages.models.adapters import BASE, is_adapter
+from steerboard_workers.stages.models.model_io import (
+    check_safe,
+    load_policy,
+    load_reward_model,
+    load_tokenizer,
+    pick_device,
+    pick_dtype,
+    read_info,
+)
+from steerboard_workers.stages.models.scoring import reward_engine
+from steerboard_workers.stages.runtime import Stage
+
+# Sequences that vLLM scores together, as far as its own budget of tokens goes.
+SCORED_TOGETHER = 256
+Generating = GenerateConfig | AnswerConfig | EvaluateConfig
+Scoring = ScoreConfig | BenchmarkConfig | RewardConfig | EvaluateConfig
+
+
+@dataclass(frozen=True)
+class OpenPolicy:
+    engine: Engine
+    info: ModelInfo
+
+
+@contextmanager
+def open_policy(stage: Stage, name: str, config: Generating) -> Iterator[OpenPolicy]:
+    """The model of input `name`, ready to generate. Raises what loading it raises."""
+    stage.progress(0, 1, "models", "loading")
+    folder = stage.model_path(name)
+    if config.engine == "transformers":
+        from steerboard_workers.engines.transformers_engine import TransformersEngine
+
+        with stage.using_model(name, "opening"):
+            policy = load_policy(folder, config.precision, stage.spec.device)
+        _watch(stage, name, policy.renderer)
+        yield OpenPolicy(
+            TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size), policy.info
+        )
+        return
+    from steerboard_workers.engines.vllm_engine import VllmEngine
+
+    with _vllm(stage, name, config, "generate", config.precision, config.batch_size) as (host, renderer, info):
+        yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, _own_ends(folder))), info)
+
+
+@contextmanager
+def open_reward_model(stage: Stage, name: str, config: Scoring, precision: Precision) -> Iterator[RewardEngine]:
+    """The reward model of input `name`. Raises what loading it raises."""
+    stage.progress(0, 1, "models", "loading")
+    folder = stage.model_path(name)
+    if config.engine == "transformers":
+        with stage.using_model(name, "opening"):
+            loaded = load_reward_model(folder, precision, stage.spec.device)
+        _watch(stage, name, loaded.renderer)
+        yield reward_engine(loaded)
+        return
+    from steerboard_workers.engines.vllm_rewards import VllmRewards
+
+    with _vllm(stage, name, config, "score", precision, SCORED_TOGETHER) as (host, renderer, _):
+        yield VllmRewards(host, renderer)
+
+
+@contextmanager
+def _vllm(
+    stage: Stage,
+    name: str,
+    config: Generating | Scoring,
+    task: Literal["generate", "score"],
+    precision: Precision,
+    sequences: int,
+) -> Iterator[tuple[Any, Renderer, ModelInfo]]:
+    from steerboard_workers.engines.vllm_host import VllmHost
+
+    folder = stage.model_path(name)
+    with stage.using_model(name, "opening"):
+        check_safe(folder)
+        info = read_info(folder)
+        tokenizer = load_tokenizer(folder)
+    adapter = folder if is_adapter(folder) else None
+    if adapter and task == "score":
+        raise BadInput(
+            f"{stage.model(name).name} is an adapter with a reward head of its own, which vLLM does not read",
+            code="engine_refused",
+            hint="Use engine: transformers, or train with the adapter merged.",
+        )
+    window = min(info.max_length, config.vllm.max_model_len or info.max_length)
+    renderer = Renderer(tokenizer, info.template, window)
+    _watch(stage, name, renderer)
+    device = pick_device(stage.spec.device)
+    host = VllmHost(
+        folder / BASE if adapter else folder,
+        adapter=adapter,
+        rank=info.lora.rank if info.lora else 0,
+        task=task,
+        dtype="bfloat16" if pick_dtype(precision, device) == torch.bfloat16 else "float32",
+        window=window,
+        sequences=sequences,
+        options=config.vllm,
+        device="cuda" if device.type == "cuda" else "cpu",
+        give_up=stage.give_up,
+    )
+    yield host, renderer, info
+    # Not after a failure: what failed may hang, and the process ends anyway.
+    host.close()
+
+
+def _watch(stage: Stage, name: str, renderer: Renderer) -> None:
+    """Let a tokenizer that hangs or crashes be told from a model that computes."""
+    renderer.tokenising = lambda: stage.using_model(name, "tokenising with")
+
+
+def _own_ends(folder: Path) -> int | list[int] | None:
+    """The model's own end tokens, where transformers would look for them."""
+    file = folder / "generation_config.json"
+    if not file.is_file():
+        file = folder / "config.json"
+    found: int | list[int] | None = json.loads(file.read_bytes()).get("eos_token_id")
+    return found

@@ -1,0 +1,218 @@
+"""Models that no step changes: opened, checked, read once for all examples or kept for a method.
+
+Where a frozen model has the weights that training starts from, its log-probs are read from the model in training
+before its first step: no second copy is loaded, and the first step finds differences of exactly nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
+
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.models import SCALARS
+from steerboard_contracts.specs.method import BadMethod, Frozen
+from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule
+from steerboard_workers.stages.distributed.strategies import Strategy
+from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
+from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.log_prob_cache import LogProbCache, weights_hash
+from steerboard_workers.stages.training.passes import ForwardPasses, Reader, by_example
+from steerboard_workers.stages.training.reference_check import check_equal, tolerance
+from steerboard_workers.stages.training.setup import Setup, batcher_of, follow_autocast
+
+START = "model"
+
+
+class FrozenModels:
+    """Those of one run. `passes` is where the ones that stay can be asked."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        config: TrainingConfig,
+        start: Setup,
+        sharing: Strategy,
+        passes: ForwardPasses,
+        temperature: float,
+    ) -> None:
+        self._stage = stage
+        self._config = config
+        self._start = start
+        self._sharing = sharing
+        self._main: bool = sharing.accelerator.is_main_process
+        self._passes = passes
+        self._temperature = temperature
+        self._hashes: dict[Path, str] = {}
+
+    def prepare(self, data: TrainingData) -> None:
+        """Put log-probs on the examples of `data`, and open what stays. Before the first step, by every process."""
+        for one in needed_method(self._config.method).frozen:
+            source = self._source(one)
+            if source is None:
+                continue
+            if source != START:
+                check_tokenizer(self._stage, source, self._start.tokenizer)
+            reader = None
+            if "log_probs" in one.uses:
+                reader = self._fill(one, source, data)
+            if one.stays:
+                self._passes.add(one.name, reader or self._open(one, source, data.train))
+            del reader
+            gc.collect()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+
+    def _source(self, one: Frozen) -> str | None:
+        """The input that it is; None for one that is left out."""
+        if self._stage.has_input(one.name):
+            return one.name
+        if one.required:
+            self._stage.model(one.name)  # raises
+        return START if one.reads == "labels" else None
+
+    def _fill(self, one: Frozen, source: str, data: TrainingData) -> Reader | None:
+        """Returns the model where it had to be opened for it: not when another attempt or run has read it already."""
+        folder = self._stage.model_path(source)
+        is_start = self._weights(folder) == self._weights(self._stage.model_path(START))
+        examples = [*data.train, *data.held_out]
+        if not all(example.responses for example in examples):
+            raise BadMethod(
+                f"{self._config.method} asks for log-probs of {one.name} of rows without responses: use `forward`"
+            )
+        opened: Reader | None = None
+        parts = self._passes.learner.cut(examples)
+        with self._cache(one.name, folder, is_start) as cache:
+            found = cache.known(parts, self._sharing)
+            missing = [place for place, values in enumerate(found) if values is None]
+            self._stage.log(f"log-probs of {one.name}: {len(parts) - len(missing)} of {len(parts)} passes are known")
+            if missing and not is_start:
+                opened = self._open(one, source, data.train)
+            read = self._passes.run(opened or self._passes.learner, [parts[place] for place in missing])
+            for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
+                found[missing[turn]] = values
+                if self._main:
+                    cache.add(parts[missing[turn]], values)
+                self._stage.progress(done, len(parts), "passes", f"log-probs of {one.name}")
+        of_all = by_example(examples, parts, [values for values in found if values is not None])
+        filled = [
+            replace(example, frozen_log_probs={**example.frozen_log_probs, one.name: values})
+            for example, values in zip(examples, of_all, strict=True)
+        ]
+        # In place: a batch source has these lists already.
+        data.train[:], data.held_out[:] = filled[: len(data.train)], filled[len(data.train) :]
+        if is_start:
+            self._check(one.name, data.train[: self._config.batch])
+        return opened
+
+    def _check(self, name: str, examples: list[Example]) -> None:
+        """Read once more, in passes that are cut otherwise."""
+        bound = tolerance(self._sharing.mixed, quantised=self._quantised)
+        check_equal(self._passes.per_sequence(examples), examples, name, bound)
+
+    @property
+    def _quantised(self) -> bool:
+        return self._config.lora is not None and self._config.lora.quantise != "none"
+
+    def _cache(self, name: str, folder: Path, is_start: bool) -> LogProbCache:
+        dtype = str(self._sharing.dtype if is_start else self._dtype)
+        if is_start and self._quantised:
+            dtype += " nf4"
+        if self._sharing.mixed:
+            dtype += " autocast" if self._config.strategy == "ddp" else " bf16"
+        if self._temperature != 1.0:
+            dtype += f" temperature {self._temperature}"
+        spec = self._stage.spec
+        shared = spec.caches.get(name)
+        place = self._stage.path(shared) if shared else self._stage.checkpoints / "log-probs" / name
+        return LogProbCache(
+            place,
+            attempt=spec.attempt,
+            writer=spec.run_id,
+            main=self._main,
+            weights=self._weights(folder),
+            dtype=dtype,
+            device=self._sharing.accelerator.device.type,
+            template=f"{self._start.info.template} {self._start.tokenizer.chat_template}",
+            batcher=self._passes.learner.batcher,
+        )
+
+    def _weights(self, folder: Path) -> str:
+        if folder not in self._hashes:
+            found = [weights_hash(folder) if self._main else ""]
+            if self._sharing.accelerator.num_processes > 1:
+                torch.distributed.broadcast_object_list(found, src=0)
+            self._hashes[folder] = found[0]
+        return self._hashes[folder]
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return torch.bfloat16 if self._sharing.mixed else torch.float32
+
+    def _open(self, one: Frozen, source: str, examples: list[Example]) -> Reader:
+        folder = self._stage.model_path(source)
+        sharing, device = self._sharing, self._sharing.accelerator.device
+        if self._config.strategy == "zero3" and is_adapter(folder):
+            raise BadInput(
+                f"{one.name} is an adapter, which is merged before it is used: zero3 does not allow it",
+                code="bad_config",
+                hint="Use a merged model, or strategy zero2.",
+            )
+        self._stage.progress(0, 1, "models", f"loading {one.name}")
+        with sharing.loading(), self._stage.using_model(source, "opening"):
+            module = open_frozen(folder, one.reads == "ends", self._dtype)
+        if isinstance(module, PolicyModule):
+            module.temperature = self._temperature
+        wrapped = sharing.frozen(module)
+        wrapped.eval()
+        self._stage.progress(1, 1, "models", f"loading {one.name}")
+        pad = self._start.tokenizer.pad_token_id
+        share = self._passes.learner.batcher.share
+        batcher = batcher_of(self._stage, self._config, module, examples, pad, device, wrapped, share)
+        return Reader.of(wrapped, batcher)
+
+
+def check_tokenizer(stage: Stage, source: str, tokenizer: Any) -> None:
+    """Raises `BadInput` (`tokenizer_differs`) unless the token ids of `tokenizer` mean the same to the model of input
+    `source`."""
+    with stage.using_model(source, "tokenising with"):
+        theirs = load_tokenizer(stage.model_path(source)).get_vocab()
+    ours = tokenizer.get_vocab()
+    ours.pop(tokenizer.pad_token, None)  # never read, and some models have none
+    wrong = next((token for token, number in ours.items() if theirs.get(token) != number), None)
+    if wrong is None:
+        return
+    number = theirs.get(wrong)
+    differs = "is unknown to it" if number is None else f"is number {number} there"
+    raise BadInput(
+        f"{stage.model(source).name}, the input {source}, has another tokenizer than the model to train: "
+        f"token {wrong!r}, number {ours[wrong]} here, {differs}",
+        code="tokenizer_differs",
+        hint="Take a model of the same family, such as the one that training starts from.",
+    )
+
+
+def open_frozen(folder: Path, scalar: bool, dtype: torch.dtype) -> PolicyModule | RewardModule:
+    """A model in eval mode that takes no gradient, its adapters merged. `scalar`: one with one number for its head."""
+    check_safe(folder)
+    if scalar and read_info(folder).role not in SCALARS:
+        raise BadInput(f"{folder.name} is no model that gives a number for a sequence", code="role_mismatch")
+    options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
+    kind = AutoModelForSequenceClassification if scalar else AutoModelForCausalLM
+    model = load_weights(kind, folder, **options)
+    if is_adapter(folder):
+        merge(model)
+    model.requires_grad_(False).eval()
+    model.config.use_cache = False
+    model.get_input_embeddings().register_forward_hook(follow_autocast)
+    return RewardModule(model) if scalar else PolicyModule(model)

@@ -1,0 +1,59 @@
+"""Models that learn in the same steps as the one that training is for, such as a critic."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import replace
+
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import JointModule, PolicyModule, RewardModule
+from steerboard_workers.stages.distributed.strategies import Strategy
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.frozen import check_tokenizer
+from steerboard_workers.stages.training.setup import Setup, batcher_of, open_model
+
+
+def source_of(stage: Stage, name: str) -> str:
+    """The input that a trained model starts from."""
+    return name if stage.has_input(name) else JointModule.MAIN
+
+
+def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: Strategy) -> dict[str, Setup]:
+    """By role, what the method trains in addition to its main model. Raises `BadInput` (`tokenizer_differs`, ...)."""
+    found: dict[str, Setup] = {}
+    for one in needed_method(config.method).also_trains:
+        if one.required:
+            stage.model(one.role)  # raises
+        source = source_of(stage, one.role)
+        if source == one.role:
+            check_tokenizer(stage, source, start.tokenizer)
+        with sharing.loading(), stage.using_model(source, "opening"):
+            found[one.role] = open_model(
+                stage.model_path(source), config, sharing.dtype, sharing.accelerator.device, also=one
+            )
+    return found
+
+
+def batcher_for_all(
+    stage: Stage,
+    config: TrainingConfig,
+    parts: Mapping[str, PolicyModule | RewardModule],
+    examples: list[Example],
+    pad_id: int,
+    sharing: Strategy,
+    share: bool,
+) -> Batcher:
+    """The fastest way that the main model allows, where all others do, too; otherwise the plain one."""
+    device = sharing.accelerator.device
+    found: list[Batcher] = []
+    for name, module in parts.items():
+        forward = functools.partial(sharing.module, part=name) if len(parts) > 1 else sharing.module
+        found.append(batcher_of(stage, config, module, examples, pad_id, device, forward, share))
+    first = found[0]
+    if any((other.layout, other.share) != (first.layout, first.share) for other in found[1:]):
+        return replace(first, layout="padded", share=False)
+    return first

@@ -1,0 +1,183 @@
+"""Sampling from the weights in training, with the decode loop and the random numbers of the transformers engine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from steerboard_contracts.configs import Decoding
+from steerboard_contracts.errors import BadInput, OutOfMemory
+from steerboard_contracts.stage import Fix
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
+from steerboard_workers.alignment.batch_source import Phases
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule
+from steerboard_workers.alignment.render import Renderer, answer_room
+from steerboard_workers.alignment.rollouts import Rollout
+from steerboard_workers.engines.answers import end_ids
+from steerboard_workers.engines.decoding import Decoder, Stream
+from steerboard_workers.engines.sampling import stream_key
+from steerboard_workers.stages.distributed.strategies import Module, Strategy
+from steerboard_workers.stages.oom import first_line, ran_out_of_memory
+
+# Answers sampled together by a method whose config has no `sample_batch`.
+SAMPLE_BATCH = 64
+
+
+@dataclass
+class _Drawn:
+    """An answer being drawn. `prompt` is the place of its prompt in the list that every process was given."""
+
+    prompt: int
+    n: int
+    limit: int
+    key: int
+    ids: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+    finished: bool = False
+
+
+class SampledPolicy:
+    """The live policy of one run; see the protocol `LivePolicy`. Every process holds all weights and answers some of
+    the prompts, so under `zero3` there is none."""
+
+    def __init__(
+        self, module: Module, sharing: Strategy, renderer: Renderer, config: TrainingConfig, phases: Phases
+    ) -> None:
+        self._module = module
+        self._sharing = sharing
+        self._renderer = renderer
+        self._config = config
+        self._phases = phases
+        self._batch = config.sample_batch if isinstance(config, OnlineConfig) else SAMPLE_BATCH
+
+    def sample(
+        self,
+        step: int,
+        prompts: Sequence[Example],
+        *,
+        answers: int = 1,
+        temperature: float = 1.0,
+        max_new_tokens: int | None = None,
+    ) -> list[list[Rollout]]:
+        module = self._module
+        if not isinstance(module, PolicyModule):
+            raise BadInput(f"{type(module.model).__name__} writes no answers to sample", code="bad_config")
+        if self._config.strategy == "zero3":
+            raise BadInput(
+                "strategy zero3 would gather all weights for every sampled token",
+                code="bad_config",
+                hint="Use ddp or zero2, with offload: optimiser or lora where memory is short.",
+            )
+        room = answer_room(self._renderer.max_length, max_new_tokens)
+        decoding = Decoding(temperature=temperature, n=answers)
+        with self._phases.measure("generate") as phase:
+            accelerator = self._sharing.accelerator
+            streams = _streams(self._config.seed, step, prompts, answers, room, self._renderer.max_length)
+            # Prompts of all lengths for each process: neighbours in length go to different ones.
+            order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i].prompt))
+            mine = [s for i in order[accelerator.process_index :: accelerator.num_processes] for s in streams[i]]
+            with sampling(module), torch.no_grad(), self._sharing.forwards():
+                for start in range(0, len(mine), self._batch):
+                    self._draw_or_explain(module.model, mine[start : start + self._batch], prompts, decoding)
+            drawn = _gathered([self._rollout(prompts, one) for one in mine], accelerator.num_processes)
+            phase.tokens += sum(len(rollout.ids) for _, rollout in drawn)
+        groups: list[list[Rollout]] = [[] for _ in prompts]
+        for place, rollout in sorted(drawn, key=lambda one: (one[0], one[1].n)):
+            groups[place].append(rollout)
+        return groups
+
+    def _draw_or_explain(
+        self, model: Any, drawn: Sequence[_Drawn], prompts: Sequence[Example], decoding: Decoding
+    ) -> None:
+        """Raises `OutOfMemory` with a smaller `sample_batch`: smaller training steps would not help."""
+        try:
+            self._draw(model, drawn, prompts, decoding)
+        except Exception as error:
+            if not ran_out_of_memory(error):
+                raise
+            smaller = max(1, len(drawn) // 2)
+            fix = None
+            if isinstance(self._config, OnlineConfig) and smaller < len(drawn):
+                fix = Fix(changes={"sample_batch": smaller}, says=f"sample_batch {smaller}")
+            hint = f"Try {fix.says}." if fix else "Lower max_new_tokens or max_length, or use a larger device."
+            raise OutOfMemory(
+                f"Sampling {len(drawn)} answers together does not fit into the memory: {first_line(error)}",
+                hint=hint,
+                extra={"fix": fix} if fix else None,
+            ) from error
+
+    def _draw(self, model: Any, drawn: Sequence[_Drawn], prompts: Sequence[Example], decoding: Decoding) -> None:
+        ends = end_ids(self._renderer, getattr(model.generation_config, "eos_token_id", None))
+
+        def take(place: int, token: int, log_prob: float) -> bool:
+            one = drawn[place]
+            one.ids.append(token)
+            one.log_probs.append(log_prob)
+            one.finished = token in ends
+            return one.finished or len(one.ids) == one.limit
+
+        device, pad = self._sharing.accelerator.device, int(self._renderer.tokenizer.pad_token_id)
+        decoder = Decoder(model, device, pad, self._renderer.max_length, log_probs=True)
+        decoder.run([Stream(prompts[one.prompt].prompt.tolist(), one.prompt, one.key) for one in drawn], decoding, take)
+
+    def _rollout(self, prompts: Sequence[Example], one: _Drawn) -> tuple[int, Rollout]:
+        return one.prompt, Rollout(
+            row=prompts[one.prompt].row,
+            n=one.n,
+            ids=np.array(one.ids, dtype=np.int32),
+            log_probs=np.array(one.log_probs, dtype=np.float32),
+            text=self._renderer.response_text(one.ids[:-1] if one.finished else one.ids),
+            finished=one.finished,
+        )
+
+
+@contextlib.contextmanager
+def sampling(module: PolicyModule) -> Iterator[None]:
+    """The model as the engine has it: without dropout, with a cache, in an attention that sees padding. What training
+    set is put back, whatever happens inside."""
+    model = module.model
+    attention, use_cache = model.config._attn_implementation, model.config.use_cache
+    training = [part for part in module.modules() if part.training]
+    try:
+        module.eval()
+        model.config.use_cache = True
+        if attention != module.own_attention:
+            model.set_attn_implementation(module.own_attention)
+        yield
+    finally:
+        if model.config._attn_implementation != attention:
+            model.set_attn_implementation(attention)
+        model.config.use_cache = use_cache
+        for part in training:
+            part.training = True
+
+
+def _streams(
+    seed: int, step: int, prompts: Sequence[Example], answers: int, room: int, window: int
+) -> list[list[_Drawn]]:
+    """The answers to draw to each prompt. A row that comes twice has further answers, not the same ones again."""
+    seen: Counter[int] = Counter()
+    streams = []
+    for place, prompt in enumerate(prompts):
+        limit = min(room, window - len(prompt.prompt))
+        if limit < 1:
+            raise BadInput(f"the prompt of row {prompt.row} fills the window of {window} tokens", code="bad_config")
+        first = seen[prompt.row] * answers
+        seen[prompt.row] += 1
+        streams.append([_Drawn(place, n, limit, stream_key(seed, step, prompt.row, first + n)) for n in range(answers)])
+    return streams
+
+
+def _gathered(own: list[tuple[int, Rollout]], processes: int) -> list[tuple[int, Rollout]]:
+    if processes == 1:
+        return own
+    parts: list[Any] = [None] * processes
+    torch.distributed.all_gather_object(parts, own)
+    return [one for part in parts for one in part]

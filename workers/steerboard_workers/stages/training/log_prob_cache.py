@@ -1,0 +1,115 @@
+"""Log-probs of frozen models, kept from one attempt and one run to the next.
+
+The unit is a forward pass, and its key is a hash of everything that decides what the pass gives, to the last bit:
+weights, adapter and config as they are on the disk, dtype, device, template, token ids and labels of every sequence in
+it, the layout wanted for them, and the code that computes it. So an entry cannot be stale, and what a run finds in a
+cache is what it would have computed: a resumed run stays bit for bit the undisturbed one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import steerboard_workers.alignment
+from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.stages.distributed.strategies import Strategy
+
+# What computes a pass, in `steerboard_workers.alignment`, and the libraries below it.
+_CODE = ("attention", "batching", "losses", "modules")
+_LIBRARIES = ("torch", "transformers")
+_WEIGHTS = ("*.safetensors", "config.json", "adapter_config.json")
+
+
+class LogProbCache:
+    """Entries of one frozen model. Only the `main` process reads and writes them."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        attempt: int,
+        writer: str,
+        main: bool,
+        weights: str,
+        dtype: str,
+        device: str,
+        template: str,
+        batcher: Batcher,
+    ) -> None:
+        identity = [weights, dtype, device, template, batcher.layout, batcher.share, batcher.pad_id, code_hash()]
+        self._identity = json.dumps(identity).encode()
+        self._rows = ResumableRows(folder, attempt, ("key",), f"{writer}-") if main else None
+
+    def __enter__(self) -> LogProbCache:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._rows is not None:
+            self._rows.__exit__(kind, error, trace)
+
+    def known(self, parts: Sequence[list[Example]], sharing: Strategy) -> list[NDArray[np.float32] | None]:
+        """What is kept of each part, the same on every process."""
+        found: list[Any] = [None if self._rows is None else [self._of(part) for part in parts]]
+        if sharing.accelerator.num_processes > 1:
+            torch.distributed.broadcast_object_list(found, src=0)
+        return list(found[0])
+
+    def add(self, part: list[Example], values: NDArray[np.float32]) -> None:
+        assert self._rows is not None
+        self._rows.add([{"key": self._key(part), "values": [float(value) for value in values]}])
+
+    def _of(self, part: list[Example]) -> NDArray[np.float32] | None:
+        assert self._rows is not None
+        row = self._rows.rows.get((self._key(part),))
+        values = row.get("values") if row else None
+        sequences = sum(len(example.responses) for example in part)
+        if not isinstance(values, list) or len(values) != sequences:
+            return None
+        return np.array(values, dtype=np.float32)
+
+    def _key(self, part: list[Example]) -> str:
+        digest = hashlib.sha256(self._identity)
+        for example in part:
+            learned = example.prompt_supervised
+            for ids in (example.prompt, *example.responses):
+                digest.update(len(ids).to_bytes(8, "little") + np.ascontiguousarray(ids, dtype="<i4").tobytes())
+            digest.update(b"." if learned is None else np.packbits(learned).tobytes() + b"!")
+            digest.update(len(example.responses).to_bytes(8, "little"))
+        return digest.hexdigest()
+
+
+def weights_hash(folder: Path) -> str:
+    """Of the files that decide what a model computes: weights and config, an adapter's with those of its base."""
+    digest = hashlib.sha256()
+    paths = {path.relative_to(folder).as_posix(): path for pattern in _WEIGHTS for path in folder.rglob(pattern)}
+    for name, path in sorted(paths.items()):
+        with path.open("rb") as file:
+            digest.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\0".encode())
+    return digest.hexdigest()
+
+
+@cache
+def code_hash() -> str:
+    """Of the source that lays passes out and computes them, and of the versions of the libraries below it."""
+    digest = hashlib.sha256()
+    folder = Path(steerboard_workers.alignment.__file__).parent
+    for name in _CODE:
+        digest.update((folder / f"{name}.py").read_bytes() + b"\0")
+    for library in _LIBRARIES:
+        digest.update(f"{library}=={importlib.metadata.version(library)}\0".encode())
+    return digest.hexdigest()

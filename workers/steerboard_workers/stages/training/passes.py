@@ -1,0 +1,150 @@
+"""Forward passes without gradient, over examples of any number, shared out over the processes of a run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from steerboard_contracts.errors import BadInput
+from steerboard_workers.alignment.batching import Batcher, MicroBatch
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.losses import sequence_sums
+from steerboard_workers.alignment.modules import JointModule
+from steerboard_workers.stages.distributed.strategies import Strategy
+
+Values = NDArray[np.float32]
+Read = Callable[[Any, MicroBatch], torch.Tensor]
+# Positions of one pass. Fixed, so that what a pass gives, to the last bit, does not depend on how a run is cut up.
+PASS_TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A model to read from: what its forwards go through, and how its examples are laid out. `part`: which one, of
+    several that are trained together."""
+
+    module: nn.Module
+    batcher: Batcher
+    part: str = JointModule.MAIN
+
+    @classmethod
+    def of(cls, module: nn.Module, batcher: Batcher) -> Reader:
+        return cls(module, replace(batcher, micro_tokens=PASS_TOKENS, micro_batch=None))
+
+    def cut(self, examples: Sequence[Example]) -> list[list[Example]]:
+        return self.batcher.cut(examples)[0] if examples else []
+
+
+class ForwardPasses:
+    """`Passes` of an objective: the model that learns, `parts` that learn with it, and frozen ones that were added."""
+
+    learner: Reader
+
+    def __init__(self, sharing: Strategy, parts: Collection[str] = ()) -> None:
+        self._sharing = sharing
+        self._parts = frozenset(parts)
+        self._frozen: dict[str, Reader] = {}
+
+    def read_from(self, batcher: Batcher) -> None:
+        """How examples are laid out, once it is known."""
+        self.learner = Reader.of(self._sharing.module, batcher)
+
+    def add(self, name: str, reader: Reader) -> None:
+        self._frozen[name] = reader
+
+    def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[Values]:
+        reader = self._reader(model)
+        parts = reader.cut(examples)
+        return by_example(examples, parts, [found for _, found in self.run(reader, parts)])
+
+    def per_label(self, examples: Sequence[Example], model: str | None = None) -> list[list[Values]]:
+        reader = self._reader(model)
+        if reader.batcher.reads != "labels":
+            raise BadInput(f"frozen model {model} reads ends, and has no log-probs", code="missing_input")
+        parts = reader.cut(examples)
+        of_all: list[Values] = [found for _, found in self.run(reader, parts, _labels)]
+        known: dict[int, list[Values]] = {}
+        for part, values in zip(parts, of_all, strict=True):
+            counts = [n for example in part for n in example.label_counts]
+            pieces = iter(np.split(values, np.cumsum(counts)[:-1]))
+            known |= {id(example): [next(pieces) for _ in example.responses] for example in part}
+        return [known[id(example)] for example in examples]
+
+    def _reader(self, model: str | None) -> Reader:
+        if model is None:
+            return self.learner
+        if model in self._parts:
+            return replace(self.learner, part=model)
+        if model not in self._frozen:
+            raise BadInput(
+                f"there is no frozen model {model} to ask: the method does not declare it, or not for `forward`",
+                code="missing_input",
+            )
+        return self._frozen[model]
+
+    def run(
+        self,
+        reader: Reader,
+        parts: Sequence[list[Example]],
+        read: Read | None = None,
+    ) -> Iterator[tuple[int, Values]]:
+        """(its place, float32 values of its sequences) of each part, in order, on every process. By turns: a process
+        takes every n-th part, and results are exchanged after each round."""
+        accelerator = self._sharing.accelerator
+        ranks, mine = accelerator.num_processes, accelerator.process_index
+        for start in range(0, len(parts), ranks):
+            turn = list(range(start, min(start + ranks, len(parts))))
+            # Under ZeRO-3 all take part in every forward: one without work does somebody else's again.
+            values = self._forward(reader, parts[turn[min(mine, len(turn) - 1)]], read or _per_sequence)
+            found: list[Any] = [values] * ranks
+            if ranks > 1:
+                torch.distributed.all_gather_object(found, values)
+            yield from zip(turn, found, strict=False)
+
+    @torch.no_grad()
+    def _forward(self, reader: Reader, part: list[Example], read: Read) -> Values:
+        batch = reader.batcher.collate(part).to(self._sharing.accelerator.device)
+        with _evaluating(reader.module), self._sharing.forwards():
+            output = reader.module(**batch.model_inputs())
+            output = output[reader.part] if isinstance(output, dict) else output
+            values: Values = read(output, batch).float().cpu().numpy()
+        return values
+
+
+def by_example(examples: Sequence[Example], parts: Sequence[list[Example]], found: Sequence[Values]) -> list[Values]:
+    """(responses,) of each example, from the values of the sequences of parts."""
+    known: dict[int, Values] = {}
+    for part, values in zip(parts, found, strict=True):
+        ends = np.cumsum([len(example.responses) for example in part])
+        known |= {id(example): piece for example, piece in zip(part, np.split(values, ends[:-1]), strict=True)}
+    return [known[id(example)] for example in examples]
+
+
+def _per_sequence(output: Any, batch: MicroBatch) -> torch.Tensor:
+    if isinstance(output, tuple):
+        return sequence_sums(output[0], batch.label_counts)
+    # What a critic has at the last place that is read of each sequence.
+    found: torch.Tensor = output
+    return found if len(found) == len(batch.lengths) else found[batch.label_counts.long().cumsum(0) - 1]
+
+
+def _labels(output: Any, batch: MicroBatch) -> torch.Tensor:
+    found: torch.Tensor = output[0] if isinstance(output, tuple) else output
+    return found
+
+
+@contextlib.contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    was_training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(was_training)

@@ -1,0 +1,40 @@
+"""Runs that ask an endpoint, of judges and of models elsewhere: a process with the database instead of a stage.
+
+A judge keeps every answer itself; a model's are written to files, as a stage's are. Either is guarded, heard and
+ended as a stage is, but is told where the database is and how its secrets are opened.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from steerboard.platform.settings import Settings
+from steerboard.runs.state.claims import Claim
+from steerboard.runs.tables import Run
+
+KIND = "judge"
+# Done by an endpoint where their config names one, by a stage otherwise.
+_OF_ENDPOINTS = frozenset({"answer", "generate"})
+
+
+def asks_elsewhere(run: Run) -> bool:
+    """Whether the work of a run is to ask an endpoint."""
+    return run.kind == KIND or (run.kind in _OF_ENDPOINTS and run.config.get("endpoint") is not None)
+
+
+def command(claim: Claim, run: Run) -> list[str]:
+    """Ids and nothing else: anybody on the machine can read it."""
+    module = "steerboard.evaluation.judges.process" if run.kind == KIND else "steerboard.evaluation.entrants.process"
+    return [sys.executable, "-m", module, str(claim.run_id), str(claim.attempt)]
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """Of its environment: the worker's own settings, as far as it needs them."""
+    given = {
+        "STEERBOARD_HOME": str(settings.home),
+        "STEERBOARD_DATABASE_URL": settings.database_url,
+        "STEERBOARD_SECRET_KEY": settings.secret_key.get_secret_value(),
+        "STEERBOARD_ALLOWED_PRIVATE": settings.allowed_private,
+        "STEERBOARD_LEASE_SECONDS": str(settings.lease_seconds),
+    }
+    return {name: value for name, value in given.items() if value}
