@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import itertools
 import random
@@ -138,6 +139,53 @@ def _read_each(schema: Any, token: str) -> Calls:
     return calls
 
 
+def _values(schema: dict[str, Any]) -> list[Any]:
+    """Every member of an enumeration, both ends of a range, texts of several kinds."""
+    if "anyOf" in schema:
+        return [value for one in schema["anyOf"] if one.get("type") != "null" for value in _values(one)]
+    if "enum" in schema:
+        return list(schema["enum"])
+    match schema["type"]:
+        case "array":
+            each = [[value] for value in _values(schema["items"])]
+            return [*each, [one[0] for one in each[:2]]]
+        case "boolean":
+            return [True, False]
+        case "integer":
+            last = schema.get("exclusiveMaximum", 2**63) - 1
+            return [schema.get("minimum", -(2**63)), 1, schema.get("maximum", last)]
+        case "number":
+            return [-1e308, 0, 0.5, 1e308]
+        case _:
+            # The last is a cursor that no list gives.
+            far = base64.urlsafe_b64encode(b"9" * 30).decode()
+            return ["a", "-1", "é %'", str(new_id()), "x" * schema.get("maxLength", 300), far]
+
+
+def _set_each_option(schema: Any, token: str) -> Calls:
+    """Every GET with each of its options alone at each of its values, and the second page of what has pages."""
+    calls = Calls()
+    headers = {"Authorization": f"Bearer {token}"}
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.method != "get":
+            continue
+        names = {
+            one.name: one.definition["schema"].get("enum", [str(new_id())])[0] for one in operation.path_parameters
+        }
+        options = {one.name: one.definition["schema"] for one in operation.query}
+        for name, option in options.items():
+            for value in _values(option):
+                case = operation.Case(path_parameters=names, query={name: value})
+                calls.note(case.call(headers=headers, timeout=20), case)
+        if {"cursor", "limit"} <= options.keys():
+            first = operation.Case(path_parameters=names, query={"limit": 1}).call(headers=headers, timeout=20)
+            if cursor := first.json().get("next"):
+                case = operation.Case(path_parameters=names, query={"limit": 1, "cursor": cursor})
+                calls.note(case.call(headers=headers, timeout=20), case)
+    return calls
+
+
 def _call_each(schema: Any, token: str, examples: int, *, drawn: int) -> Calls:
     calls = Calls()
     for found in schema.get_all_operations():
@@ -190,6 +238,10 @@ def drawn() -> int:
 
 def test_whatever_there_is_can_be_read(schema: Any, token: str) -> None:
     _well(_read_each(schema, token))
+
+
+def test_every_option_takes_each_of_its_values(schema: Any, token: str) -> None:
+    _well(_set_each_option(schema, token))
 
 
 def test_no_operation_fails_whatever_it_is_given(schema: Any, token: str) -> None:
