@@ -130,7 +130,7 @@ test: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Lint and the test suite
 .PHONY: test-all
 test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser compiler lint ## Everything, with the long fault, scale and oracle runs
 	@$(NPM) run --silent test
-	$(PYTEST) $(PYTEST_ARGS)
+	$(PYTEST) --hypothesis-profile=explore $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: $(DEV_STAMP) $(WEB_STAMP) ## ruff, mypy --strict, import rules, prose; eslint, prettier, TypeScript, the client is fresh

@@ -34,8 +34,8 @@ def evaluated(shared: Engine) -> Callable[..., Evaluated]:
     """Makes evaluations in a project of the test's own: `evaluated(prompts=12, turns=2)`."""
     sessions = make_sessions(shared)
     with transaction(sessions) as session:
-        default, _ = accounts.ensure_default(session, held_out_fraction=0.1)
-        project = Project(name=f"project-{new_id().hex}", split_salt=default.split_salt, held_out_fraction=0.1)
+        accounts.ensure_default(session, held_out_fraction=0.1)
+        project = Project(name=f"project-{new_id().hex}", split_salt="salt", held_out_fraction=0.1)
         session.add(project)
 
     def make(**given: Any) -> Evaluated:

@@ -62,6 +62,8 @@ class World:
             "STEERBOARD_POLL_SECONDS": "0.5",
             "STEERBOARD_RETRY_SECONDS": "0.1",
             "STEERBOARD_STAGE_THREADS": "1",
+            # Of 40 prompts under a random salt, some are held out and most are not.
+            "STEERBOARD_HELD_OUT_FRACTION": "0.3",
         }
         command = [str(Path(sys.executable).with_name("steerboard")), "up", "--port", "0", "--ready-file", str(ready)]
         with (self.home / "up.log").open("wb") as log:

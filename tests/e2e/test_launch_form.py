@@ -6,14 +6,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from dashboard_world import RECIPE, World
+from dashboard_world import RECIPE, World, instructions
+from page_fields import choose
 from playwright.sync_api import Locator, Page, Route, expect
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    field = page.get_by_role("main").get_by_label(re.compile(f"^{label}"))
-    field.click()
-    page.get_by_role("option", name=re.compile(option)).click()
 
 
 @pytest.fixture
@@ -78,6 +73,21 @@ def test_a_setting_of_a_stage_that_was_renamed_can_be_cleared(form: Page) -> Non
     expect(form.get_by_text("the recipe has no input or stage `sft`")).to_be_visible()
     lost.fill("")
     expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
+
+
+def test_a_field_that_goes_takes_along_what_the_page_had_put_in(page: Page, world: World) -> None:
+    if not (known := [one for one in world.get("datasets")["items"] if one["kind"] == "prompts"]):
+        world.import_rows("asked", "prompts", [{"prompt": row["prompt"]} for row in instructions()])
+    assert len(known) < 2, "the page puts in the only one there is"
+    page.goto("/p/default/launch?recipe=demo")
+    field = page.get_by_role("combobox", name="prompts", exact=True)
+    expect(field).not_to_have_value("")
+    choose(page, "instructions", "^things")
+    choose(page, "preferences", "^pairs")
+    page.get_by_role("tab", name="YAML").click()
+    page.get_by_label("The recipe as YAML").fill(RECIPE)
+    expect(field).to_be_hidden()
+    expect(page.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
 
 
 def test_a_base_model_may_be_typed_and_what_is_wrong_with_it_stands_at_the_field(page: Page, world: World) -> None:

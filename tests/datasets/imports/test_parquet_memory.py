@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -226,8 +227,12 @@ def test_what_takes_more_memory_than_any_real_file_is_refused(tmp_path: Path, ma
 
 def decoders() -> set[int]:
     """Processes of ours that decode parquet."""
-    own = psutil.Process().children(recursive=True)
-    return {process.pid for process in own if "parquet_process" in " ".join(process.cmdline())}
+    found = set()
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # of another test, and just gone
+            if "parquet_process" in " ".join(process.cmdline()):
+                found.add(process.pid)
+    return found
 
 
 def test_a_file_that_is_not_read_to_its_end_leaves_no_process_behind() -> None:

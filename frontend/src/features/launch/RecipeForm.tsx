@@ -53,7 +53,9 @@ export function RecipeForm({
         .map(([name, value]) => `${name}=${value}`),
     [texts],
   );
-  const [asked] = useDebouncedValue({ text, set }, 400);
+  // One object as long as nothing changes: another one would restart the wait at each rendering.
+  const now = useMemo(() => ({ text, set }), [text, set]);
+  const [asked] = useDebouncedValue(now, 400);
   const read = useQuery(recipeTextQuery(project, asked.text));
   const shown = read.data?.inputs ?? recipe.inputs;
   const missing = shown.filter((input) => !input.optional && !texts[input.name]).map((input) => input.name);
@@ -96,29 +98,31 @@ export function RecipeForm({
           All recipes
         </Button>
       </Group>
-      <Card withBorder>
-        <Title order={3} size="h5" mb="sm">
-          Inputs
-        </Title>
-        <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
-          {shown.map((input) => (
-            <ThingSelect
-              key={input.name}
-              project={project}
-              type={input.type}
-              allowed={input.kind ? [input.kind] : (input.roles ?? [])}
-              whole={input.whole}
-              label={input.name}
-              required={!input.optional}
-              value={texts[input.name] || null}
-              error={texts[input.name] && faultOf(faults, input.name)?.message}
-              free={takesBase(input)}
-              extra={takesBase(input) ? ["random:tiny-llama"] : []}
-              onChange={(value) => change(input.name, value ?? "")}
-            />
-          ))}
-        </SimpleGrid>
-      </Card>
+      {shown.length > 0 && (
+        <Card withBorder>
+          <Title order={3} size="h5" mb="sm">
+            Inputs
+          </Title>
+          <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+            {shown.map((input) => (
+              <ThingSelect
+                key={input.name}
+                project={project}
+                type={input.type}
+                allowed={input.kind ? [input.kind] : (input.roles ?? [])}
+                whole={input.whole}
+                label={input.name}
+                required={!input.optional}
+                value={texts[input.name] || null}
+                error={texts[input.name] && faultOf(faults, input.name)?.message}
+                free={takesBase(input)}
+                extra={takesBase(input) ? ["random:tiny-llama"] : []}
+                onChange={(value) => change(input.name, value ?? "")}
+              />
+            ))}
+          </SimpleGrid>
+        </Card>
+      )}
       <Tabs defaultValue="stages">
         <Tabs.List>
           <Tabs.Tab value="stages">Stages</Tabs.Tab>

@@ -1,6 +1,6 @@
 import { Autocomplete, Select, type ComboboxItem, type OptionsFilter } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { datasetsQuery } from "../../api/datasets/datasets";
 import { modelsQuery } from "../../api/models/models";
 import { runKindsQuery } from "../../api/runs/runKinds";
@@ -56,10 +56,24 @@ export function ThingSelect({
   const makers = kinds.data?.filter((one) => one.makes_type === "model" && fits(one.makes ?? "")) ?? [];
   const maker = makers.find((one) => one.kind !== "train") ?? makers[0];
   const only = required && !extra.length && options.length === 1 ? options[0]!.value : null;
+  const offered = useRef<string>(undefined);
   useEffect(() => {
-    if (only && value === null) onChange(only);
+    if (!only || value !== null) return;
+    offered.current = only;
+    onChange(only);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- offered once; a person may choose otherwise
   }, [only]);
+  // A field that goes takes along what the page itself put in: nobody could see it, or take it out.
+  const latest = useRef({ value, onChange });
+  useEffect(() => {
+    latest.current = { value, onChange };
+  });
+  useEffect(
+    () => () => {
+      if (offered.current && latest.current.value === offered.current) latest.current.onChange(null);
+    },
+    [],
+  );
   const common = { label, required, error };
   if (free)
     return (
@@ -67,7 +81,7 @@ export function ThingSelect({
         {...common}
         description={`${[...allowed, "a folder"].join(", ")} or org/name on the hub`}
         data={[...extra, ...options.map((option) => option.value)]}
-        filter={offered}
+        filter={matching}
         renderOption={({ option }) =>
           options.find((one) => one.value === option.value)?.label ?? option.value
         }
@@ -123,7 +137,7 @@ export function ThingSelect({
 }
 
 /** What matches the text; everything once one of them is chosen, so that another can be. */
-const offered: OptionsFilter = ({ options, search }) => {
+const matching: OptionsFilter = ({ options, search }) => {
   const items = options as ComboboxItem[];
   const text = search.trim().toLowerCase();
   if (items.some((item) => item.value === search)) return items;

@@ -1,6 +1,7 @@
 import { Card, Text, Title } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { weightsPreviewQuery } from "../../api/runs/previews";
 import { Failure } from "../../shared/Feedback";
 import { count, percent, short } from "../../shared/format";
@@ -15,7 +16,8 @@ interface Properties {
 
 /** How unequal the weights exp(z / beta) are, and how many rows they are worth. */
 export function WeightsPreview({ project, dataset, beta, maxWeight }: Properties) {
-  const [asked] = useDebouncedValue({ beta, max_weight: maxWeight }, 250);
+  const now = useMemo(() => ({ beta, max_weight: maxWeight }), [beta, maxWeight]);
+  const [asked] = useDebouncedValue(now, 250);
   const query = useQuery(weightsPreviewQuery(project, dataset, asked));
   return (
     <Card withBorder>
