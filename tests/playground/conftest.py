@@ -13,7 +13,10 @@ from served_app import served
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard_workers.interactive.hosts import environment
+from steerboard_workers.interactive.models import threads
 from steerboard_workers.interactive.worker import InteractiveWorker
+from steerboard_workers.supervisor.warm_start import StageParent
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +24,21 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     write_models(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def model_parent(folders: Path) -> Iterator[Path]:
+    """The socket of a stage parent that all workers of these tests share: each one's own would import torch again.
+
+    After the models were made: that sets variables of this process, which those of a model's process must equal."""
+    parent = StageParent(environment("", threads()))
+    yield parent.path
+    parent.close()
+
+
+@pytest.fixture
+def settings(settings: Settings, model_parent: Path) -> Settings:
+    return settings.model_copy(update={"stage_parent": model_parent})
 
 
 @pytest.fixture
