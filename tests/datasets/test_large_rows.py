@@ -44,7 +44,14 @@ def pages(client: TestClient, path: str, **params: Any) -> list[dict[str, Any]]:
         params["cursor"] = found[-1]["next"]
 
 
-@pytest.mark.parametrize("filters", [{}, {"q": "word"}, {"q": '"word word"'}], ids=["plain", "word", "phrase"])
+@pytest.mark.parametrize(
+    "filters",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"q": "word"}, id="word"),
+        pytest.param({"q": '"word word"'}, id="phrase", marks=pytest.mark.long),
+    ],
+)
 def test_a_page_of_large_rows_ends_early_and_all_pages_have_all_rows(
     client: TestClient, dataset: list[str], filters: dict[str, str]
 ) -> None:

@@ -150,6 +150,7 @@ done
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_one_command_ends_with_the_verdict_though_its_worker_is_killed_in_the_middle(
     up: dict[str, str], tmp_path: Path

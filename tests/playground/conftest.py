@@ -28,7 +28,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def model_parent(folders: Path) -> Iterator[Path]:
-    """The socket of a stage parent that all workers of these tests share: each one's own would import torch again.
+    """The socket of a stage parent that all workers of these tests share: one for each would import torch again.
 
     After the models were made: that sets variables of this process, which those of a model's process must equal."""
     parent = StageParent(environment("", threads()))

@@ -96,6 +96,7 @@ sys.addaudithook(crash)
 """
 
 
+@pytest.mark.long
 def test_a_model_at_which_a_library_crashes_fails_its_run_once_as_what_it_is(stack: Stack, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(CRASH)
     paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
