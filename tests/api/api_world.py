@@ -74,7 +74,7 @@ class ApiWorld:
                 rows=rows,
                 held_out_rows=1,
                 content_hash=new_id().hex,
-                origin={},
+                origin={"fields": []},
             )
             session.add(dataset)
             session.flush()

@@ -188,8 +188,9 @@ def _set_each_option(schema: Any, token: str) -> Calls:
 
 def _call_each(schema: Any, token: str, examples: int, *, drawn: int) -> Calls:
     calls = Calls()
-    for found in schema.get_all_operations():
-        operation = found.ok()
+    operations = [found.ok() for found in schema.get_all_operations()]
+    # What is deleted is asked for before.
+    for operation in sorted(operations, key=lambda one: one.method == "delete"):
 
         @seed(drawn)
         @_bounded(examples)
