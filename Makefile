@@ -27,8 +27,9 @@ else
 NODE := $(VENV)/node/node
 export PATH := $(CURDIR)/$(VENV)/node:$(PATH)
 endif
-# Two test processes of one thread each; a file stays in one process, so that its fixtures are made once.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+# Two test processes of one thread each; tests/conftest.py decides which tests share a process.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+SIDE_BY_SIDE := --no-print-directory --jobs 2
 EXIT ?=
 REPORT ?=
 export STEERBOARD_HOME ?= $(CURDIR)/.steerboard
@@ -123,22 +124,33 @@ demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops aft
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
 
 .PHONY: test
-test: $(DEV_STAMP) $(WEB_BUILD) browser lint ## Lint and the test suite
-	@$(NPM) run --silent test
+test: $(DEV_STAMP) $(WEB_BUILD) browser ## Lint and the test suite
+	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web test-web
 	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser compiler lint ## Everything, with the long fault, scale and oracle runs
-	@$(NPM) run --silent test
+test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
+	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web test-web
 	$(PYTEST) --hypothesis-profile=explore $(PYTEST_ARGS)
+
+.PHONY: test-web
+test-web: $(WEB_STAMP)
+	@$(NPM) run --silent test
 
 .PHONY: lint
 lint: $(DEV_STAMP) $(WEB_STAMP) ## ruff, mypy --strict, import rules, prose; eslint, prettier, TypeScript, the client is fresh
+	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web
+
+.PHONY: lint-python
+lint-python: $(DEV_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check -q .
-	$(BIN)/mypy
-	@$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 	$(BIN)/python scripts/prose_check.py
+	@$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+	$(BIN)/mypy
+
+.PHONY: lint-web
+lint-web: $(DEV_STAMP) $(WEB_STAMP)
 	@$(NPM) run --silent lint
 	@$(BIN)/python -m steerboard.app.openapi | cmp -s - $(WEB)/openapi.json \
 	  || { echo "The dashboard's client is stale: run make client"; exit 1; }

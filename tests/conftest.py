@@ -151,6 +151,25 @@ def _with_redis_database(url: str, number: int) -> str:
     return f"{url.partition('?')[0]}?db={number}"
 
 
+# Folders whose tests share what takes long to make (a running platform, trained models): one process has each of them.
+# Others are cut into files.
+_TOGETHER = ("e2e", "faults", "playground", "training")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What goes to which process, the longest first."""
+    root = Path(__file__).parent
+
+    def group(item: pytest.Item) -> str:
+        path = item.path.relative_to(root)
+        return path.parts[0] if path.parts[0] in _TOGETHER else str(path)
+
+    order = {name: place for place, name in enumerate(_TOGETHER)}
+    items.sort(key=lambda item: order.get(group(item), len(order)))
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group(item)))
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     database_url = Settings().database_url

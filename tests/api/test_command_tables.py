@@ -50,7 +50,7 @@ def shell(steerboard: Steerboard, url: str, token: str, world: ApiWorld, monkeyp
     return run
 
 
-@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("columns", [pytest.param(80, marks=pytest.mark.long), 40])
 def test_lists_fit_the_terminal_that_they_are_shown_on(shell: Shell, columns: int) -> None:
     for command in LISTS:
         shown = on_terminal(columns, *command)

@@ -48,7 +48,7 @@ def pages(client: TestClient, path: str, **params: Any) -> list[dict[str, Any]]:
     "filters",
     [
         pytest.param({}, id="plain"),
-        pytest.param({"q": "word"}, id="word"),
+        pytest.param({"q": "word"}, id="word", marks=pytest.mark.long),
         pytest.param({"q": '"word word"'}, id="phrase", marks=pytest.mark.long),
     ],
 )

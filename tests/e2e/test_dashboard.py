@@ -69,6 +69,7 @@ def test_a_cancelled_run_says_so(page: Page, world: World, pipeline: str) -> Non
     expect(page.get_by_role("tabpanel")).to_contain_text("cancelled")
 
 
+@pytest.mark.long
 def test_a_killed_workers_run_shows_the_reason_and_goes_on(page: Page, world: World, pipeline: str) -> None:
     config = {"run": "train", "method": "sft", "lr": 1e-3, "batch": 4, "epochs": 60, "checkpoint_every": 20}
     body = {"name": "struck", "config": config, "inputs": {"model": f"{pipeline}.sft", "data": "things"}}

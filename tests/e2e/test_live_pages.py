@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from dashboard_world import World
 from playwright.sync_api import Page, expect
 
@@ -28,6 +29,7 @@ look();
 """
 
 
+@pytest.mark.long
 def test_a_curve_grows_while_its_run_works(page: Page, world: World) -> None:
     body = {"text": LONG, "set": ["instructions=things"]}
     made = world.client.post("pipelines", json=body)

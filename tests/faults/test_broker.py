@@ -41,6 +41,7 @@ def connected(stack: Stack, times: int) -> None:
     stack.wait(lambda: log.read_text().count("Connected to") >= times, 30, "the worker did not connect")
 
 
+@pytest.mark.long
 def test_runs_created_while_the_broker_is_away_finish_and_so_does_the_one_under_way(
     stack: Stack, broker: EmbeddedServers
 ) -> None:

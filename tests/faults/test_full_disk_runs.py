@@ -19,6 +19,7 @@ def worker_home(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
+@pytest.mark.long
 def test_a_run_that_writes_nothing_itself_is_ended_too_when_its_disk_fills_up(stack: Stack) -> None:
     stack.environment["STEERBOARD_DISK_RESERVE_MB"] = str(RESERVE_MB)
     endless = {**SFT, "epochs": 1000, "checkpoint_every": 1_000_000, "checkpoint_seconds": 0}
@@ -32,6 +33,7 @@ def test_a_run_that_writes_nothing_itself_is_ended_too_when_its_disk_fills_up(st
     worker.stop()
 
 
+@pytest.mark.long
 def test_a_run_whose_disk_fills_up_ends_with_that_reason_and_is_resumed_when_there_is_room(stack: Stack) -> None:
     stack.environment["STEERBOARD_DISK_RESERVE_MB"] = str(RESERVE_MB)
     expected = stack.undisturbed(SFT)

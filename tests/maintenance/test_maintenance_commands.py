@@ -116,7 +116,7 @@ def test_the_documented_commands_do_what_they_say(shell: Shell) -> None:
     assert "sealed secrets and not their key" in told.stdout
 
 
-@pytest.mark.parametrize("command", ["up --port 0", pytest.param("backup /backups", marks=pytest.mark.long)])
+@pytest.mark.parametrize("command", [pytest.param("up --port 0", marks=pytest.mark.long), "backup /backups"])
 def test_data_of_another_postgres_stop_every_command_before_anything_is_touched(shell: Shell, command: str) -> None:
     version = shell.folder / "home" / "postgres" / "PG_VERSION"
     installed = version.read_text()

@@ -55,6 +55,7 @@ def test_a_database_of_a_newer_version_is_left_alone(engine: Engine) -> None:
         migrations.migrate(engine)
 
 
+@pytest.mark.long
 def test_every_revision_goes_up_and_down_and_up_with_rows_in_all_tables_and_loses_none_of_an_older_table(
     engine: Engine,
 ) -> None:

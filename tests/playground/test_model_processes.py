@@ -131,7 +131,8 @@ def test_a_models_process_knows_no_credentials_and_holds_no_connection(
         assert Path(f"/proc/{process.pid}/oom_score_adj").read_text().strip() == "1000"
 
 
-@pytest.mark.parametrize("hanging", [pytest.param(False, marks=pytest.mark.long), True], ids=["answering", "hanging"])
+@pytest.mark.long
+@pytest.mark.parametrize("hanging", [False, True], ids=["answering", "hanging"])
 def test_a_killed_worker_takes_its_models_with_it(world: PlaygroundWorld, tmp_path: Path, hanging: bool) -> None:
     with worker_process(tmp_path / "worker.log") as worker:
         if hanging:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -275,12 +276,13 @@ class RunMachine(RuleBasedStateMachine):
             )
 
 
-def test_runs_keep_one_owner_and_their_final_states_whatever_happens_to_them(world: World) -> None:
+@pytest.mark.parametrize("examples", [10, pytest.param(40, marks=pytest.mark.long)])
+def test_runs_keep_one_owner_and_their_final_states_whatever_happens_to_them(world: World, examples: int) -> None:
     RunMachine.world = world
     run_state_machine_as_test(
         RunMachine,
         settings=settings(
-            max_examples=30,
+            max_examples=examples,
             stateful_step_count=30,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -331,6 +331,7 @@ def test_a_killed_worker_leaves_neither_parent_nor_stage(
         wait(lambda: not any(map(alive, pids)), 20 if importing else 5)
 
 
+@pytest.mark.long
 def test_a_worker_that_differs_from_the_parent_starts_its_stages_anew(
     parent: StageParent, inputs: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

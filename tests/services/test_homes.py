@@ -41,6 +41,7 @@ def near() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.long
 def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, near: Path) -> None:
     home = near / ODD
     up = start(home)
@@ -73,7 +74,10 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
     assert found.json()["rows"] == 20
 
 
-@pytest.mark.parametrize("arguments", [("up", "--port", "0"), ("backup", "DEST"), ("worker",), ("doctor",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("up", "--port", "0"), ("backup", "DEST"), ("worker",), pytest.param(("doctor",), marks=pytest.mark.long)],
+)
 def test_a_home_that_is_a_file_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     home = tmp_path / "home"
     home.write_text("no folder")
@@ -87,7 +91,10 @@ def test_a_home_that_is_a_file_is_one_sentence(tmp_path: Path, arguments: tuple[
             assert f"{home} is a file" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [("up", "--port", "0"), ("secrets", "rotate"), ("worker",), ("doctor",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("up", "--port", "0"), ("secrets", "rotate"), ("worker",), pytest.param(("doctor",), marks=pytest.mark.long)],
+)
 def test_a_home_that_cannot_be_written_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     with small_disk(tmp_path / "disk", 8, "ro") as home:
         done = command(home, *arguments)

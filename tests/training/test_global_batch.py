@@ -17,10 +17,17 @@ def figures(steps: dict[int, dict[str, float]]) -> list[float]:
     return [values[name] for _, values in sorted(steps.items()) for name in names]
 
 
-def test_every_micro_batch_sees_the_figure_of_its_global_batch(make_toy, reference):
+@pytest.mark.parametrize(
+    "splits",
+    [
+        ({"micro_batch": 1, "batching": "packed"},),
+        pytest.param(({"micro_batch": 3}, {"batching": "packed"}, {"share_prompt": False}), marks=pytest.mark.long),
+    ],
+)
+def test_every_micro_batch_sees_the_figure_of_its_global_batch(make_toy, reference, splits):
     """Loss and gradient however the batch is cut, packed or shared: z is a mean over all of it."""
     whole = ran(make_toy(reference, beta=0.5, batching="padded"))
-    for split in ({"micro_batch": 3}, {"micro_batch": 1}, {"batching": "packed"}, {"share_prompt": False}):
+    for split in splits:
         parts = ran(make_toy(reference, beta=0.5, **split))
         assert figures(parts) == pytest.approx(figures(whole), rel=2e-4, abs=1e-4), split
     assert all(abs(values["z"]) > 0.1 for values in whole.values())

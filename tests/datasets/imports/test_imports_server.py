@@ -88,6 +88,7 @@ def serve(home: Path, token: str, settings: Settings) -> Iterator[Callable[[], S
         server.process.wait(timeout=30)
 
 
+@pytest.mark.long
 def test_an_import_survives_the_kill_of_the_server(serve: Callable[[], Server]) -> None:
     server = serve()
     id_ = server.begin(15_000)

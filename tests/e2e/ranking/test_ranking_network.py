@@ -38,7 +38,8 @@ def test_a_lost_network_loses_and_doubles_nothing(desks: Desks) -> None:
     expect(page.get_by_text("3 done, 1 left")).to_be_visible()
 
 
-@pytest.mark.parametrize("forgotten", [pytest.param(False, marks=pytest.mark.long), True])
+@pytest.mark.long
+@pytest.mark.parametrize("forgotten", [False, True])
 def test_a_network_that_goes_silent_loses_and_doubles_nothing(desks: Desks, world: World, forgotten: bool) -> None:
     proxy = SilentProxy(world.url)
     try:

@@ -47,10 +47,11 @@ def slow_data(stack: Stack) -> uuid.UUID:
         return import_file(session, project, path=path, name="slow", kind="instructions").dataset.id
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "code"),
     [
-        pytest.param(endless_template, "template_timed_out", marks=pytest.mark.long),
+        (endless_template, "template_timed_out"),
         (panicking_tokenizer, "broken_tokenizer"),
     ],
 )
@@ -121,6 +122,7 @@ def test_a_stage_that_is_killed_while_it_opens_a_model_is_tried_again(stack: Sta
     assert (run.state, run.reason_code, run.attempt) == ("failed", "stage_killed", 2), run.reason
 
 
+@pytest.mark.long
 def test_a_tokenizer_that_hangs_has_less_time_than_a_stage_that_computes(stack: Stack) -> None:
     take_hostile(stack, slow_tokenizer)
     stack.data_id = slow_data(stack)

@@ -64,6 +64,7 @@ def test_a_killed_worker_takes_its_stage_along_and_another_one_goes_on(stack: St
     assert stack.result(run_id) == expected
 
 
+@pytest.mark.long
 def test_a_killed_guardian_leaves_no_stage_and_the_run_goes_on(stack: Stack) -> None:
     run_id = stack.create("sft", SFT)
     stack.start_worker("only")

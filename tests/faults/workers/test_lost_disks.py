@@ -44,6 +44,7 @@ def resumed_step(stack: Stack, run_id: uuid.UUID) -> int:
     return int(line.split()[3])
 
 
+@pytest.mark.long
 def test_a_run_whose_first_workers_disk_is_deleted_ends_as_if_nothing_had_happened(
     stack: Stack, s3: S3Server, tmp_path: Path
 ) -> None:

@@ -27,6 +27,7 @@ def warm_stages(stack: Stack, run_id: object, worker: Worker) -> list[int]:
     return [pid for pid in stack.stage_pids(run_id) if pid in forked]  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_two_workers_fork_their_stages_side_by_side_and_a_killed_one_takes_its_own_with_it(stack: Stack) -> None:
     del stack.environment["STEERBOARD_STAGE_PARENT"]
     stack.environment["STEERBOARD_LEASE_SECONDS"] = "6"

@@ -226,6 +226,7 @@ def _happen(sessions: sessionmaker[Session], project: Project, number: int, size
             events.emit(session, project.id, "test.event", {"text": "x" * size})
 
 
+@pytest.mark.long
 def test_500_frozen_readers_of_the_stream_cost_others_nothing(
     app: FastAPI, url: str, token: str, opened: list[Client], sessions: sessionmaker[Session], project: Project
 ) -> None:
