@@ -28,7 +28,7 @@ NODE := $(VENV)/node/node
 export PATH := $(CURDIR)/$(VENV)/node:$(PATH)
 endif
 # Two test processes of one thread each; tests/conftest.py decides which tests share a process.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
 SIDE_BY_SIDE := --no-print-directory --jobs 2
 EXIT ?=
 REPORT ?=

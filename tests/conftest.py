@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -25,6 +25,7 @@ from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool
+from xdist.scheduler import LoadScopeScheduling
 
 from steerboard.accounts import service as accounts
 from steerboard.accounts.tables import Project
@@ -151,23 +152,31 @@ def _with_redis_database(url: str, number: int) -> str:
     return f"{url.partition('?')[0]}?db={number}"
 
 
-# Folders whose tests share what takes long to make (a running platform, trained models): one process has each of them.
-# Others are cut into files.
+# Folders whose tests share what takes long to make (a running platform, trained models), the longest first: one process
+# has each of them. Others are cut into files.
 _TOGETHER = ("e2e", "faults", "playground", "training")
 
 
+def _group(nodeid: str) -> str:
+    """Which tests stay in one process with this one."""
+    file = nodeid.split("::")[0].removeprefix("tests/")
+    folder = file.split("/")[0]
+    return folder if folder in _TOGETHER else file
+
+
+class _ByGroup(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByGroup | None:
+    return _ByGroup(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What goes to which process, the longest first."""
-    root = Path(__file__).parent
-
-    def group(item: pytest.Item) -> str:
-        path = item.path.relative_to(root)
-        return path.parts[0] if path.parts[0] in _TOGETHER else str(path)
-
     order = {name: place for place, name in enumerate(_TOGETHER)}
-    items.sort(key=lambda item: order.get(group(item), len(order)))
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
+    items.sort(key=lambda item: order.get(_group(item.nodeid), len(order)))
 
 
 @pytest.fixture(scope="session")
