@@ -5,7 +5,9 @@ an optimiser step (TRL: 8 with accumulation 4). Every contestant is a process of
 and the same token ids; they take turns, one optimiser step each, so that whatever else the machine does meets all of
 them alike. Ours is the training stage itself, not a loop made for this.
 
-Prints JSON: {sft, reward_model} x {fp32, bf16} -> non-padding tokens/s of full sequences for `ours`, `trl_default`
+Log-probs of the reference are computed before the first timed step, by ours and by TRL where it can.
+
+Prints JSON: {sft, reward_model, dpo} x {fp32, bf16} -> non-padding tokens/s of full sequences for `ours`, `trl_default`
 (gradient checkpointing) and `trl_best` (the best of TRL without it), their ratios, and the held-out loss of ours and
 of TRL's best after the same number of steps of 32 sequences.
 """
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +34,11 @@ SEQUENCES = 32
 WARM_STEPS = 2
 LR = 5e-4
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "hh_rlhf" / "pairs_2000.jsonl.gz"
-METHODS = ("sft", "reward_model")
+METHODS = ("sft", "reward_model", "dpo")
 PRECISIONS = ("fp32", "bf16")
-# TRL's candidates for its best: none checkpoints gradients. Rows are sequences (SFT) or pairs (reward model).
+_PRECOMPUTED = {"precompute_ref_log_probs": True, "pad_to_multiple_of": None}
+# TRL's candidates for its best: none checkpoints gradients. Rows are sequences (SFT) or pairs. `by_length`: the pairs
+# of a step are sorted, so that TRL's passes have little padding while its steps are of the same pairs.
 TRL: dict[str, dict[str, dict[str, Any]]] = {
     "sft": {
         "trl_default": {"rows": 8, "accumulate": 4, "gradient_checkpointing": True},
@@ -43,6 +48,13 @@ TRL: dict[str, dict[str, dict[str, Any]]] = {
         "trl_default": {"rows": 4, "accumulate": 4, "gradient_checkpointing": True},
         "trl_4_pairs": {"rows": 4, "accumulate": 4},
         "trl_8_pairs": {"rows": 8, "accumulate": 2},
+    },
+    "dpo": {
+        "trl_default": {"rows": 8, "accumulate": 2, "gradient_checkpointing": True},
+        "trl_2_pairs": {"rows": 2, "accumulate": 8, "by_length": True, **_PRECOMPUTED},
+        "trl_4_pairs": {"rows": 4, "accumulate": 4, "by_length": True, **_PRECOMPUTED},
+        "trl_8_pairs": {"rows": 8, "accumulate": 2, "by_length": True, **_PRECOMPUTED},
+        "trl_16_pairs": {"rows": 16, "accumulate": 1, **_PRECOMPUTED},
     },
 }
 
@@ -147,6 +159,11 @@ def _config(method: str, precision: str, steps: int) -> dict[str, Any]:
     }
 
 
+def _start(method: str) -> str:
+    """The folder of the model that training starts from, and that is the reference."""
+    return "reward_model" if method == "reward_model" else "sft"
+
+
 def run_ours(folder: Path, method: str, precision: str, steps: int) -> None:
     """The training stage as it is; its stage object hands the turn on after each step's metrics."""
     from steerboard_contracts.stage import DatasetInput, ModelInput, StageSpec
@@ -169,7 +186,7 @@ def run_ours(folder: Path, method: str, precision: str, steps: int) -> None:
         name=method,
         config=_config(method, precision, steps),
         inputs={
-            "model": ModelInput(name="start", path=str(folder / method), content_hash=""),
+            "model": ModelInput(name="start", path=str(folder / _start(method)), content_hash=""),
             "data": DatasetInput(
                 name="hh", path=str(folder / "pairs.jsonl"), kind="preferences", rows=0, content_hash=""
             ),
@@ -183,7 +200,7 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     """TRL's trainer on the ids that our renderer makes of the same rows."""
     import torch
     from transformers import TrainerCallback
-    from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer
+    from trl import DPOConfig, DPOTrainer, RewardConfig, RewardTrainer, SFTConfig, SFTTrainer
 
     from datasets import Dataset
     from steerboard_contracts.stage import DatasetInput, StageSpec
@@ -198,9 +215,10 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     data = DatasetInput(name="hh", path=str(folder / "pairs.jsonl"), kind="preferences", rows=0, content_hash="")
     spec = StageSpec(run_id="bench", name=name, config=_config(method, precision, steps), inputs={"data": data})
     stage = Stage(folder, spec, EventWriter(os.open(os.devnull, os.O_WRONLY)))
-    start = open_model(folder / method, spec.config)
+    start = open_model(folder / _start(method), spec.config)
     examples = load_data(stage, training_of(spec.config), start.renderer)
     options = dict(TRL[method][name])
+    by_length = options.pop("by_length", False)
     arguments = {
         "output_dir": str(folder / name),
         "per_device_train_batch_size": options.pop("rows"),
@@ -218,6 +236,10 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
         **options,
     }
 
+    class TokenisedDPOTrainer(DPOTrainer):
+        def _prepare_dataset(self, dataset: Any, *_: Any) -> Any:
+            return dataset
+
     class Paced(TrainerCallback):
         tokens = 0.0
 
@@ -234,12 +256,22 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
         rows = Dataset.from_dict({"input_ids": ids, "completion_mask": masks})
         kind, config = SFTTrainer, SFTConfig(**arguments, completion_only_loss=True)
     else:
-        pairs = [[[*e.prompt.tolist(), *side.tolist()] for side in e.responses] for e in examples.train]
         # In the order that ours draws, so that after as many steps both have seen the same pairs.
-        order = Order(len(pairs), SEQUENCES // 2, 1000, spec.config.seed)
-        pairs = [pairs[i] for step in range(steps) for i in order.step(step)]
-        rows = Dataset.from_dict({"chosen_ids": [p[0] for p in pairs], "rejected_ids": [p[1] for p in pairs]})
-        kind, config = RewardTrainer, RewardConfig(**arguments, train_sampling_strategy="sequential")
+        order = Order(len(examples.train), SEQUENCES // 2, 1000, spec.config.seed)
+        drawn = [[examples.train[i] for i in order.step(step)] for step in range(steps)]
+        if by_length:
+            drawn = [sorted(step, key=lambda e: max(e.lengths)) for step in drawn]
+        pairs = [e for step in drawn for e in step]
+        prompts = [e.prompt.tolist() for e in pairs]
+        sides = [[e.responses[side].tolist() for e in pairs] for side in (0, 1)]
+        if method == "dpo":
+            rows = Dataset.from_dict({"prompt_ids": prompts, "chosen_ids": sides[0], "rejected_ids": sides[1]})
+            kind, config = TokenisedDPOTrainer, DPOConfig(**arguments, train_sampling_strategy="sequential")
+        else:
+            whole = [[p + s for p, s in zip(prompts, side, strict=True)] for side in sides]
+            rows = Dataset.from_dict({"chosen_ids": whole[0], "rejected_ids": whole[1]})
+            kind, config = RewardTrainer, RewardConfig(**arguments, train_sampling_strategy="sequential")
+    held_out = _with_reference(start, examples.held_out, precision) if method == "dpo" else examples.held_out
     trainer = kind(
         model=start.model, args=config, train_dataset=rows, processing_class=start.tokenizer, callbacks=[Paced()]
     )
@@ -249,10 +281,27 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     batcher = Batcher("padded", objective.reads, 2048, start.tokenizer.pad_token_id)
     sums = torch.zeros(len(objective.measures), dtype=torch.float64)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-        for part in batcher.cut(examples.held_out)[0]:
+        for part in batcher.cut(held_out)[0]:
             batch = batcher.collate(part)
             sums += objective.forward(module(**batch.model_inputs()), batch)[1]
     turns.finish(objective.metrics(dict(zip(objective.measures, sums.tolist(), strict=True)))["loss"])
+
+
+def _with_reference(start: Any, examples: list[Any], precision: str) -> list[Any]:
+    """With log-probs of the start model, which is about to change."""
+    import torch
+
+    from steerboard_workers.alignment.batching import Batcher
+    from steerboard_workers.alignment.losses import sequence_sums
+
+    module, found = start.module().eval(), []
+    batcher = Batcher("padded", "labels", 2048, start.tokenizer.pad_token_id)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+        for part in batcher.cut(examples)[0]:
+            batch = batcher.collate(part)
+            sums = sequence_sums(module(**batch.model_inputs())[0], batch.label_counts).view(-1, 2).numpy()
+            found += [replace(e, frozen_log_probs={"reference": pair}) for e, pair in zip(part, sums, strict=True)]
+    return found
 
 
 # -- the race -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaForCausalLM
 
+from steerboard_contracts.methods import needed_method
 from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batching import PADDING_COST, PASS_COST, Batcher
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import RewardObjective
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.alignment.objectives import LanguageObjective
@@ -150,6 +153,50 @@ def test_a_shared_prompt_holds_for_token_losses_too(policy, layout):
     torch.testing.assert_close(outputs[0][0], outputs[1][0], rtol=1e-4, atol=1e-5)
     assert outputs[0][1].tolist() == outputs[1][1].tolist()
     assert outputs[0][2].tolist() == outputs[1][2].tolist()
+
+
+PAIR_METHODS = [
+    *(("dpo", {}), ("dpo", {"reduction": "mean", "sft_weight": 1.0}), ("mpo", {})),
+    *(("simpo", {}), ("orpo", {"sft_on": "sequence"})),
+]
+
+
+@pytest.fixture(scope="module")
+def plain_pairs(policy):
+    """plain_pairs(name, config) -> (objective, examples, their loss and gradient one pair at a time)."""
+    known = {}
+
+    def of(name, config):
+        key = (name, *config.items())
+        if key not in known:
+            method = training_of(needed_method(name).config(method=name, **config))
+            draw = np.random.default_rng(7)
+            batch = []
+            for e in examples(14, 8, 2):
+                near = [-3.5 * len(r) + draw.normal(0, 3) for r in e.responses]
+                batch.append(replace(method.learned(e), frozen_log_probs={"reference": np.array(near, np.float32)}))
+            objective = method.objective()
+            known[key] = objective, batch, global_loss_and_gradient(policy, objective, batch, batcher(micro_batch=1))
+        return known[key]
+
+    return of
+
+
+@pytest.mark.parametrize(("name", "config"), PAIR_METHODS)
+@pytest.mark.parametrize(
+    ("layout", "share", "micro_batch", "ranks"),
+    [
+        *(("padded", False, None, 1), ("padded", True, 3, 1), ("packed", False, 2, 2), ("packed", True, None, 1)),
+        *(("padding_free", False, 4, 1), ("padding_free", True, 3, 4)),
+    ],
+)
+def test_a_batch_of_pairs_gives_the_same_step_however_it_is_split(
+    policy, plain_pairs, name, config, layout, share, micro_batch, ranks
+):
+    """Over passes, processes and layouts, the prompt shared or not."""
+    objective, batch, expected = plain_pairs(name, config)
+    cutter = batcher(layout, share=share, micro_batch=micro_batch)
+    same(global_loss_and_gradient(policy, objective, batch, cutter, ranks), expected)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

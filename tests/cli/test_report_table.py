@@ -54,6 +54,16 @@ def test_cost_is_given_for_each_method_once() -> None:
     assert cost_line(clear_win()).count("Decision Transformer") == 1
 
 
+def test_log_probs_of_a_reference_are_said_to_be_paid_once() -> None:
+    rows = [row("sft", 0.2), row("dpo", 0.6), row("ipo", 0.5)]
+    assert "Log-probs" not in cost_line(report(rows))
+    for place, shared in ((1, 0.0), (2, 12.5)):
+        rows[place] = rows[place].model_copy(update={"log_prob_seconds": 12.5, "log_prob_seconds_shared": shared})
+    assert cost_line(report(rows)).endswith(
+        " Log-probs of the reference are part of that (DPO 12.5, IPO 12.5, paid once: IPO used those of another run)."
+    )
+
+
 def test_the_papers_claims_are_checked_and_failures_are_shown() -> None:
     assert all(met for _, met in checks(clear_win()))
     weak = clear_win().model_copy(update={"methods": [row("sft", 2.0), *clear_win().methods[3:]]})

@@ -80,7 +80,7 @@ def make_stage(data_folder, tmp_path_factory):
                 "content_hash": "d",
             }
         written = StageSpec.model_validate(
-            {"run_id": "r", "name": "test", "config": config, "inputs": inputs, "device": "cpu", "threads": 1, **spec}
+            {"run_id": "r", "name": "test", "config": config, "inputs": inputs, "device": "cpu", "threads": 1} | spec
         )
         (folder / STAGE_FILE).write_text(written.model_dump_json())
         return Stage(folder, written, RecordingWriter())

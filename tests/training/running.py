@@ -16,11 +16,18 @@ import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save_file
 
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import STAGE_EVENT
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
 METRICS = b'"type":"metrics"'
+
+
+def data_of(method: str) -> str:
+    """The dataset of `data_folder` that a method learns from."""
+    kind = needed_method(method).data[0]
+    return "labelled" if kind == "instructions" else kind
 
 
 class RecordingWriter(EventWriter):

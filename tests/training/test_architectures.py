@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,15 +13,18 @@ from transformers import (
     AutoModelForSequenceClassification,
     Gemma2Config,
     GPT2Config,
+    Llama4TextConfig,
     LlamaConfig,
     MistralConfig,
     Qwen3Config,
 )
 
+from steerboard_contracts.methods.dpo import DpoConfig
 from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.methods.dpo import Dpo
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
 from steerboard_workers.stages.training.setup import batcher_of
 
@@ -95,6 +100,48 @@ def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, 
         ours = module(**batcher.collate(batch).model_inputs())
         alone = torch.cat([module(**plain.collate([example]).model_inputs()) for example in batch])
     torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-4)
+
+
+CHUNKED = {**SHAPE, "intermediate_size_mlp": 64, "num_local_experts": 2, "no_rope_layers": [1, 0]}
+ATTENTION = {
+    "full": LlamaConfig(**SHAPE),
+    "wide_window": MistralConfig(**SHAPE, sliding_window=64),
+    "narrow_window": MistralConfig(**SHAPE, sliding_window=16),
+    "wide_chunks": Llama4TextConfig(**CHUNKED, attention_chunk_size=64),
+    "narrow_chunks": Llama4TextConfig(**CHUNKED, attention_chunk_size=16),
+}
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_the_prompt_of_a_pair_is_shared_where_that_is_exact_and_it_is_said_where_not(make_stage, name):
+    """Loss and gradient of each pair alone, to 1e-5 in float32, with full, sliding-window and chunked attention."""
+    torch.manual_seed(0)
+    module = PolicyModule(AutoModelForCausalLM.from_config(ATTENTION[name])).eval()
+    draw = np.random.default_rng(1)
+    batch = [replace(e, frozen_log_probs={"reference": draw.normal(-30, 3, 2).astype(np.float32)}) for e in examples(2)]
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    config = DpoConfig(method="dpo", batching="auto")
+    batcher = batcher_of(stage, config, module, batch, 0, torch.device("cpu"), share=True)
+    narrow = name.startswith("narrow")
+    assert batcher.share != narrow
+    assert [e for e in recorded(stage, "log") if "not shared" in e.message] != [] or not narrow
+    plain = Batcher("padded", "labels", 10_000, 0, micro_batch=1)
+    results = [loss_and_gradient(module, cutter, batch, config) for cutter in (batcher, plain)]
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-5)
+    scale = results[1][1].abs().max().item()
+    torch.testing.assert_close(results[0][1], results[1][1], rtol=1e-3, atol=1e-5 * scale)
+
+
+def loss_and_gradient(module: PolicyModule, cutter: Batcher, batch: list[Example], config: DpoConfig):
+    objective = Dpo(config).objective()
+    module.zero_grad()
+    total = 0.0
+    for part in cutter.cut(batch)[0]:
+        micro = cutter.collate(part)
+        loss, _ = objective.forward(module(**micro.model_inputs()), micro)
+        loss.backward()
+        total += loss.item()
+    return total, torch.cat([p.grad.flatten() for p in module.parameters() if p.grad is not None])
 
 
 def test_an_architecture_that_cannot_isolate_sequences_is_not_packed(make_stage):

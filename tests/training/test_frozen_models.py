@@ -124,7 +124,7 @@ def kept(folder: Path, part: list[Example], batcher: Batcher = BATCHER, **change
     with cache:
         known = cache.known([part], alone)[0] is not None
         if not known:
-            cache.add(part, np.zeros(sum(len(e.responses) for e in part), dtype=np.float32))
+            cache.add(part, np.zeros(sum(len(e.responses) for e in part), dtype=np.float32), 1.0)
     return known
 
 

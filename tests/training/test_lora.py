@@ -9,7 +9,7 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from running import metrics_of, recorded, run_process, torchrun
+from running import data_of, metrics_of, recorded, run_process, torchrun
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
@@ -37,7 +37,7 @@ def trained(make_stage, base_model):
 
     def of(method: str, merge: bool) -> Path:
         if (method, merge) not in known:
-            data = "preferences" if method == "reward_model" else "labelled"
+            data = data_of(method)
             config = {**CONFIG, "method": method, "lora": {**LORA, "merge": merge}}
             stage = make_stage(config, model=base_model, data=data)
             train.run(stage)
@@ -52,7 +52,7 @@ def logits(model) -> torch.Tensor:
         return model(input_ids=IDS, use_cache=False).logits
 
 
-@pytest.mark.parametrize("method", ["sft", "mle_filter", "rwr", "decision_transformer", "reward_model"])
+@pytest.mark.parametrize("method", ["sft", "mle_filter", "rwr", "decision_transformer", "reward_model", "dpo"])
 def test_merged_and_unmerged_give_the_same_logits(trained, base_model, method):
     load = load_reward_model if method == "reward_model" else load_policy
     whole, adapter = (load(trained(method, merge), "fp32", "cpu") for merge in (True, False))
@@ -192,7 +192,7 @@ def test_two_processes_learn_the_same_adapters(make_stage, wide_model, strategy,
 @pytest.mark.parametrize("method", ["sft", "reward_model"])
 def test_adapters_over_a_4_bit_base_stand_on_the_weights_as_they_were(make_stage, wide_model, method):
     pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
-    data = "preferences" if method == "reward_model" else "labelled"
+    data = data_of(method)
     folders, losses = [], []
     for lora in ({"quantise": "nf4", "merge": False}, {"quantise": "nf4", "merge": True}, {"merge": True}):
         config = {**CONFIG, "method": method, "evaluate_every": 2, "lora": {**LORA, **lora}}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import recorded
+from running import data_of, recorded
 from safetensors.torch import load_file
 
 from steerboard_contracts.errors import OutOfMemory
@@ -32,7 +32,7 @@ def weights(stage: Stage) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("method", ["sft", "reward_model"])
 def test_the_rehearsal_changes_nothing(make_stage, base_model, monkeypatch, method):
     """Bit for bit the run that never rehearsed, dropout's draws included."""
-    data = "preferences" if method == "reward_model" else "labelled"
+    data = data_of(method)
     config = {**CONFIG, "method": method, "weight_decay": 0.1}
     rehearsed = make_stage(config, model=base_model, data=data)
     summary = train.run(rehearsed).summary

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import final_weights, forked, metrics_of, run_process, torchrun
+from running import data_of, final_weights, forked, metrics_of, run_process, torchrun
 
 from steerboard_workers.stages.runtime import Stage
 
@@ -24,7 +24,7 @@ CONFIG = {
     "checkpoint_seconds": 0,
     "evaluate_every": 10,
 }
-METHODS = ["sft", "reward_model", "rwr", "decision_transformer"]
+METHODS = ["sft", "reward_model", "rwr", "decision_transformer", "dpo"]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def undisturbed(make_stage, base_model):
 
 
 def started(make_stage, base_model, method: str, **config) -> Stage:
-    data = "preferences" if method == "reward_model" else "labelled"
+    data = data_of(method)
     return make_stage({**CONFIG, "method": method, **config}, model=base_model, data=data)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import metrics_of, run_process, torchrun
+from running import data_of, metrics_of, run_process, torchrun
 from safetensors.torch import load_file
 
 from steerboard_contracts.stage import STAGE_EVENT
@@ -29,13 +29,13 @@ CONFIG = {
     "checkpoint_seconds": 0,
     "weight_decay": 1.0,  # so much that it shows which parameters are decayed
 }
-METHODS = ["sft", "reward_model", "decision_transformer"]
+METHODS = ["sft", "reward_model", "decision_transformer", "dpo"]
 
 
 @pytest.fixture(scope="module")
 def started(make_stage, wide_model):
     def start(method: str, **config) -> Stage:
-        data = "preferences" if method == "reward_model" else "labelled"
+        data = data_of(method)
         return make_stage({**CONFIG, "method": method, **config}, model=wide_model, data=data)
 
     return start

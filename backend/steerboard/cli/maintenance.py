@@ -96,6 +96,7 @@ def gc(
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.maintenance.garbage_collection import collect
     from steerboard.maintenance.stored_checkpoints import clear_stored
+    from steerboard.maintenance.stored_log_probs import clear_log_probs
     from steerboard.maintenance.work_folders import clear
     from steerboard.platform.storage.artifacts import ArtifactStore
 
@@ -105,11 +106,13 @@ def gc(
         folders = clear(engine, settings.home, settings.cache_mb, age=age, dry_run=dry_run)
         store = ArtifactStore(settings.artifact_url)
         checkpoints = clear_stored(engine, store, age=age, dry_run=dry_run)
+        log_probs = clear_log_probs(store, age=age, dry_run=dry_run)
         done = collect(engine, store, age=age, dry_run=dry_run)
     word = "would free" if dry_run else "freed"
     typer.echo(f"{word} {done.blobs} blobs of {_megabytes(done.bytes)}, of which {done.artifacts} artifacts consisted")
     typer.echo(f"{word} {done.uploads} unfinished uploads")
     typer.echo(f"{word} {checkpoints.checkpoints} checkpoints in the store, {_megabytes(checkpoints.bytes)}")
+    typer.echo(f"{word} {_megabytes(log_probs)} of log-probs in the store")
     typer.echo(f"{word} {folders.folders} folders of ended runs, {_megabytes(folders.bytes)}")
     if not dry_run:
         typer.echo(f"{word} {_megabytes(folders.cache_bytes)} of the cache")

@@ -103,11 +103,20 @@ def cost_of(session: Session, run: Run) -> float:
 
 
 def training_cost(session: Session, model: Model) -> tuple[float, float]:
-    """(device-seconds of the run that made `model`, those of the generation and scoring behind its data)."""
+    """(device-seconds of the run that made `model`, those of what it shares with others: the generation and scoring
+    behind its data, and log-probs of frozen models that another run computed)."""
     run = session.get(Run, model.run_id) if model.run_id else None
     if run is None:
         return 0.0, 0.0
-    return cost_of(session, run), _shared_cost(session, run)
+    return cost_of(session, run), _shared_cost(session, run) + log_prob_cost(session, model)[1]
+
+
+def log_prob_cost(session: Session, model: Model) -> tuple[float, float]:
+    """(device-seconds of the log-probs of frozen models that `model` was trained with, those of them that another run
+    than its own spent). Each is computed once, and kept for all runs on the same data."""
+    run = session.get(Run, model.run_id) if model.run_id else None
+    summary = (run.summary if run else None) or {}
+    return float(summary.get("log_prob_seconds") or 0.0), float(summary.get("log_prob_seconds_shared") or 0.0)
 
 
 def _shared_cost(session: Session, run: Run) -> float:

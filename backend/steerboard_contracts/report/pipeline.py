@@ -18,6 +18,8 @@ class MethodRow(BaseModel):
     """One model at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
 
     `entrant` is the model's name, `name` that of the entrant in the evaluation, as rules of a gate call it.
+    `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
+    `log_prob_seconds_shared` were computed by another run.
     """
 
     method: str
@@ -39,6 +41,8 @@ class MethodRow(BaseModel):
     quality_low: float | None = None
     quality_high: float | None = None
     device_seconds: float
+    log_prob_seconds: float = 0.0
+    log_prob_seconds_shared: float = 0.0
 
 
 class RewardModelSummary(BaseModel):

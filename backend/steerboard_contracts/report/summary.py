@@ -71,7 +71,18 @@ def cost_line(report: Report) -> str:
     for row in report.methods:
         costs.setdefault(label_of(row.method, row.entrant), row.device_seconds)
     parts = [f"{name} {cost:.1f}" for name, cost in sorted(costs.items(), key=lambda pair: pair[1])]
-    return f"Device-seconds, generation and scoring included: {', '.join(parts)}."
+    return f"Device-seconds, generation and scoring included: {', '.join(parts)}.{_reference_costs(report)}"
+
+
+def _reference_costs(report: Report) -> str:
+    """What each method's cost counts of its reference's log-probs, and which were not paid again."""
+    rows = {label_of(row.method, row.entrant): row for row in report.methods if row.log_prob_seconds}
+    if not rows:
+        return ""
+    parts = ", ".join(f"{name} {row.log_prob_seconds:.1f}" for name, row in rows.items())
+    reused = " and ".join(name for name, row in rows.items() if row.log_prob_seconds_shared)
+    paid = f", paid once: {reused} used those of another run" if reused else ""
+    return f" Log-probs of the reference are part of that ({parts}{paid})."
 
 
 def checks(report: Report) -> list[tuple[str, bool]]:

@@ -4121,6 +4121,16 @@ export interface components {
             independent_win_rate_vs_sft: number | null;
             /** Length Mean */
             length_mean: number;
+            /**
+             * Log Prob Seconds
+             * @default 0
+             */
+            log_prob_seconds: number;
+            /**
+             * Log Prob Seconds Shared
+             * @default 0
+             */
+            log_prob_seconds_shared: number;
             /** Method */
             method: string;
             /** N */
@@ -5718,6 +5728,8 @@ export interface components {
          * @description One model at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
          *
          *     `entrant` is the model's name, `name` that of the entrant in the evaluation, as rules of a gate call it.
+         *     `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
+         *     `log_prob_seconds_shared` were computed by another run.
          */
         MethodRow: {
             /** Device Seconds */
@@ -5734,6 +5746,16 @@ export interface components {
             independent_win_rate_vs_sft: number | null;
             /** Length Mean */
             length_mean: number;
+            /**
+             * Log Prob Seconds
+             * @default 0
+             */
+            log_prob_seconds: number;
+            /**
+             * Log Prob Seconds Shared
+             * @default 0
+             */
+            log_prob_seconds_shared: number;
             /** Method */
             method: string;
             /** N */

@@ -42,7 +42,8 @@ class MicroBatch:
     input_ids (B, T); position_ids (B, T) or None for 0..T-1; attention_mask (B, 1, T, T) bool or None for causal;
     read (N,) flat places in B*T; labels (N,) the tokens predicted there (reads="labels"); sequence (N,) which of the
     S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens; label_counts (S,)
-    supervised ones. frozen_log_probs: by name of a frozen model, (S,) float32 sums over the labels of a sequence.
+    supervised ones, of which the last response_lengths (S,) are the response's. frozen_log_probs: by name of a frozen
+    model, (S,) float32 sums over the labels of a sequence.
     prepared: what the objective's `prepare` found of the global batch that this is a part of.
     """
 
@@ -54,6 +55,7 @@ class MicroBatch:
     margins: Tensor
     lengths: Tensor
     label_counts: Tensor
+    response_lengths: Tensor
     position_ids: Tensor | None = None
     attention_mask: Tensor | None = None
     segments: Segments | None = None
@@ -160,6 +162,7 @@ class Batcher:
             margins=torch.tensor([e.margin for e in examples], dtype=torch.float32),
             lengths=torch.tensor([n for e in examples for n in e.lengths], dtype=torch.float32),
             label_counts=torch.tensor([n for e in examples for n in e.label_counts], dtype=torch.float32),
+            response_lengths=torch.tensor([len(r) for e in examples for r in e.responses], dtype=torch.float32),
             frozen_log_probs=_frozen_log_probs(examples),
         )
         if self.layout != "padded" or self.share:

@@ -121,8 +121,14 @@ class JointModule(nn.Module):
 
 def read_hidden(model: Any, inputs: dict[str, Any], read: Tensor) -> Tensor:
     """Last hidden states (N, hidden) at the flat places `read`."""
-    hidden: Tensor = model.base_model(**inputs).last_hidden_state
+    hidden: Tensor = body_of(model)(**inputs).last_hidden_state
     return hidden.flatten(0, 1).index_select(0, read)
+
+
+def body_of(model: Any) -> Any:
+    """The layers below the head; `model` itself where they are unknown. Llama 4's are not called what its
+    `base_model_prefix` claims."""
+    return getattr(model, "model", model) if model.base_model is model else model.base_model
 
 
 def label_log_probs(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -67,7 +67,8 @@ class TrainingMethod(Generic[C]):
         """The text after the prompt's last marker, such as a score."""
         return None
 
-    def example(self, number: int, row: Row, group: RenderedGroup) -> Example:
+    def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
+        """None: nothing is left to learn of the row, which counts as dropped."""
         return Example.of(number, group)
 
     def source(self, context: SourceContext) -> BatchSource:

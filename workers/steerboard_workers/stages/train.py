@@ -65,7 +65,8 @@ def run(stage: Stage) -> Succeeded:
     examples = list(itertools.chain.from_iterable(source.rehearsal()))
     batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
-    FrozenModels(stage, config, start, sharing, passes, method.temperature).prepare(data)
+    frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature)
+    frozen.prepare(data)
     checkpoints = Checkpoints(
         stage.checkpoints,
         stage.spec.attempt,
@@ -90,9 +91,9 @@ def run(stage: Stage) -> Succeeded:
     trained = {JointModule.MAIN: start, **further}
     save_all(stage, config, trained, sharing, data, summary)
     sharing.accelerator.end_training()
-    # Not part of the model: equal runs make equal folders, whatever memory they found.
+    # Not part of the model: equal runs make equal folders, whatever memory they found and time they took.
     outputs = [ModelOutput(name=n, path=stage.output_path(n), role=setup.role) for n, setup in trained.items()]
-    return Succeeded(outputs=list(outputs), summary=summary | memory)
+    return Succeeded(outputs=list(outputs), summary=summary | memory | frozen.costs)
 
 
 def signature(stage: Stage) -> str:

@@ -33,7 +33,7 @@ from steerboard_contracts.disk import FULL, Disk
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.stage import Checkpointed, Succeeded
 from steerboard_workers.memory import stage_memory
-from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, merge_shards, process
+from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
 from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
 from steerboard_workers.supervisor.device_group import DeviceGroup
@@ -171,13 +171,16 @@ class Supervisor:
         # Before anything is fetched for a run that cannot be started here.
         by_vllm = run.config.get("engine") == "vllm" and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
+        shared: list[Path] = []
         if run.kind != endpoint_runs.KIND:
             spec = prepare(
                 self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
             )
             workspace.write_spec(spec)
+            shared = [Path(folder) for folder in spec.caches.values()]
         if attempt.uploads is not None:
             fetch_newest(self._sessions, self._store, claim, workspace.checkpoints)
+            log_prob_sharing.fetch(self._store, shared)
         lease.check()
         if self._leaving(lease):
             return None
@@ -206,6 +209,7 @@ class Supervisor:
             result = stage.result
             if attempt.uploads is not None:
                 attempt.uploads.close()
+                log_prob_sharing.publish(self._store, shared, str(run.id))
             outputs.upload(self._store, result.outputs, workspace.directory)
             self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure

@@ -20,7 +20,7 @@ from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
 from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, RewardAssessment, RewardValue
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
-from steerboard.runs.inputs import resolve, training_cost
+from steerboard.runs.inputs import log_prob_cost, resolve, training_cost
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.models import ModelInfo
@@ -89,6 +89,7 @@ def _entries(
             score=entrant.score,
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
             device_seconds=sum(training_cost(session, model)) if model is not None else 0.0,
+            log_prob_seconds=log_prob_cost(session, model) if model is not None else (0.0, 0.0),
             texts=[""] * len(places),
             tokens=[0] * len(places),
             finished=[True] * len(places),

@@ -45,6 +45,7 @@ class Entry:
     texts: list[str]
     tokens: list[int]
     finished: list[bool]
+    log_prob_seconds: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,8 @@ def _row(
         quality_low=rated.low if rated else None,
         quality_high=rated.high if rated else None,
         device_seconds=entry.device_seconds,
+        log_prob_seconds=entry.log_prob_seconds[0],
+        log_prob_seconds_shared=entry.log_prob_seconds[1],
     )
 
 

@@ -26,6 +26,7 @@ from steerboard_contracts.errors import SteerboardError
 __all__ = ["ArtifactStore", "CorruptArtifact", "Manifest", "safe_member"]
 
 CHECKPOINTS = "checkpoints/"  # of `runs.checkpoints.stored`, likewise
+LOG_PROBS = "log-probs/"  # of frozen models, which runs share: no blobs, and in no backup
 IMPORTS = "imports/"  # files by the names of `datasets.imports.files`, which are not blobs
 _BLOBS = "blobs/"
 _FETCHED_AT_ONCE = 4

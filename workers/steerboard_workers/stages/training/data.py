@@ -52,9 +52,12 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
         raise EmptySelection(
             f"none of {len(train)} rows fits into {renderer.max_length} tokens", hint="Raise max_length."
         )
-    data.dropped = (total - len(data.train) - len(data.held_out)) / total
-    truncated = sum(e.truncated for e in data.train) / len(data.train)
+    dropped = total - len(data.train) - len(data.held_out)
+    data.dropped = dropped / total
+    cut = sum(e.truncated for e in data.train)
+    truncated = cut / len(data.train)
     data.summary |= {"rows": len(data.train), "dropped": data.dropped, "truncated": truncated}
+    data.summary |= {"dropped_rows": dropped, "truncated_rows": cut}
     stage.log(
         f"{len(data.train)} training and {len(data.held_out)} held-out rows, "
         f"{truncated:.1%} truncated, {data.dropped:.1%} dropped"
@@ -73,8 +76,9 @@ def _examples(method: TrainingMethod[Any], renderer: Renderer, rows: list[Row], 
         room = answer_room(renderer.max_length, getattr(method.config, "max_new_tokens", None))
         groups = renderer.render_prompts(prompts, given, room)
     for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
-        if group is not None:
-            yield method.example(int(row.get("row", start + place)), row, group)
+        example = group and method.example(int(row.get("row", start + place)), row, group)
+        if example:
+            yield example
 
 
 def _rows(stage: Stage, fields: tuple[str, ...]) -> Iterator[Row]:

@@ -7,6 +7,7 @@ before its first step: no second copy is loaded, and the first step finds differ
 from __future__ import annotations
 
 import gc
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from steerboard_workers.stages.models.adapters import is_adapter, load_weights, 
 from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.log_prob_cache import LogProbCache, weights_hash
+from steerboard_workers.stages.training.log_prob_cache import LogProbCache, LogProbCost, weights_hash
 from steerboard_workers.stages.training.passes import ForwardPasses, Reader, by_example
 from steerboard_workers.stages.training.reference_check import check_equal, tolerance
 from steerboard_workers.stages.training.setup import Setup, batcher_of, follow_autocast
@@ -54,6 +55,7 @@ class FrozenModels:
         self._passes = passes
         self._temperature = temperature
         self._hashes: dict[Path, str] = {}
+        self._costs: list[LogProbCost] = []
 
     def prepare(self, data: TrainingData) -> None:
         """Put log-probs on the examples of `data`, and open what stays. Before the first step, by every process."""
@@ -72,6 +74,14 @@ class FrozenModels:
             gc.collect()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """Device-seconds of all log-probs, and of those that other runs computed, for the run's summary."""
+        if not self._costs:
+            return {}
+        shared = sum(cost.shared for cost in self._costs)
+        return {"log_prob_seconds": sum(cost.seconds for cost in self._costs), "log_prob_seconds_shared": shared}
 
     def _source(self, one: Frozen) -> str | None:
         """The input that it is; None for one that is left out."""
@@ -96,14 +106,17 @@ class FrozenModels:
             found = cache.known(parts, self._sharing)
             missing = [place for place, values in enumerate(found) if values is None]
             self._stage.log(f"log-probs of {one.name}: {len(parts) - len(missing)} of {len(parts)} passes are known")
+            clock = time.perf_counter()
             if missing and not is_start:
                 opened = self._open(one, source, data.train)
             read = self._passes.run(opened or self._passes.learner, [parts[place] for place in missing])
             for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
                 found[missing[turn]] = values
                 if self._main:
-                    cache.add(parts[missing[turn]], values)
+                    before, clock = clock, time.perf_counter()
+                    cache.add(parts[missing[turn]], values, (clock - before) * self._sharing.accelerator.num_processes)
                 self._stage.progress(done, len(parts), "passes", f"log-probs of {one.name}")
+            self._costs.append(cache.cost(parts))
         of_all = by_example(examples, parts, [values for values in found if values is not None])
         filled = [
             replace(example, frozen_log_probs={**example.frozen_log_probs, one.name: values})

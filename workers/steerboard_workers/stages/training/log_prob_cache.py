@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +34,14 @@ _LIBRARIES = ("torch", "transformers")
 _WEIGHTS = ("*.safetensors", "config.json", "adapter_config.json")
 
 
+@dataclass
+class LogProbCost:
+    """Device-seconds of log-probs that a run uses; `shared` are those that another run spent."""
+
+    seconds: float = 0.0
+    shared: float = 0.0
+
+
 class LogProbCache:
     """Entries of one frozen model. Only the `main` process reads and writes them."""
 
@@ -51,6 +60,7 @@ class LogProbCache:
     ) -> None:
         identity = [weights, dtype, device, template, batcher.layout, batcher.share, batcher.pad_id, code_hash()]
         self._identity = json.dumps(identity).encode()
+        self._writer = writer
         self._rows = ResumableRows(folder, attempt, ("key",), f"{writer}-") if main else None
 
     def __enter__(self) -> LogProbCache:
@@ -69,9 +79,22 @@ class LogProbCache:
             torch.distributed.broadcast_object_list(found, src=0)
         return list(found[0])
 
-    def add(self, part: list[Example], values: NDArray[np.float32]) -> None:
+    def add(self, part: list[Example], values: NDArray[np.float32], seconds: float) -> None:
+        """`seconds`: what the pass cost, in device-seconds."""
         assert self._rows is not None
-        self._rows.add([{"key": self._key(part), "values": [float(value) for value in values]}])
+        row = {"key": self._key(part), "values": [float(value) for value in values]}
+        self._rows.add([row | {"seconds": seconds, "run": self._writer}])
+
+    def cost(self, parts: Sequence[list[Example]]) -> LogProbCost:
+        """Of these parts, whenever they were computed; nothing on other processes than the main one."""
+        cost = LogProbCost()
+        for part in parts if self._rows is not None else ():
+            row = self._rows.rows.get((self._key(part),), {}) if self._rows is not None else {}
+            seconds = row.get("seconds")
+            if isinstance(seconds, float | int):
+                cost.seconds += seconds
+                cost.shared += seconds if row.get("run") != self._writer else 0.0
+        return cost
 
     def _of(self, part: list[Example]) -> NDArray[np.float32] | None:
         assert self._rows is not None

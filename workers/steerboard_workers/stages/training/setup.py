@@ -24,6 +24,7 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import (
     PolicyModule,
     RewardModule,
+    body_of,
 )
 from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.stages.models.adapters import (
@@ -260,7 +261,7 @@ class _Prober:
 
     @torch.no_grad()
     def head_agrees(self) -> bool:
-        if getattr(self.module.model, "base_model", self.module.model) is self.module.model:
+        if body_of(self.module.model) is self.module.model:
             return False
         batch = self.plain.collate(self.examples).to(self.device)
         full, _ = self.forward(**batch.model_inputs(), probe="whole_head")

@@ -1,0 +1,83 @@
+"""What methods that learn from preference pairs share: their configs, and the reference that most of them have."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.fields import Count, NonNegative, Positive
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.samples import Finite
+from steerboard_contracts.specs.method import Frozen
+from steerboard_contracts.training import TrainingConfig
+
+Reduction = Literal["sum", "mean"]
+
+WORKFLOW = {"source": "arXiv 2405.07863 (RLHF Workflow): learning rate 5e-7, batch 128"}
+
+SftWeight = Annotated[
+    NonNegative,
+    Field(
+        description="Adds SFT on the chosen responses with this weight: the mean over a response's tokens.",
+        json_schema_extra={"source": "arXiv 2404.19733 (RPO): 1; 0, which leaves it out, is arXiv 2305.18290"},
+    ),
+]
+Smoothing = Annotated[
+    Finite,
+    Field(
+        ge=0,
+        lt=0.5,
+        description="Share of pairs whose sides are taken to be the wrong way round.",
+        json_schema_extra={"source": "arXiv 2403.00409 (robust preference optimisation): 0.1 to 0.2"},
+    ),
+]
+
+REFERENCE = Frozen(
+    "reference",
+    POLICIES,
+    "The policy to stay near; by default the model that training starts from.",
+    required=False,
+    uses=("log_probs",),
+)
+
+
+class PairConfig(TrainingConfig):
+    """Of methods that make the chosen response of a pair likelier than the rejected one."""
+
+    batch: Annotated[Count, Field(description="Pairs in one optimiser step.", json_schema_extra=WORKFLOW)] = 128
+    learn: Annotated[Literal["last"], Field(description="Of a pair, the last turn is learned.")] = "last"
+    share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
+
+
+class ReferencedPairConfig(PairConfig):
+    """Of those that compare the policy with a reference, by log-ratios of whole responses."""
+
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=WORKFLOW)] = 5e-7
+    reduction: Annotated[
+        Reduction,
+        Field(
+            description="Log-probs of a response are summed over its tokens, or averaged (length-normalised).",
+            json_schema_extra={"source": "sum: arXiv 2305.18290; mean: arXiv 2411.15124 (Tulu 3)"},
+        ),
+    ] = "sum"
+    sft_weight: SftWeight = 0.0
+
+
+class BetaPairConfig(ReferencedPairConfig):
+    """Of those whose rewards are beta times the log-ratio."""
+
+    beta: Annotated[
+        Positive | None,
+        Field(
+            description="The larger, the nearer to the reference. By default 0.1 for sums of log-probs, 5 for means.",
+            json_schema_extra={"source": "0.1: arXiv 2305.18290, Appendix B; 5: arXiv 2411.15124 (Tulu 3)"},
+        ),
+    ] = None
+
+    @property
+    def strength(self) -> float:
+        """beta, or its default for the reduction."""
+        if self.beta is not None:
+            return self.beta
+        return 0.1 if self.reduction == "sum" else 5.0

@@ -1,0 +1,223 @@
+"""What methods that learn from preference pairs share: which pairs, how a loss is computed of them, what is measured.
+
+A method gives each response a score, and compares the scores of the sides. A response is computed behind its prompt
+once for both sides where the model allows it (`share_prompt`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import Tensor
+
+from steerboard_contracts.pairs import REFERENCE, BetaPairConfig, PairConfig, ReferencedPairConfig
+from steerboard_contracts.specs.method import Reads
+from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.losses import sequence_sums
+from steerboard_workers.alignment.objectives import Objective
+from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
+
+P = TypeVar("P", bound=PairConfig)
+Referenced = TypeVar("Referenced", bound=ReferencedPairConfig)
+Beta = TypeVar("Beta", bound=BetaPairConfig)
+
+# Two passes over the same tokens agree to this share of their log-probs: sides that differ by less are tied, so that
+# half of the pairs are right while the policy is its reference.
+ROUNDING = 1e-5
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Of S responses, chosen and rejected by turns, all (S,) float32.
+
+    `log_probs`: l, sums over the tokens of a response, its end token included; `lengths`: how many these are.
+    `reference`: l of the reference, if there is one. `before`: sums over what is learned of the prompt,
+    `before_lengths` tokens.
+    """
+
+    log_probs: Tensor
+    lengths: Tensor
+    before: Tensor
+    before_lengths: Tensor
+    reference: Tensor | None = None
+
+    @classmethod
+    def of(cls, log_probs: Tensor, batch: MicroBatch) -> Responses:
+        """`log_probs` (N,) of all labels of the batch."""
+        before = batch.label_counts - batch.response_lengths
+        counts = torch.stack([before, batch.response_lengths], dim=1).flatten()
+        sums = sequence_sums(log_probs, counts).view(-1, 2)
+        reference = batch.frozen_log_probs.get(REFERENCE.name)
+        return cls(sums[:, 1], batch.response_lengths, sums[:, 0], before, reference)
+
+    @property
+    def means(self) -> Tensor:
+        """m = l / tokens."""
+        return self.log_probs / self.lengths
+
+    @property
+    def log_ratios(self) -> Tensor:
+        """l less the reference's."""
+        assert self.reference is not None
+        return self.log_probs - self.reference
+
+
+class PairMethod(TrainingMethod[P]):
+    """All pairs whose sides differ. `score` and `loss` are the method's; rewards are `scale` times the scores."""
+
+    fields: ClassVar[tuple[str, ...]] = ("prompt", "chosen", "rejected")
+    sides: ClassVar[tuple[str, ...]] = ("chosen", "rejected")
+
+    def select(self, rows: list[Row], source: Source) -> Selection:
+        """Without pairs of which nothing can be learned: one side is empty, or both are equal."""
+        whole = [row for row in rows if row["chosen"].strip() and row["rejected"].strip()]
+        kept = [row for row in whole if row["chosen"].strip() != row["rejected"].strip()]
+        self._counts["empty_pairs"] = len(rows) - len(whole)
+        self._counts["equal_pairs"] = len(whole) - len(kept)
+        self._counts["tied_pairs"] = sum(row.get("margin") == 0 for row in kept)
+        notes = []
+        if any(self._counts.values()):
+            empty, equal, tied = (self._counts[name] for name in ("empty_pairs", "equal_pairs", "tied_pairs"))
+            notes.append(f"left out: {empty} pairs with an empty side, {equal} with equal ones; {tied} have margin 0")
+        return Selection(kept, notes=notes)
+
+    def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
+        """None for sides that are equal where they were cut."""
+        if group.responses[0] == group.responses[1]:
+            self._counts["equal_pairs"] += 1
+            return None
+        return self.learned(Example.of(number, group))
+
+    def learned(self, example: Example) -> Example:
+        """Earlier turns are the same on both sides, and no part of what is compared."""
+        return replace(example, prompt_supervised=None)
+
+    def __init__(self, config: P) -> None:
+        super().__init__(config)
+        self._counts: Counter[str] = Counter()
+
+    def objective(self) -> Objective:
+        return PairObjective(self)
+
+    @property
+    def shares_prompt(self) -> bool:
+        return self.config.share_prompt
+
+    def score(self, responses: Responses) -> Tensor:
+        """(S,), with gradient; the higher, the more the policy prefers a response."""
+        raise NotImplementedError
+
+    def loss(self, chosen: Tensor, rejected: Tensor) -> Tensor:
+        """(pairs,) from the scores of the sides."""
+        raise NotImplementedError
+
+    def sft(self, responses: Responses) -> Tensor:
+        """(S,) what SFT adds for a chosen response: the mean over its tokens of -log pi."""
+        return -responses.means
+
+    def rounding(self, responses: Responses) -> Tensor:
+        """(S,) by how much a score may be off."""
+        return torch.zeros_like(responses.log_probs)
+
+    @property
+    def sft_weight(self) -> float:
+        return 0.0
+
+    @property
+    def scale(self) -> float:
+        return 1.0
+
+    def summary(self, evaluated: dict[str, float], held_out: int) -> dict[str, Any]:
+        return {**self._counts, "held_out_accuracy": evaluated.get("pair_accuracy"), "pairs": held_out}
+
+
+class ReferencedPairs(PairMethod[Referenced]):
+    """Scores are log-ratios of policy and reference: sums, or means over a response's tokens."""
+
+    def score(self, responses: Responses) -> Tensor:
+        return self._reduced(responses.log_ratios, responses)
+
+    def rounding(self, responses: Responses) -> Tensor:
+        return ROUNDING * self._reduced(responses.log_probs.abs(), responses)
+
+    def _reduced(self, sums: Tensor, responses: Responses) -> Tensor:
+        return sums if self.config.reduction == "sum" else sums / responses.lengths
+
+    @property
+    def sft_weight(self) -> float:
+        return self.config.sft_weight
+
+
+class BetaPairs(ReferencedPairs[Beta]):
+    """Rewards are beta times the log-ratios."""
+
+    @property
+    def scale(self) -> float:
+        return self.config.strength
+
+
+class PairObjective:
+    """sum over pairs of `method`'s loss, and of SFT on the chosen side where it is weighted."""
+
+    reads: Reads = "labels"
+    measures: tuple[str, ...] = (
+        *("loss_sum", "pairs", "correct", "chosen_reward", "rejected_reward"),
+        *("chosen_log_prob", "rejected_log_prob", "chosen_tokens", "rejected_tokens", "chosen_nll"),
+    )
+
+    def __init__(self, method: PairMethod[Any]) -> None:
+        self._method = method
+
+    def count(self, examples: Sequence[Example]) -> float:
+        return float(len(examples))
+
+    def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
+        method, responses = self._method, Responses.of(output[0], batch)
+        chosen, rejected = _sides(method.score(responses))
+        losses = method.loss(chosen, rejected)
+        sft = _sides(method.sft(responses))[0]
+        if method.sft_weight:
+            losses = losses + method.sft_weight * sft
+        loss = losses.sum()
+        with torch.no_grad():
+            rewards = [method.scale * side.double().sum() for side in (chosen, rejected)]
+            log_probs = [side.double().sum() for side in _sides(responses.log_probs)]
+            lengths = [side.double().sum() for side in _sides(responses.lengths)]
+            pairs = torch.tensor(len(chosen), dtype=torch.float64, device=loss.device)
+            correct = _right(chosen - rejected, torch.stack(_sides(method.rounding(responses))).sum(0)).sum()
+            sums = torch.stack([loss.double(), pairs, correct, *rewards, *log_probs, *lengths, sft.double().sum()])
+        return loss, sums
+
+    def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Rewards and log-probs are means over pairs, `chosen_nll` is a mean over tokens first."""
+        mean = {name: value / sums["pairs"] for name, value in sums.items()}
+        return {
+            "loss": mean["loss_sum"],
+            "pair_accuracy": mean["correct"],
+            "margin": mean["chosen_reward"] - mean["rejected_reward"],
+            "chosen_reward": mean["chosen_reward"],
+            "rejected_reward": mean["rejected_reward"],
+            "chosen_log_prob": mean["chosen_log_prob"],
+            "rejected_log_prob": mean["rejected_log_prob"],
+            "length_gap": mean["chosen_tokens"] - mean["rejected_tokens"],
+            "chosen_nll": mean["chosen_nll"],
+        }
+
+    def batch_metrics(self, examples: Sequence[Example]) -> dict[str, float]:
+        return {}
+
+
+def _sides(values: Tensor) -> tuple[Tensor, Tensor]:
+    chosen, rejected = values.view(-1, 2).unbind(1)
+    return chosen, rejected
+
+
+def _right(difference: Tensor, bound: Tensor) -> Tensor:
+    """(pairs,) 1 where the chosen side has the higher score, 1/2 where neither has, to within `bound`."""
+    return (difference > bound).double() + 0.5 * (difference.abs() <= bound).double()
