@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("backend", "workers", "frontend/src")
 METHOD_FOLDERS = ("backend/steerboard_contracts/methods/", "workers/steerboard_workers/alignment/methods/")
 SOURCES = {".py", ".ts", ".tsx"}
-# Words of the field, too: `sft` is the role of a model, and `reward_model` a word for what gives rewards.
+# Words of the field, too: `sft` is the role of a model, and `reward_model` and `preference_model` are what judges.
 ROLE = "backend/steerboard_contracts/models.py"
 
 
@@ -31,7 +31,7 @@ def sources() -> Iterator[tuple[str, str]]:
 def names_of(spec: MethodSpec) -> list[str]:
     """Patterns that only this method's name, class or title matches."""
     found = [rf"""["'`]{spec.name}["'`]""", rf"\b{spec.config.__name__}\b"]
-    if spec.name not in ("sft", "reward_model"):
+    if spec.name not in ("sft", "reward_model", "preference_model"):
         spellings = {spec.name, spec.name.replace("_", "-"), spec.name.replace("_", " "), spec.label.lower()}
         spellings |= {spec.title.lower(), spec.name.replace("_", "")}
         found += [rf"(?i:\b{re.escape(spelling)})" for spelling in sorted(spellings)]

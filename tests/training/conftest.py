@@ -34,7 +34,8 @@ def sentence(draw: random.Random, low: int, high: int) -> str:
 
 @pytest.fixture(scope="session")
 def data_folder(tmp_path_factory) -> Path:
-    """labelled.jsonl (longer answers have higher rewards) and preferences.jsonl (the longer answer is chosen)."""
+    """labelled.jsonl (longer answers have higher rewards), preferences.jsonl (the longer answer is chosen) and
+    unpaired.jsonl (longer answers are desirable)."""
     folder = tmp_path_factory.mktemp("data")
     draw = random.Random(0)
     labelled, pairs = [], []
@@ -51,7 +52,9 @@ def data_folder(tmp_path_factory) -> Path:
         source = ("generated", "instructions", "preferences.chosen")[kind]
         labelled.append({"prompt": prompt, "response": response, "source": source, "reward": reward, **place})
         pairs.append({"prompt": prompt, "chosen": good, "rejected": bad, **place})
-    for name, rows in (("labelled", labelled), ("preferences", pairs)):
+    names = ("prompt", "response", "row", "split", "half")
+    unpaired = [{name: row[name] for name in names} | {"desirable": row["reward"] > 6} for row in labelled]
+    for name, rows in (("labelled", labelled), ("preferences", pairs), ("unpaired", unpaired)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 
@@ -68,7 +71,7 @@ def make_stage(data_folder, tmp_path_factory):
         if model is not None:
             inputs["model"] = {"type": "model", "name": "start", "path": str(model), "content_hash": "m"}
         if data is not None:
-            kind = "preferences" if data == "preferences" else "labelled"
+            kind = data if data in ("preferences", "unpaired") else "labelled"
             path = data_folder / f"{data}.jsonl" if "/" not in data else Path(data)
             name = "data.0" if config["run"] == "base" else "data"
             inputs[name] = {

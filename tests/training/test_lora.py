@@ -27,6 +27,7 @@ from steerboard_workers.stages.training.setup import open_model
 
 CONFIG = {"run": "train", "batch": 8, "lr": 1e-2, "max_steps": 6, "max_length": 96, "weight_decay": 0.01}
 LORA = {"rank": 4, "alpha": 8.0}
+METHODS = ["sft", "mle_filter", "rwr", "decision_transformer", "reward_model", "dpo", "kto", "preference_model"]
 IDS = torch.arange(5, 25)[None]
 
 
@@ -52,7 +53,7 @@ def logits(model) -> torch.Tensor:
         return model(input_ids=IDS, use_cache=False).logits
 
 
-@pytest.mark.parametrize("method", ["sft", "mle_filter", "rwr", "decision_transformer", "reward_model", "dpo"])
+@pytest.mark.parametrize("method", METHODS)
 def test_merged_and_unmerged_give_the_same_logits(trained, base_model, method):
     load = load_reward_model if method == "reward_model" else load_policy
     whole, adapter = (load(trained(method, merge), "fp32", "cpu") for merge in (True, False))

@@ -24,7 +24,7 @@ CONFIG = {
     "checkpoint_seconds": 0,
     "evaluate_every": 10,
 }
-METHODS = ["sft", "reward_model", "rwr", "decision_transformer", "dpo"]
+METHODS = ["sft", "reward_model", "rwr", "decision_transformer", "dpo", "kto", "preference_model"]
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ CONFIG = {
     "checkpoint_seconds": 0,
     "weight_decay": 1.0,  # so much that it shows which parameters are decayed
 }
-METHODS = ["sft", "reward_model", "decision_transformer", "dpo"]
+METHODS = ["sft", "reward_model", "decision_transformer", "dpo", "kto", "preference_model"]
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ SPEC = RunKindSpec(
     title="Benchmark",
     about="How often a reward model prefers the chosen answer; RewardBench's sections.",
     config=BenchmarkConfig,
-    slots={"reward": models("reward"), "pairs": datasets("preferences")},
+    slots={"reward": models("reward", "preference"), "pairs": datasets("preferences")},
     makes=None,
     makes_thing=None,
     form=("engine",),
     for_data={"preferences": "Benchmark a reward model on it"},
-    for_model={"reward": "Benchmark it"},
+    for_model={"reward": "Benchmark it", "preference": "Benchmark it"},
     place=50,
 )

@@ -153,10 +153,18 @@ def pack_examples(examples: Sequence[Example]) -> list[dict[str, Any]]:
 
 
 def unpack_examples(packed: Sequence[dict[str, Any]]) -> list[Example]:
-    return [Example(**{name: _unpacked(value) for name, value in one.items()}) for one in packed]
+    return [_example(one) for one in packed]
+
+
+def _example(packed: Mapping[str, Any]) -> Example:
+    companion = packed.get("companion")
+    parts = {name: _unpacked(value) for name, value in packed.items() if name != "companion"}
+    return Example(**parts, companion=None if companion is None else _example(companion))
 
 
 def _packed(value: Any) -> Any:
+    if isinstance(value, Example):
+        return pack_examples([value])[0]
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +21,9 @@ class Example:
     `weight` multiplies a single's loss; `margin` is what a pair's difference must exceed. `frozen_log_probs`: by name
     of a frozen model, (responses,) float32 sums of log pi over the labels of each sequence; `label_counts` are their
     numbers.
+
+    `companion`: a sequence that an objective's `prepare` reads without gradient, such as this prompt with an answer to
+    another one. It has the log-probs of frozen models as well.
     """
 
     row: int
@@ -31,6 +34,7 @@ class Example:
     margin: float = 0.0
     truncated: bool = False
     frozen_log_probs: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    companion: Example | None = None
 
     @classmethod
     def of(cls, row: int, group: RenderedGroup, *, weight: float = 1.0, margin: float = 0.0) -> Example:
@@ -69,3 +73,11 @@ class Example:
     def labels(self) -> int:
         """Supervised tokens."""
         return sum(self.label_counts)
+
+
+def with_companions(examples: Iterable[Example]) -> Iterator[Example]:
+    """Every sequence that will be read: each example, then its companion if it has one."""
+    for example in examples:
+        yield example
+        if example.companion is not None:
+            yield example.companion

@@ -14,7 +14,7 @@ from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batch_source import BatchSource, ListSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective
-from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.render import RenderedGroup, Renderer, answer_room
 from steerboard_workers.alignment.rollouts import SourceContext
 
 Row = dict[str, Any]
@@ -36,7 +36,7 @@ class Selection:
     """The rows to learn from, of both splits, and notes on them.
 
     `summary` goes into the run's summary, `info` into the model's steerboard.json, `metrics` are emitted with the
-    first step, `notes` are logged.
+    first step, `notes` and `warnings` are logged.
     """
 
     rows: list[Row]
@@ -44,6 +44,7 @@ class Selection:
     info: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class TrainingMethod(Generic[C]):
@@ -67,9 +68,23 @@ class TrainingMethod(Generic[C]):
         """The text after the prompt's last marker, such as a score."""
         return None
 
+    def render(self, renderer: Renderer, rows: list[Row]) -> list[RenderedGroup | None]:
+        """Prompts and responses of some rows as tokens. None: it does not fit, and is left out and counted."""
+        conditions = [self.condition(row) for row in rows]
+        prompts = [row["prompt"] for row in rows]
+        given = conditions if any(one is not None for one in conditions) else None
+        if self.sides:
+            return renderer.render_groups(prompts, [[row[side] for side in self.sides] for row in rows], given)
+        room = answer_room(renderer.max_length, getattr(self.config, "max_new_tokens", None))
+        return renderer.render_prompts(prompts, given, room)
+
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
         """None: nothing is left to learn of the row, which counts as dropped."""
         return Example.of(number, group)
+
+    def relate(self, train: list[Example], held_out: list[Example], max_length: int) -> None:
+        """Give examples, in these lists, what they need of each other, such as companions of at most `max_length`
+        tokens. Called once, with all that are left."""
 
     def source(self, context: SourceContext) -> BatchSource:
         """Where the global batches come from: by default the rows, in random order."""

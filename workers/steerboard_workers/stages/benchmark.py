@@ -1,4 +1,4 @@
-"""The benchmark stage: how often a reward model scores the chosen side of a pair above the rejected one.
+"""The benchmark stage: how often a model scores the chosen side of a pair above the rejected one, or prefers it.
 
 All rows count, whatever their split: a benchmark is no training data.
 """
@@ -6,12 +6,19 @@ All rows count, whatever their split: a benchmark is no training data.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from steerboard_contracts.configs import BenchmarkConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.report.benchmark import BenchmarkResult
 from steerboard_contracts.stage import BenchmarkOutput, Succeeded
 from steerboard_statistics.benchmarks.pairs import benchmark
-from steerboard_workers.stages.cached_scoring import KEY, Scorer
+from steerboard_workers.alignment.losses import calibration_error
+from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.engines.preferences import Preference
+from steerboard_workers.stages.cached_scoring import BLOCK, KEY, Scorer
+from steerboard_workers.stages.models.comparing import preference_engine
+from steerboard_workers.stages.models.model_io import load_comparing_model, read_info
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.resumable_rows import resumable_rows
@@ -30,12 +37,55 @@ def run(stage: Stage) -> Succeeded:
         )
     if dataset.rows == 0:
         raise EmptySelection(f"dataset {dataset.name} has no pairs to score")
+    if read_info(stage.model_path("reward")).role == "preference":
+        return _compared(stage, config, dataset.rows)
     with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
         before = len(partial.rows)
         scorer = Scorer(stage, rewards, config.batch_tokens, partial)
         texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))
         scorer.score(texts, 2 * dataset.rows, "texts")
         result = benchmark((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))
+    return _finished(stage, result, before, {})
+
+
+def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> Succeeded:
+    """By a model that compares: each pair in both orders, p averaged. A pair is won with p above 1/2."""
+    if config.engine != "transformers":
+        raise BadInput(
+            f"{stage.model('reward').name} compares responses, which engine {config.engine} does not do",
+            code="engine_refused",
+            hint="Use engine: transformers.",
+        )
+    stage.progress(0, 1, "models", "loading")
+    with stage.using_model("reward", "opening"):
+        loaded = load_comparing_model(stage.model_path("reward"), config.precision, stage.spec.device)
+        engine = preference_engine(loaded)
+    loaded.renderer.tokenising = lambda: stage.using_model("reward", "tokenising with")
+    with resumable_rows(stage, ("place",)) as partial:
+        before = len(partial.rows)
+        waiting = enumerate(_comparisons(stage))
+        while block := list(islice(waiting, BLOCK)):
+            left = [(place, one) for place, one in block if (place,) not in partial]
+            for places, found in engine.compare([one for _, one in left], config.batch_tokens):
+                rows = zip((left[at][0] for at in places), found, strict=True)
+                partial.add({"place": place, "forth": one.forth, "back": one.back} for place, one in rows)
+                stage.progress(len(partial.rows), total, "pairs", "comparing pairs")
+        rows_of = (partial.rows[(place,)] for place in range(total))
+        preferences = [Preference(row["forth"], row["back"]) for row in rows_of]
+    sources = (row.get("source") for row in stage.rows("pairs"))
+    result = benchmark((source, one.p, 1 - one.p) for source, one in zip(sources, preferences, strict=True))
+    return _finished(
+        stage,
+        result,
+        before,
+        {
+            "flip_rate": sum(one.flips for one in preferences) / total,
+            "calibration_error": calibration_error([one.p for one in preferences]),
+        },
+    )
+
+
+def _finished(stage: Stage, result: BenchmarkResult, before: int, figures: dict[str, float]) -> Succeeded:
     with stage.output_file("benchmark.json") as path:
         path.write_text(result.model_dump_json(), encoding="utf-8")
     sections = result.rewardbench.sections if result.rewardbench else {}
@@ -47,6 +97,7 @@ def run(stage: Stage) -> Succeeded:
             "accuracy": result.accuracy.value,
             "ties": result.ties,
             "resumed_rows": before,
+            **figures,
             **({"rewardbench": overall} if overall is not None else {}),
             **{f"rewardbench_{name.lower().replace(' ', '_')}": share for name, share in sections.items()},
         },
@@ -58,3 +109,8 @@ def _pairs(stage: Stage) -> Iterator[tuple[str | None, Scorable, Scorable]]:
     for row in stage.rows("pairs"):
         prompt = row["prompt"]
         yield row.get("source"), Scorable(prompt, row["chosen"]), Scorable(prompt, row["rejected"])
+
+
+def _comparisons(stage: Stage) -> Iterator[Comparison]:
+    for row in stage.rows("pairs"):
+        yield Comparison(row["prompt"], row["chosen"], row["rejected"])

@@ -17,6 +17,7 @@ from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Succeeded
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batch_source import Phases
+from steerboard_workers.alignment.examples import with_companions
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.modules import JointModule
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
@@ -62,7 +63,7 @@ def run(stage: Stage) -> Succeeded:
         policy = SampledPolicy(module, sharing, start.renderer, config, phases)
     passes = ForwardPasses(sharing, further)
     source = method.source(SourceContext(data.train, data.held_out, start.renderer, policy, phases, passes))
-    examples = list(itertools.chain.from_iterable(source.rehearsal()))
+    examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
     batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
     frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature)

@@ -143,8 +143,41 @@ def load_policy(path: Path | str, precision: Precision = "auto", device: str = "
 
 
 def load_reward_model(path: Path | str, precision: Precision = "fp32", device: str = "auto") -> RewardModel:
-    """A sequence classifier with one label. Its score is the logit at the last real token."""
+    """A sequence classifier with one label. Its score is the logit at the last real token.
+
+    Raises `BadInput` (`wrong_role`) for a model that has no such head: one would be made up.
+    """
+    check_gives_rewards(Path(path))
     return _load(AutoModelForSequenceClassification, Path(path), precision, device)
+
+
+def load_comparing_model(path: Path | str, precision: Precision = "fp32", device: str = "auto") -> LoadedModel:
+    """A causal language model that judges which of two responses is better (role `preference`).
+
+    Raises `BadInput` (`wrong_role`) for others.
+    """
+    check_safe(Path(path))
+    role = read_info(Path(path)).role
+    if role != "preference":
+        raise BadInput(
+            f"{Path(path).name} is a model of role {role}, and was not trained to compare responses",
+            code="wrong_role",
+            hint="Give a model of role preference.",
+        )
+    return _load(AutoModelForCausalLM, Path(path), precision, device)
+
+
+def check_gives_rewards(folder: Path) -> None:
+    """Raises `BadInput` (`wrong_role`)."""
+    check_safe(folder)
+    role = read_info(folder).role
+    if role not in SCALARS:
+        what = "compares two responses" if role == "preference" else f"is of role {role}"
+        raise BadInput(
+            f"{folder.name} {what}, and gives no reward to a single one",
+            code="wrong_role",
+            hint="Give a model of role reward.",
+        )
 
 
 def _load(kind: Any, folder: Path, precision: Precision, device: str) -> LoadedModel:

@@ -28,6 +28,7 @@ from steerboard_workers.engines.protocol import Engine
 from steerboard_workers.engines.rewards import RewardEngine
 from steerboard_workers.stages.models.adapters import BASE, is_adapter
 from steerboard_workers.stages.models.model_io import (
+    check_gives_rewards,
     check_safe,
     load_policy,
     load_reward_model,
@@ -103,6 +104,8 @@ def _vllm(
     folder = stage.model_path(name)
     with stage.using_model(name, "opening"):
         check_safe(folder)
+        if task == "score":
+            check_gives_rewards(folder)
         info = read_info(folder)
         tokenizer = load_tokenizer(folder)
     adapter = folder if is_adapter(folder) else None

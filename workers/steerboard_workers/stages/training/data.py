@@ -10,7 +10,7 @@ import numpy as np
 
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.render import Renderer, answer_room
+from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.alignment.training_method import Row, TrainingMethod
 from steerboard_workers.stages.runtime import Stage
 
@@ -36,6 +36,8 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
     selection = method.select(list(_rows(stage, method.fields)), dataset)
     for note in selection.notes:
         stage.log(note)
+    for warning in selection.warnings:
+        stage.log(warning, "warning")
     train = [row for row in selection.rows if row["split"] != "held_out"]
     held_out = [row for row in selection.rows if row["split"] == "held_out"]
     held_out = _sample(held_out, config.evaluate_rows, config.seed)
@@ -52,6 +54,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
         raise EmptySelection(
             f"none of {len(train)} rows fits into {renderer.max_length} tokens", hint="Raise max_length."
         )
+    method.relate(data.train, data.held_out, renderer.max_length)
     dropped = total - len(data.train) - len(data.held_out)
     data.dropped = dropped / total
     cut = sum(e.truncated for e in data.train)
@@ -67,14 +70,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
 
 def _examples(method: TrainingMethod[Any], renderer: Renderer, rows: list[Row], start: int) -> Iterator[Example]:
     """`start` numbers rows that have no number of their own. Those that do not fit are left out."""
-    conditions = [method.condition(row) for row in rows]
-    prompts = [row["prompt"] for row in rows]
-    given = conditions if any(one is not None for one in conditions) else None
-    if method.sides:
-        groups = renderer.render_groups(prompts, [[row[side] for side in method.sides] for row in rows], given)
-    else:
-        room = answer_room(renderer.max_length, getattr(method.config, "max_new_tokens", None))
-        groups = renderer.render_prompts(prompts, given, room)
+    groups = method.render(renderer, rows)
     for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
         example = group and method.example(int(row.get("row", start + place)), row, group)
         if example:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.errors import BadInput
@@ -20,7 +23,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.models import SCALARS
 from steerboard_contracts.specs.method import BadMethod, Frozen
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
@@ -69,7 +72,7 @@ class FrozenModels:
             if "log_probs" in one.uses:
                 reader = self._fill(one, source, data)
             if one.stays:
-                self._passes.add(one.name, reader or self._open(one, source, data.train))
+                self._passes.add(one.name, reader or self._open(one, source, list(with_companions(data.train))))
             del reader
             gc.collect()
             if torch.cuda.is_available():
@@ -95,7 +98,7 @@ class FrozenModels:
         """Returns the model where it had to be opened for it: not when another attempt or run has read it already."""
         folder = self._stage.model_path(source)
         is_start = self._weights(folder) == self._weights(self._stage.model_path(START))
-        examples = [*data.train, *data.held_out]
+        examples = list(with_companions([*data.train, *data.held_out]))
         if not all(example.responses for example in examples):
             raise BadMethod(
                 f"{self._config.method} asks for log-probs of {one.name} of rows without responses: use `forward`"
@@ -108,7 +111,7 @@ class FrozenModels:
             self._stage.log(f"log-probs of {one.name}: {len(parts) - len(missing)} of {len(parts)} passes are known")
             clock = time.perf_counter()
             if missing and not is_start:
-                opened = self._open(one, source, data.train)
+                opened = self._open(one, source, list(with_companions(data.train)))
             read = self._passes.run(opened or self._passes.learner, [parts[place] for place in missing])
             for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
                 found[missing[turn]] = values
@@ -118,14 +121,12 @@ class FrozenModels:
                 self._stage.progress(done, len(parts), "passes", f"log-probs of {one.name}")
             self._costs.append(cache.cost(parts))
         of_all = by_example(examples, parts, [values for values in found if values is not None])
-        filled = [
-            replace(example, frozen_log_probs={**example.frozen_log_probs, one.name: values})
-            for example, values in zip(examples, of_all, strict=True)
-        ]
+        known = {id(example): values for example, values in zip(examples, of_all, strict=True)}
         # In place: a batch source has these lists already.
-        data.train[:], data.held_out[:] = filled[: len(data.train)], filled[len(data.train) :]
+        for part in (data.train, data.held_out):
+            part[:] = [_filled(example, one.name, known) for example in part]
         if is_start:
-            self._check(one.name, data.train[: self._config.batch])
+            self._check(one.name, list(with_companions(data.train[: self._config.batch])))
         return opened
 
     def _check(self, name: str, examples: list[Example]) -> None:
@@ -193,6 +194,13 @@ class FrozenModels:
         share = self._passes.learner.batcher.share
         batcher = batcher_of(self._stage, self._config, module, examples, pad, device, wrapped, share)
         return Reader.of(wrapped, batcher)
+
+
+def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]]) -> Example:
+    """With its log-probs of the frozen model `name`, and its companion with those of its own."""
+    companion = None if example.companion is None else _filled(example.companion, name, known)
+    log_probs = {**example.frozen_log_probs, name: known[id(example)]}
+    return replace(example, frozen_log_probs=log_probs, companion=companion)
 
 
 def check_tokenizer(stage: Stage, source: str, tokenizer: Any) -> None:

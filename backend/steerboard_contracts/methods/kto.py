@@ -1,0 +1,72 @@
+"""Kahneman-Tversky optimisation: Section 4 of arXiv 2402.01306."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.fields import Count, Positive
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.specs.method import Frozen, MethodSpec
+from steerboard_contracts.training import PAPER, TrainingConfig
+
+PAPERS = {"source": "arXiv 2402.01306, Section 4.2"}
+TRL = {"source": "KTOConfig of TRL 1.16, whose documentation advises at most 1e-6 for beta 0.1"}
+
+
+class KtoConfig(TrainingConfig):
+    """Section 4 of arXiv 2402.01306: answers that are desirable or not, each by itself."""
+
+    method: Annotated[Literal["kto"], Field(description="The training method.")]
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=TRL)] = 1e-6
+    batch: Annotated[
+        Count, Field(description="Answers in one optimiser step; a pair is two.", json_schema_extra=PAPER)
+    ] = 128
+    beta: Annotated[
+        Positive,
+        Field(description="The larger, the nearer the policy stays to the reference.", json_schema_extra=PAPERS),
+    ] = 0.1
+    lambda_desirable: Annotated[
+        Positive,
+        Field(
+            description="Weight of desirable answers. lambda_desirable times their number should be 1 to 4/3 times "
+            "lambda_undesirable times the number of the others.",
+            json_schema_extra=PAPERS,
+        ),
+    ] = 1.0
+    lambda_undesirable: Annotated[
+        Positive, Field(description="Weight of undesirable answers.", json_schema_extra=PAPERS)
+    ] = 1.0
+    log_probs: Annotated[
+        Literal["sum", "mean"],
+        Field(
+            description="Log-probs of an answer: the sum over its tokens, as in the paper, or their mean, which needs "
+            "a larger beta.",
+            json_schema_extra={"source": "arXiv 2402.01306, Section 4.1: the sum"},
+        ),
+    ] = "sum"
+
+
+SPEC = MethodSpec(
+    name="kto",
+    title="KTO",
+    about="Learn from answers that are desirable or not, without pairs.",
+    source="arXiv 2402.01306, Section 4.1",
+    config=KtoConfig,
+    training="steerboard_workers.alignment.methods.kto:Kto",
+    data=("unpaired", "preferences"),
+    use="Align with KTO",
+    outputs=("policy",),
+    frozen=(
+        Frozen(
+            "reference",
+            POLICIES,
+            "What the policy is compared with; by default the start model.",
+            required=False,
+            uses=("log_probs",),
+        ),
+    ),
+    form=("beta", "lambda_desirable", "lambda_undesirable"),
+    place=70,
+)

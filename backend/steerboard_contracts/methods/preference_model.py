@@ -1,0 +1,41 @@
+"""A pairwise preference model: Section 2.3 of arXiv 2405.07863 (RLHF Workflow)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.fields import Positive
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.training import TrainingConfig
+
+WORKFLOW = {"source": "RLHF Workflow, arXiv 2405.07863, Section 2.3"}
+
+
+class PreferenceModelConfig(TrainingConfig):
+    """Section 2.3 of arXiv 2405.07863: a language model that answers which of two responses is better."""
+
+    method: Annotated[Literal["preference_model"], Field(description="The training method.")]
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=WORKFLOW)] = 5e-6
+    epochs: Annotated[
+        Positive,
+        Field(description="Passes over the training rows; may be a fraction.", json_schema_extra=WORKFLOW),
+    ] = 1.0
+
+
+SPEC = MethodSpec(
+    name="preference_model",
+    title="Pairwise preference model",
+    label="Preference model",
+    about="Learn to answer which of two responses people prefer, having read both.",
+    source="arXiv 2405.07863, Section 2.3",
+    config=PreferenceModelConfig,
+    training="steerboard_workers.alignment.methods.preference_model:PreferenceModelling",
+    data=("preferences",),
+    use="Train a pairwise preference model on it",
+    outputs=("preference",),
+    starts_from=POLICIES | {"preference"},
+    place=25,
+)

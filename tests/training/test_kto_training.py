@@ -1,0 +1,154 @@
+"""KTO as a stage: its first step, its reference point over the global batch, and data of both kinds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import pytest
+import torch
+from running import ran, recorded
+from transformers import AutoModelForCausalLM
+
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.stage import ModelInput
+from steerboard_workers.alignment.methods.kto import KtoObjective
+from steerboard_workers.stages.runtime import Stage
+
+QUICK = {"batch": 8, "epochs": 10, "max_steps": 3, "lr": 1e-3, "checkpoint_every": 0, "max_length": 96}
+
+
+@pytest.fixture
+def stage_of(make_stage, base_model):
+    """stage_of(reference=PATH, data=..., **config) -> a Stage."""
+
+    def make(reference=None, data: str = "unpaired", **config) -> Stage:
+        made = make_stage({"run": "train", "method": "kto", **QUICK, **config}, model=base_model, data=data)
+        if reference is None:
+            return made
+        given = ModelInput(name="reference", path=str(reference), content_hash="r")
+        spec = made.spec.model_copy(update={"inputs": {**made.spec.inputs, "reference": given}})
+        return Stage(made.directory, spec, made._events)
+
+    return make
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """The examples of each global batch that the objective has seen, and what it found."""
+    seen: list = []
+    prepare = KtoObjective.prepare
+
+    def keep(self, examples, passes):
+        found = prepare(self, examples, passes)
+        seen.append((list(examples), found))
+        return found
+
+    monkeypatch.setattr(KtoObjective, "prepare", keep)
+    return seen
+
+
+@pytest.mark.parametrize("data", ["unpaired", "preferences"])
+def test_the_first_step_costs_a_half(stage_of, data):
+    stage = stage_of(data=data, lambda_undesirable=1.0)
+    steps = ran(stage)
+    first = steps[1]
+    assert first["loss"] == pytest.approx(0.5, abs=1e-5)
+    for name in ("z", "kl", "reward_desirable", "reward_undesirable"):
+        assert first[name] == pytest.approx(0.0, abs=1e-3)
+    assert steps[3]["loss"] != pytest.approx(0.5, abs=1e-4)
+    assert {"eval_loss", "eval_z", "log_probs_desirable"} <= steps[3].keys()
+
+
+def test_it_learns_what_is_desirable(stage_of):
+    stage = stage_of(data="preferences", max_steps=40, lambda_desirable=2.0, beta=0.5)
+    steps = ran(stage)
+    last = steps[40]
+    assert last["eval_loss"] < steps[1]["loss"]
+    assert last["eval_margin"] > 1.0
+    # What is desirable rises above the reference point, and what is not stays below.
+    assert last["eval_reward_desirable"] > 0.5 * last["eval_z"] > last["eval_reward_undesirable"]
+    warned = [event.message for event in recorded(stage, "log") if event.level == "warning"]
+    assert len(warned) == 1
+    assert "lr 0.001 is high" not in warned[0]
+
+
+def test_rows_of_either_class_are_counted(stage_of, data_folder):
+    stage = stage_of(max_steps=1)
+    ran(stage)
+    rows = [json.loads(line) for line in (data_folder / "unpaired.jsonl").read_text().splitlines()]
+    train = [row["desirable"] for row in rows if row["split"] == "train"]
+    info = json.loads((stage.directory / "outputs" / "model" / "steerboard.json").read_text())
+    assert info["summary"]["desirable"] == sum(train)
+    assert info["summary"]["undesirable"] == len(train) - sum(train)
+    assert info["summary"]["empty"] == info["summary"]["equal"] == 0
+
+
+@pytest.mark.parametrize("log_probs", ["sum", "mean"])
+def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_model, base_model, prepared, log_probs):
+    """As transformers reads both models: of the start, which the first step has, against another reference."""
+    steps = ran(stage_of(other_model, data="preferences", max_steps=1, log_probs=log_probs))
+    examples, found = [one for one in prepared if len(one[0]) == 8][-1]  # after those that are rehearsed
+    policy, reference = (AutoModelForCausalLM.from_pretrained(path) for path in (base_model, other_model))
+
+    def log_prob(model, example) -> float:
+        ids = torch.tensor([*example.prompt, *example.responses[0]]).long()
+        start = len(example.prompt)
+        with torch.no_grad():
+            log_probs = model(ids[None]).logits[0].log_softmax(-1)
+        return float(log_probs[start - 1 : -1].gather(1, ids[start:, None]).sum())
+
+    ratios = []
+    for example in examples:
+        other = example.companion
+        assert other.responses[0].tolist() != example.responses[0].tolist()
+        expected = log_prob(reference, other)
+        assert float(other.frozen_log_probs["reference"][0]) == pytest.approx(expected, rel=1e-4)
+        ratio = log_prob(policy, other) - expected
+        ratios.append(ratio / len(other.responses[0]) if log_probs == "mean" else ratio)
+    kl = math.fsum(ratios) / len(ratios)
+    assert abs(kl) > 0.01
+    assert float(found["kl"]) == pytest.approx(kl, rel=1e-3)
+    assert steps[1]["kl"] == pytest.approx(kl, rel=1e-3)
+    assert steps[1]["z"] == max(0.0, steps[1]["kl"])
+
+
+def test_no_prompt_meets_an_answer_of_its_own(stage_of, prepared):
+    """Of pairs neither its other side, in any batch of any epoch."""
+    ran(stage_of(data="preferences", max_steps=30))
+    of_row: dict[int, set[bytes]] = {}
+    for examples, _ in prepared:
+        for example in examples:
+            of_row.setdefault(example.row, set()).add(example.responses[0].tobytes())
+    met = [(e.row, e.companion.responses[0].tobytes()) for examples, _ in prepared for e in examples]
+    assert len(of_row) > 90
+    assert all(len(answers) == 2 for answers in of_row.values())
+    known = Counter(answer for answers in of_row.values() for answer in answers)
+    assert not [row for row, answer in met if answer in of_row[row] and known[answer] == 1]
+
+
+def test_loss_and_gradient_do_not_depend_on_how_a_batch_is_split(stage_of, other_model):
+    def figures(**config) -> list[float]:
+        steps = ran(stage_of(other_model, beta=0.5, lambda_desirable=2.0, **config))
+        names = ("loss", "kl", "grad_norm", "reward_undesirable", "log_probs_undesirable")
+        assert all(abs(values["kl"]) > 0.1 for values in steps.values())
+        return [values[name] for _, values in sorted(steps.items()) for name in names if name in values]
+
+    whole = figures(batching="padded")
+    for split in ({"micro_batch": 3}, {"micro_batch": 1}, {"batching": "packed"}, {"batching": "padding_free"}):
+        assert figures(**split) == pytest.approx(whole, rel=3e-4, abs=1e-4), split
+
+
+def test_batches_of_one_answer_train(stage_of, other_model):
+    """Of one class each; z is there all the same."""
+    steps = ran(stage_of(other_model, batch=1, max_steps=6, log_probs="mean", beta=2.0))
+    assert all(("reward_desirable" in v) != ("reward_undesirable" in v) for v in steps.values())
+    assert len({values["kl"] for values in steps.values()}) == 6
+
+
+def test_data_without_thumbs_is_refused(stage_of):
+    with pytest.raises(BadInput, match="neither a response with `desirable`") as refused:
+        ran(stage_of(data="labelled"))
+    assert refused.value.code == "wrong_dataset_kind"
+    assert "unpaired" in refused.value.hint

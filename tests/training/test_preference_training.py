@@ -1,0 +1,113 @@
+"""A model that is trained to compare responses: what it learns, how a run measures it, and who may use it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from running import RecordingWriter, ran
+
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.stage import StageSpec
+from steerboard_workers.alignment.losses import calibration_error
+from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.stages import benchmark
+from steerboard_workers.stages.models.comparing import compare, preference_engine
+from steerboard_workers.stages.models.model_io import load_comparing_model, load_reward_model
+from steerboard_workers.stages.runtime import Stage
+
+QUICK = {
+    "run": "train",
+    "method": "preference_model",
+    "batch": 8,
+    "epochs": 30,
+    "lr": 3e-3,
+    "max_length": 128,
+    "checkpoint_every": 0,
+    "max_steps": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def learned(make_stage, base_model):
+    """A stage that has learned for a while, and its metrics."""
+    stage = make_stage({**QUICK, "max_steps": 60}, model=base_model, data="preferences")
+    return stage, ran(stage)
+
+
+def test_it_starts_at_the_loss_of_a_uniform_vocabulary_and_learns_the_verdict(learned):
+    steps = learned[1]
+    assert steps[1]["loss"] == pytest.approx(math.log(400), rel=0.15)  # random weights
+    # Which of two the coin has put in front cannot be guessed: ln 2 is what knowing the two verdicts alone gives.
+    assert steps[60]["loss"] < 1.2
+    assert {"verdict_accuracy", "eval_loss", "eval_pair_accuracy", "eval_flip_rate", "eval_calibration_error"} <= set(
+        steps[60]
+    )
+    assert "pair_accuracy" not in steps[60]
+
+
+def test_the_runs_figures_are_those_of_the_saved_model_in_both_orders(learned, data_folder):
+    stage, steps = learned
+    folder = stage.directory / "outputs" / "model"
+    info = json.loads((folder / "steerboard.json").read_text())
+    assert (info["role"], info["method"]) == ("preference", "preference_model")
+    rows = [json.loads(line) for line in (data_folder / "preferences.jsonl").read_text().splitlines()]
+    held_out = [row for row in rows if row["split"] == "held_out"]
+    engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
+    found = compare(engine, [Comparison(row["prompt"], row["chosen"], row["rejected"]) for row in held_out])
+    p = [one.p for one in found]
+    last = steps[60]
+    assert last["eval_pair_accuracy"] == pytest.approx(sum(value > 0.5 for value in p) / len(p))
+    assert last["eval_flip_rate"] == pytest.approx(sum(one.flips for one in found) / len(p))
+    assert last["eval_calibration_error"] == pytest.approx(calibration_error(p), abs=1e-4)
+    assert info["summary"]["held_out_accuracy"] == last["eval_pair_accuracy"]
+    assert info["summary"]["pairs"] == len(held_out)
+
+
+@pytest.mark.parametrize("split", [{"micro_batch": 3}, {"batching": "packed"}])
+def test_loss_and_gradient_do_not_depend_on_how_a_batch_is_split(make_stage, base_model, split):
+    def figures(**config) -> list[float]:
+        steps = ran(make_stage({**QUICK, **config}, model=base_model, data="preferences"))
+        return [v[name] for _, v in sorted(steps.items()) for name in ("loss", "grad_norm")] + [steps[3]["eval_loss"]]
+
+    assert figures(**split) == pytest.approx(figures(batching="padded"), rel=2e-4)
+
+
+def test_a_model_that_compares_is_no_reward_model_and_the_other_way_round(learned, make_stage, base_model):
+    with pytest.raises(BadInput, match="compares two responses") as refused:
+        load_reward_model(learned[0].directory / "outputs" / "model")
+    assert refused.value.code == "wrong_role"
+    with pytest.raises(BadInput, match="not trained to compare") as refused:
+        load_comparing_model(base_model)
+    assert refused.value.code == "wrong_role"
+
+
+def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
+    """RewardBench's subsets, equal texts as ties, and a second attempt that has nothing left to ask."""
+    folder = learned[0].directory / "outputs" / "model"
+    prompt = [{"role": "user", "content": "bread?"}]
+    sides = [("flour water salt yeast", "cake"), ("sky", "bake mix bread oven"), ("egg", "egg")]
+    rows = [{"prompt": prompt, "chosen": a, "rejected": b, "source": "refusals-dangerous"} for a, b in sides]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs = {"type": "dataset", "name": "p", "path": str(tmp_path / "pairs.jsonl"), "kind": "preferences"}
+    written = {
+        "run_id": "r",
+        "name": "bench",
+        "config": {"run": "benchmark"},
+        "device": "cpu",
+        "threads": 1,
+        "inputs": {
+            "reward": {"type": "model", "name": "m", "path": str(folder), "content_hash": "m"},
+            "pairs": {**pairs, "rows": len(rows), "content_hash": "d"},
+        },
+    }
+    done = [benchmark.run(Stage(tmp_path, StageSpec.model_validate(written), RecordingWriter())) for _ in range(2)]
+    engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
+    found = compare(engine, [Comparison(prompt, a, b) for a, b in sides])
+    summary = done[0].summary
+    assert summary["accuracy"] == pytest.approx(sum(one.p > 0.5 for one in found) / 3)
+    assert (summary["pairs"], summary["ties"]) == (3, 1)
+    assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / 3)
+    assert summary["calibration_error"] == pytest.approx(calibration_error([one.p for one in found]), abs=1e-5)
+    assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, 3)

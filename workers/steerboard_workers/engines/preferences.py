@@ -1,0 +1,104 @@
+"""A language model that was trained to judge which of two responses is better, asked in both orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from steerboard_contracts.errors import BadRow
+from steerboard_workers.alignment.modules import PolicyModule
+from steerboard_workers.alignment.preference_prompt import Comparison, PreferencePrompt
+from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.engines.rewards import CPU_BATCH_TOKENS, batches_by_tokens
+
+# Logits that two ways to compute the same may differ by, in nats.
+AGREE = 0.05
+
+
+class Preference(NamedTuple):
+    """The probability that the first of two responses is better, as the model gives it when that one comes first
+    (`forth`) and when it comes second (`back`)."""
+
+    forth: float
+    back: float
+
+    @property
+    def p(self) -> float:
+        """Both orders averaged: of the two responses exchanged it is 1 less this."""
+        return (self.forth + self.back) / 2
+
+    @property
+    def flips(self) -> bool:
+        """Whether the model prefers another response when they are exchanged."""
+        return (self.forth - 0.5) * (self.back - 0.5) < 0
+
+
+class TransformersPreferences:
+    """`model` is a causal language model, in eval mode on `device`. Raises `BadInput` (`verdict_not_one_token`)."""
+
+    def __init__(self, model: Any, renderer: Renderer, device: torch.device) -> None:
+        self.renderer = renderer
+        self.prompt = PreferencePrompt(renderer)
+        self._module = PolicyModule(model)
+        self._device = device
+        self._pad = int(renderer.tokenizer.pad_token_id)
+        self._checked = False
+
+    def compare(
+        self, comparisons: Sequence[Comparison], batch_tokens: int = CPU_BATCH_TOKENS
+    ) -> Iterator[tuple[list[int], list[Preference]]]:
+        """(places, preferences) of some comparisons at a time, each place exactly once.
+
+        Raises `BadRow` for two responses that fill the model's window.
+        """
+        orders = [order for one in comparisons for order in (one, one.swapped)]
+        sequences = []
+        for place, question in enumerate(self.prompt.questions(orders)):
+            if question is None:
+                raise BadRow(
+                    f"comparison {place // 2} cannot be judged: its two responses alone do not fit into the model's "
+                    f"window of {self.renderer.max_length} tokens",
+                    hint="Leave it out, or use a model with a larger window.",
+                )
+            sequences.append(question.ids)
+        # Both orders of a comparison go through the same pass.
+        lengths = [max(len(sequences[at]), len(sequences[at + 1])) for at in range(0, len(sequences), 2)]
+        if self._device.type == "cpu":
+            batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
+        for places in batches_by_tokens([2 * length for length in lengths], batch_tokens):
+            first = self._first([sequences[2 * place + order] for place in places for order in (0, 1)])
+            found = zip(places, first[::2], first[1::2], strict=True)
+            # Rounding must not decide between equal texts.
+            tied = Preference(0.5, 0.5)
+            yield (
+                places,
+                [
+                    tied if comparisons[place].a == comparisons[place].b else Preference(forth, 1 - back)
+                    for place, forth, back in found
+                ],
+            )
+
+    @torch.inference_mode()
+    def _first(self, sequences: list[list[int]]) -> list[float]:
+        """For each sequence the probability of "A" against "B"."""
+        width = max(map(len, sequences))
+        ids = torch.full((len(sequences), width), self._pad, dtype=torch.int64)
+        for row, sequence in enumerate(sequences):
+            ids[row, : len(sequence)] = torch.tensor(sequence)
+        ends = torch.tensor([row * width + len(sequence) - 1 for row, sequence in enumerate(sequences)])
+        read, labels = ends.repeat_interleave(2), torch.tensor(self.prompt.verdicts).repeat(len(sequences))
+        if not self._checked:
+            self._check_head(ids[:1, : len(sequences[0])].to(self._device))
+        log_probs, _ = self._module(ids.to(self._device), read.to(self._device), labels.to(self._device))
+        of_both = log_probs.view(-1, 2).double()
+        return torch.sigmoid(of_both[:, 0] - of_both[:, 1]).tolist()
+
+    def _check_head(self, ids: torch.Tensor) -> None:
+        """Whether the LM head's logits are the model's: some architectures do more to them."""
+        read = torch.tensor([ids.shape[1] - 1] * 2, device=self._device)
+        labels = torch.tensor(self.prompt.verdicts, device=self._device)
+        found = [self._module(ids, read, labels, probe=probe)[0].float() for probe in (None, "whole_head")]
+        self._module.whole_head = bool((found[0] - found[1]).abs().max() > AGREE)
+        self._checked = True

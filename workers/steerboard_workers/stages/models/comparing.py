@@ -1,0 +1,36 @@
+"""Comparing responses by a model of role `preference`: what selections, benchmarks and evaluations call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.templates import Prompt
+from steerboard_workers.engines.preferences import Preference, TransformersPreferences
+from steerboard_workers.engines.rewards import CPU_BATCH_TOKENS
+from steerboard_workers.stages.models.model_io import LoadedModel
+
+
+def preference_engine(loaded: LoadedModel) -> TransformersPreferences:
+    """A model of `load_comparing_model` as an engine."""
+    return TransformersPreferences(loaded.model, loaded.renderer, loaded.device)
+
+
+def compare(
+    engine: TransformersPreferences,
+    comparisons: Sequence[Comparison],
+    batch_tokens: int = CPU_BATCH_TOKENS,
+    on_progress: Callable[[int], None] | None = None,
+) -> list[Preference]:
+    """One preference for each comparison, in their order. `on_progress` gets the number done. Raises `BadRow`."""
+    found: dict[int, Preference] = {}
+    for places, preferences in engine.compare(comparisons, batch_tokens):
+        found.update(zip(places, preferences, strict=True))
+        if on_progress:
+            on_progress(len(found))
+    return [found[place] for place in range(len(comparisons))]
+
+
+def prefers(engine: TransformersPreferences, prompt: Prompt, a: str, b: str) -> float:
+    """The probability that `a` is the better response, both orders averaged; that of `b` is the rest."""
+    return compare(engine, [Comparison(prompt, a, b)])[0].p
