@@ -16,6 +16,7 @@ from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Pr
 from steerboard_contracts.fields import RunKind as RunKind
 from steerboard_contracts.methods import TrainConfig, needed_method
 from steerboard_contracts.samples import Finite, TurnText
+from steerboard_contracts.selection import SelectConfig
 
 # Started by an evaluation, never by a recipe or a launch form.
 EVALUATION_RUNS = ("answer", "reward", "judge")
@@ -127,6 +128,19 @@ class _WithDecoding(_WithEngine):
         return value
 
 
+class Portion(Config):
+    """One of several parts of the prompts, by a hash of their text: about equally many, equal ones in the same part."""
+
+    number: Annotated[Count, Field(description="Which part, from 1.")] = 1
+    of: Annotated[int, Field(ge=1, le=1000, description="How many parts there are.")] = 1
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Portion:
+        if self.number > self.of:
+            raise ValueError(f"there is no part {self.number} of {self.of}")
+        return self
+
+
 class GenerateConfig(_WithDecoding):
     """Answers for the prompts of input `data`, or for the `prompts` given here, at each of `scores`."""
 
@@ -140,6 +154,9 @@ class GenerateConfig(_WithDecoding):
     score: Asked = None
     limit: Annotated[Count | None, Field(description="At most this many prompts, drawn at random.")] = None
     split: Literal["train", "held_out", "all"] = "train"
+    portion: Annotated[
+        Portion | None, Field(description="Only one of several parts of the prompts, such as that of a round.")
+    ] = None
     shards: Annotated[int, Field(ge=1, le=4096)] = 1
 
 
@@ -262,6 +279,7 @@ RunConfig = Annotated[
     | Annotated[GenerateConfig, Tag("generate")]
     | Annotated[MixConfig, Tag("mix")]
     | Annotated[ScoreConfig, Tag("score")]
+    | Annotated[SelectConfig, Tag("select")]
     | Annotated[EvaluateConfig, Tag("evaluate")]
     | Annotated[BenchmarkConfig, Tag("benchmark")]
     | Annotated[AnswerConfig, Tag("answer")]

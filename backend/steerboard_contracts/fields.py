@@ -8,7 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard_contracts.samples import Finite
 
-RunKind = Literal["base", "train", "generate", "mix", "score", "evaluate", "benchmark", "answer", "reward", "judge"]
+RunKind = Literal[
+    "base",
+    "train",
+    "generate",
+    "mix",
+    "score",
+    "select",
+    "evaluate",
+    "benchmark",
+    "answer",
+    "reward",
+    "judge",
+]
 Precision = Literal["auto", "fp32", "bf16"]
 
 Positive = Annotated[Finite, Field(gt=0)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.configs import GenerateConfig, Portion
 from steerboard_contracts.errors import EmptySelection
 from steerboard_contracts.stage import Shard
 
@@ -23,11 +24,12 @@ def selected(rows: Rows, config: GenerateConfig, shard: Shard, name: str) -> lis
     chosen = [
         (place, int(row.get("row", place)))
         for place, row in enumerate(rows())
-        if config.split in ("all", row.get("split", "train"))
+        if config.split in ("all", row.get("split", "train")) and _in_portion(row["prompt"], config.portion)
     ]
     if not chosen:
         raise EmptySelection(
-            f"dataset {name} has no rows in the split {config.split}",
+            f"dataset {name} has no rows in the split {config.split}"
+            + (f" and part {config.portion.number} of {config.portion.of}" if config.portion else ""),
             hint="Use split: all, or a dataset with more prompts.",
         )
     if config.limit is not None and config.limit < len(chosen):
@@ -49,6 +51,15 @@ def check_written(written: int, answers: int) -> None:
     """Raises `EmptySelection` when all of the answers were empty."""
     if written == 0 and answers:
         raise EmptySelection(f"all {answers} answers were empty", hint="Train the model for longer.")
+
+
+def _in_portion(prompt: Messages, portion: Portion | None) -> bool:
+    """Independent of the split, and of the place in the dataset."""
+    if portion is None:
+        return True
+    text = json.dumps([[message["role"], message["content"]] for message in prompt])
+    digest = hashlib.sha256(b"portion\0" + text.encode()).digest()
+    return int.from_bytes(digest[:8], "big") % portion.of == portion.number - 1
 
 
 def _draw_key(seed: int, row: int) -> bytes:

@@ -128,7 +128,7 @@ class ModelOutput(BaseModel):
 
 
 class DatasetOutput(BaseModel):
-    """A finished jsonl file of samples, in the order of their future row numbers."""
+    """A finished jsonl file of samples, in the order of their future row numbers; labelled ones with their `reward`."""
 
     type: Literal["dataset"] = "dataset"
     name: str = "data"
@@ -170,6 +170,14 @@ class BenchmarkOutput(BaseModel):
 
     type: Literal["benchmark"] = "benchmark"
     name: str = "benchmark"
+    path: str
+
+
+class SelectionOutput(BaseModel):
+    """A finished `steerboard_contracts.report.selection.SelectionResult` as JSON."""
+
+    type: Literal["selection"] = "selection"
+    name: str = "selection"
     path: str
 
 
@@ -226,6 +234,7 @@ StageOutput = Annotated[
     | RewardsOutput
     | AnswersOutput
     | BenchmarkOutput
+    | SelectionOutput
     | ResponsesOutput
     | ResponseRewardsOutput,
     Field(discriminator="type"),

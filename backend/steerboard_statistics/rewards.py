@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import Calibration, LengthCell, RewardBin
+from steerboard_statistics.best_of_k import rank_weights
 from steerboard_statistics.bootstrap import RESAMPLES, Floats, mean_interval
 from steerboard_statistics.correlation import pearson
 from steerboard_statistics.proportions import proportion_interval
@@ -95,12 +95,8 @@ def best_of_n(
         median = int(np.median([row.size for row in ordered]))
         sizes = [2**power for power in range(median.bit_length())]
     enough = [row for row in ordered if row.size >= max(sizes)]
-    best = [[float(_weights(row.size, n) @ row) for row in enough] for n in sizes]
+    best = [[float(rank_weights(row.size, n) @ row) for row in enough] for n in sizes]
     return list(sizes), [mean_interval(values, seed=seed, resamples=resamples) for values in best]
-
-
-def _weights(m: int, n: int) -> Floats:
-    return np.array([math.comb(i, n - 1) / math.comb(m, n) for i in range(m)])
 
 
 def histograms(groups: Mapping[str, ArrayLike], bins: int = 20) -> dict[str, list[RewardBin]]:

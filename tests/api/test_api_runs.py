@@ -169,6 +169,8 @@ def test_runs_without_kind_or_inputs_are_refused(world: ApiWorld) -> None:
         ({"config": {"run": "score"}, "inputs": {"data": "hh"}}, "inputs.reward"),
         ({"config": {"run": "generate"}, "inputs": {"model": "tiny"}}, "inputs.data"),
         ({"config": {"run": "mix", "parts": [{}, {}]}, "inputs": {"parts.0": "hh"}}, "config.parts"),
+        ({"config": {"run": "select", "weights": [1, 2]}, "inputs": {"data.0": "hh"}}, "config.weights"),
+        ({"config": {"run": "select"}, "inputs": {"data.0": "hh"}}, "inputs.data.0"),
     ]:
         problem = world.post("runs", body, status=422)
         assert location in {error["location"] for error in problem["errors"]}, problem
@@ -196,7 +198,8 @@ def test_a_run_whose_inputs_are_not_made_yet_cannot_be_cloned(world: ApiWorld) -
 
 def test_schemas_describe_what_the_server_accepts(world: ApiWorld) -> None:
     train = world.get("schemas/train")
-    assert [one["method"] for one in train] == ["sft", "reward_model", "mle_filter", "rwr", "decision_transformer"]
+    methods = ["sft", "reward_model", "mle_filter", "rwr", "decision_transformer", "raft"]
+    assert [one["method"] for one in train] == methods
     assert "beta" in train[3]["config_schema"]["properties"]
     (score,) = world.get("schemas/score")
     assert {slot["name"]: slot["allowed"] for slot in score["inputs"]} == {

@@ -217,3 +217,47 @@ def _reach(name: str, needs: dict[str, list[str]]) -> set[str]:
             found.add(one)
             waiting.extend(needs[one])
     return found
+
+
+SELECTION = """\
+name: selection
+inputs:
+  policy: {type: model}
+  judge: {type: model}
+  questions: {type: dataset, kind: prompts}
+stages:
+  answers: {run: generate, model: $policy, data: $questions, decoding: {temperature: 1.0, n: 4}}
+  scored: {run: score, data: answers, reward: $judge}
+  kept: {run: select, data: scored, keep: best}
+  tuned: {run: train, method: raft, model: $policy, data: kept}
+"""
+SELECTED = ("policy=tuned", "judge=judge", "questions=questions")
+
+
+def test_what_a_selection_makes_depends_on_what_it_keeps(shelf: Shelf) -> None:
+    assert list(stage(make_plan(SELECTION, list(SELECTED), shelf), "kept").inputs) == ["data.0"]
+    for keep, method, fits in (
+        ("best", "raft", True),
+        ("best", "reward_model", False),
+        ("best_and_worst", "reward_model", True),
+        ("all", "rwr", True),
+        ("all", "raft", False),
+    ):
+        overrides = [*SELECTED, f"kept.keep={keep}", f"tuned.method={method}"]
+        if fits:
+            make_plan(SELECTION, overrides, shelf)
+        else:
+            found = refused(shelf, SELECTION, *overrides)
+            assert any("`kept` (select) makes a dataset of kind" in one for one in found)
+
+
+def test_weights_of_a_selection_are_one_for_each_dataset(shelf: Shelf) -> None:
+    two = SELECTION.replace("data: scored, keep", "data: [scored, scored], weights: [1.0, 2.0, 3.0], keep")
+    assert refused(shelf, two, *SELECTED) == ["stages.kept.weights (line 9): has 3 items for 2 of `data`"]
+    make_plan(two.replace(", 3.0", ""), list(SELECTED), shelf)
+
+
+def test_the_recipe_raft_fits_and_learns_the_selected_answers(shelf: Shelf) -> None:
+    made = make_plan(SHIPPED.with_name("raft.yaml").read_text(), ["base=tiny", "preferences=hh"], shelf)
+    assert stage(made, "raft").needs == ["sft", "best"]
+    assert stage(made, "report").inputs["labelled"].text == "scored"  # type: ignore[union-attr]

@@ -16,18 +16,26 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.tables import Dataset, Reward
 from steerboard.platform.database import transaction
+from steerboard.platform.http.errors import NotFound
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service as registry
 from steerboard.registry.tables import Model
 from steerboard.runs import inputs, queries
 from steerboard.runs.errors import StageCrashed
-from steerboard.runs.results import lineage, outputs
+from steerboard.runs.results import lineage, outputs, selections
 from steerboard.runs.state import attempt_outcomes, claims, sweeper
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import AnswersOutput, DatasetOutput, ModelOutput, RewardsOutput, StageOutput
+from steerboard_contracts.stage import (
+    AnswersOutput,
+    DatasetOutput,
+    ModelOutput,
+    RewardsOutput,
+    SelectionOutput,
+    StageOutput,
+)
 
 ROWS = [{"prompt": f"Question {number}?", "response": "a" * (number + 1)} for number in range(4)]
 
@@ -131,6 +139,46 @@ def test_rewards_that_do_not_fit_leave_nothing_behind(bench: Bench, rewards: lis
     with transaction(bench.world.sessions) as session:
         assert session.scalar(select(func.count()).select_from(Reward)) == 0
         assert session.scalars(select(Dataset.name)).all() == ["base"]
+
+
+SELECTED = {
+    "keep": "all",
+    "scale": "raw",
+    "penalty": 0.0,
+    **dict.fromkeys(("groups", "answers", "kept_groups", "rows", "curve_groups"), 4),
+    **{name: {"value": 1.0, "n": 4} for name in ("mean", "best", "unique_texts", "length_gap")},
+    "dropped": {},
+    "rewards": [],
+    "curve": [],
+}
+
+
+def test_a_selection_becomes_a_labelled_dataset_with_its_own_rewards_and_a_document(bench: Bench) -> None:
+    rows = [
+        {**row, "reward": float(n), "source": "generated", "group": n, "candidate": 0} for n, row in enumerate(ROWS)
+    ]
+    run_id = bench.world.create("kept", config={"run": "select", "keep": "all"})
+    outs: list[StageOutput] = [
+        DatasetOutput(path=bench.write("rows.jsonl", rows), kind="labelled", rows=4),
+        SelectionOutput(path="selection.json"),
+    ]
+    (bench.folder / "selection.json").write_text(json.dumps(SELECTED))
+    bench.register(bench.world.claim(), outs)
+    with transaction(bench.world.sessions) as session:
+        run = session.get_one(Run, run_id)
+        labelled = inputs.output_of(session, run_id)
+        assert isinstance(labelled, Dataset)
+        assert (labelled.kind, labelled.name, labelled.run_id) == ("labelled", "kept", run_id)
+        assert labelled.normaliser is not None
+        assert (labelled.normaliser["mean"], labelled.normaliser["n"]) == (1.5, 4)
+        values = session.scalars(select(Reward.value).where(Reward.dataset_id == labelled.id).order_by(Reward.row))
+        assert values.all() == [0, 1, 2, 3]
+        found = selections.selection_of(session, run)
+        assert (found.groups, found.mean.value, found.dropped.total) == (4, 1.0, 0)
+        assert [thing for thing, _ in lineage.upstream(session, labelled)] == [run]
+        other = bench.world.create("other")
+        with pytest.raises(NotFound):
+            selections.selection_of(session, session.get_one(Run, other))
 
 
 def test_answers_are_kept_in_the_run_even_with_characters_that_postgres_refuses(bench: Bench) -> None:
@@ -245,3 +293,35 @@ def test_an_output_outside_of_the_stages_folder_is_refused(bench: Bench) -> None
     bench.world.create("generated", config={"run": "generate", "prompts": ["hi"]})
     with pytest.raises(StageCrashed):
         bench.register(bench.world.claim(), [AnswersOutput(path="../../../etc/hostname")])
+
+
+def test_a_policy_of_a_later_round_costs_what_the_rounds_before_it_did(bench: Bench) -> None:
+    """SFT (100 s) -> [generate (2 s) -> train (30 s)] -> [generate (4 s) -> train (50 s)]; all but SFT count."""
+    world = bench.world
+    data, base = InputRef(dataset=bench.dataset()), InputRef(model=world.model())
+    method = {"run": "train", "method": "raft"}
+    sft = world.create("sft", config={"run": "train", "method": "sft"}, inputs={"model": base, "data": data})
+    one = world.create("answers-1", config={"run": "generate"}, inputs={"model": sft, "data": data})
+    first = world.create("raft-1", config=method, inputs={"model": sft, "data": one})
+    two = world.create("answers-2", config={"run": "generate"}, inputs={"model": first, "data": data})
+    second = world.create("raft-2", config=method, inputs={"model": first, "data": two})
+    spent = {sft: 100.0, one: 2.0, first: 30.0, two: 4.0, second: 50.0}
+    for run_id, seconds in spent.items():
+        claim = world.claim()
+        assert claim is not None
+        assert claim.run_id == run_id
+        with transaction(world.sessions) as session:
+            output = RunOutput(run_id=run_id, name="x", type="x")
+            if run_id in (one, two):
+                output.dataset_id = world.dataset()
+                session.get_one(Dataset, output.dataset_id).run_id = run_id
+            else:
+                output.model_id = world.model(run_id)
+                session.get_one(Model, output.model_id).role = "sft" if run_id == sft else "policy"
+            session.add(output)
+            attempt_outcomes.succeed(session, claims.fenced(session, claim), {}, seconds)
+        sweeper.settle_all(world.sessions)
+    with transaction(world.sessions) as session:
+        made = [inputs.output_of(session, run_id) for run_id in (sft, first, second)]
+        costs = [inputs.training_cost(session, model) for model in made if isinstance(model, Model)]
+    assert costs == [(100.0, 0.0), (30.0, 2.0), (80.0, 6.0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from steerboard.datasets.rewards.service import (
     pin_labelled,
     record_rewards,
     reward_source_for_model,
+    store_own_labels,
     store_rewards,
 )
 from steerboard.datasets.rows.exporting import write_export, write_for_stage
@@ -32,8 +34,8 @@ from steerboard.datasets.rows.row_writer import (
     sample_fields,
 )
 from steerboard.datasets.tables import Dataset, RewardSource
-from steerboard_contracts.errors import BadInput, BadRow, EmptySelection, ErrorLocation
-from steerboard_contracts.samples import SAMPLE_CLASSES, SampleKind, validate_sample
+from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
+from steerboard_contracts.samples import SAMPLE_CLASSES, LabelledSample, SampleKind, validate_sample
 from steerboard_contracts.stage import DatasetInput
 
 __all__ = [
@@ -66,14 +68,14 @@ def register_rows(
 ) -> Dataset:
     """A stage's jsonl output as a dataset: every line a valid sample, in the order of its row numbers.
 
-    Fields that the kind does not have are kept with the sample. No cleaning: a stage's output is what it is.
+    Fields that the kind does not have are kept with the sample. No cleaning: a stage's output is what it is. Rewards of
+    labelled rows are pinned under a source with the dataset's name.
     `hold_out=False` puts every row into the train split, whatever the project's split of its prompt.
     Raises `BadRow` for the first line that is not a sample, `EmptySelection` for a file without rows.
     """
-    if kind == "labelled":
-        raise BadInput("a labelled dataset is made of rewards, not of rows", code="wrong_kind")
     known = SAMPLE_CLASSES[kind].model_fields
     columns = ColumnTypes()
+    rewards = array("d")
     making = new_dataset(session, project, name, kind, run_id, hold_out=hold_out)
     with session.begin_nested(), making as (dataset, writer_for):
         with copy_in(session, COPY_SAMPLES) as copy, path.open("rb") as file:
@@ -88,6 +90,8 @@ def register_rows(
                 columns.add(others)
                 sample = validate_sample(kind, {k: v for k, v in record.items() if k in known}, line)
                 fields = sample_fields(sample)
+                if isinstance(sample, LabelledSample):
+                    rewards.append(sample.reward)
                 writer.add(sample, fields, canonical_json(fields), extra)
         if writer.rows == 0:
             raise EmptySelection(f"{path.name} has no rows")
@@ -97,7 +101,9 @@ def register_rows(
             "extra_columns": columns.summary(),
             **writer.about(),
         }
-        complete(session, dataset, writer, None)
+        complete(session, dataset, writer, rewards if kind == "labelled" else None)
+        if kind == "labelled":
+            store_own_labels(session, project, dataset, rewards)
         announce(session, dataset)
     return dataset
 

@@ -60,7 +60,8 @@ class SampleRow(Base):
 
 
 class RewardSource(Base):
-    """Who gave rewards: a reward model (`model`), a weighted sum of sources (`weighted`), a file (`imported`)."""
+    """Who gave rewards: a reward model (`model`), a weighted sum of sources (`weighted`), a file or a
+    selection among answers (`imported`)."""
 
     __tablename__ = "reward_sources"
     __table_args__ = (UniqueConstraint("project_id", "name"),)

@@ -31,6 +31,7 @@ from steerboard_contracts.configs import (
     stored_config,
 )
 from steerboard_contracts.methods import method_of
+from steerboard_contracts.selection import SelectConfig
 from steerboard_contracts.training import TrainingConfig
 
 _RUNS = 20
@@ -129,10 +130,15 @@ def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int
             prompts = len(config.prompts) * max(1, len(config.scores))
         else:
             prompts = {"train": rows - held_out, "held_out": held_out, "all": rows}[config.split]
+            if config.portion:
+                prompts = round(prompts / config.portion.of)
             prompts = min(prompts, config.limit or prompts)
         return float(prompts * config.decoding.n)
     if isinstance(config, ScoreConfig):
         return float(rows)
+    if isinstance(config, SelectConfig):
+        first = things.get("data.0")
+        return float(first.rows) if isinstance(first, Dataset) else 0.0
     if isinstance(config, BenchmarkConfig):
         pairs = things.get("pairs")
         return 2.0 * pairs.rows if isinstance(pairs, Dataset) else 0.0

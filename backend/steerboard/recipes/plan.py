@@ -17,10 +17,11 @@ from steerboard.recipes.implied import Implied
 from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, declarations, resolve
 from steerboard.recipes.lookup import Catalogue
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
+from steerboard.recipes.rounds import ROUND, ROUNDS, unroll
 from steerboard.recipes.sources import Source, Sources
 from steerboard_contracts.configs import RunConfig
 
-TOP_KEYS = ("name", "description", "inputs", "stages")
+TOP_KEYS = ("name", "description", "inputs", "stages", ROUNDS, ROUND)
 MAX_STAGES = 200
 
 
@@ -99,7 +100,8 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
     if not isinstance(document.data.get("stages"), dict):
         faults.raise_if_any()
     declared = declarations(document, faults)
-    changes = parse_overrides(overrides, faults)
+    changes = unroll(document, parse_overrides(overrides, faults), faults)
+    _check_number(document, faults)
     set_values, later = _apply(document, list(declared), changes, faults)
     values = resolve(document, declared, set_values, catalogue, faults)
     implied = Implied(document, declared, values, catalogue, faults)
@@ -129,7 +131,11 @@ def _check_top(document: Document, faults: Faults) -> None:
     if not isinstance(stages, dict) or not stages:
         document.fault(faults, ("stages",) if "stages" in data else (), "needs `stages`: a mapping of names to stages")
         data["stages"] = None
-    elif len(stages) > MAX_STAGES:
+
+
+def _check_number(document: Document, faults: Faults) -> None:
+    stages = document.data["stages"]
+    if len(stages) > MAX_STAGES:
         document.fault(faults, ("stages",), f"has {len(stages)} stages; the limit is {MAX_STAGES}")
 
 

@@ -14,6 +14,7 @@ from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.overrides import MAX_OVERRIDES
 from steerboard.recipes.plan import Plan, PlannedStage, Reading
+from steerboard.recipes.rounds import unroll
 from steerboard.recipes.sources import Source
 from steerboard.runs.kinds import needs_whole
 
@@ -67,7 +68,10 @@ class RecipeOut(BaseModel):
         document = parse(text)
         data = document.data
         inputs = data.get("inputs")
-        drafts = read_stages(document, Faults()) if isinstance(data.get("stages"), dict) else {}
+        drafts = {}
+        if isinstance(data.get("stages"), dict):
+            unroll(document, [], Faults())
+            drafts = read_stages(document, Faults())
         found = [
             RecipeInputOut(
                 name=name,

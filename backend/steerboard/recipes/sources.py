@@ -97,7 +97,7 @@ class Sources:
             maker = self._drafts.get(source.stage)
             if maker is None:
                 return None  # the stage itself is at fault
-            makes, thing = source.output or maker.kind.makes, maker.kind.makes_thing
+            makes, thing = source.output or maker.kind.made(maker.written), maker.kind.makes_thing
             what = f"`{reference.text}` ({maker.kind.word}) makes " + (
                 "a report, which no stage takes in" if makes is None else _describe(thing, makes)
             )
@@ -120,6 +120,11 @@ class Sources:
             if slot.required and slot_name not in stage and not elsewhere:
                 what = "a model" if slot.thing == "model" else "a dataset"
                 self._document.fault(self._faults, draft.path, f"needs `{slot_name}`: {what}")
+        for field, slot_name in draft.kind.lists.items():
+            items, given = stage.get(field), sum(n.startswith(f"{slot_name}.") for n in draft.references)
+            if field != slot_name and isinstance(items, list) and items and len(items) != given:
+                message = f"has {len(items)} items for {given} of `{slot_name}`"
+                self._document.fault(self._faults, (*draft.path, field), message)
         if draft.kind.run == "generate" and "data" in stage and stage.get("prompts"):
             self._document.fault(self._faults, (*draft.path, "prompts"), "has both `prompts` and `data`; take one")
         if (

@@ -14,6 +14,7 @@ from steerboard.platform.http.paging import Page, paginate
 from steerboard.runs import queries, queue, standalone
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
+from steerboard.runs.results.selections import selection_of
 from steerboard.runs.schemas import (
     LogLine,
     MetricSeries,
@@ -30,6 +31,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.fields import RunKind
+from steerboard_contracts.report.selection import SelectionResult
 from steerboard_contracts.run_kinds import run_kinds
 
 router = Router(tags=["runs"])
@@ -113,6 +115,12 @@ def get_logs(
     return paginate(
         session, found, RunLog.id, LogLine.model_validate, cursor=cursor, limit=limit, newest_first=newest_first
     )
+
+
+@router.get("/runs/{run}/selection", responses=problems(404))
+def get_selection(run: str, session: Db, access: Reader) -> SelectionResult:
+    """What a select run kept and dropped, and the best-of-k curve of the answers that it selected from."""
+    return selection_of(session, queries.get_run(session, access.project, run))
 
 
 @router.post("/runs/{run}/cancel", responses=problems(404, 409))

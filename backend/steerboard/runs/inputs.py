@@ -104,11 +104,19 @@ def cost_of(session: Session, run: Run) -> float:
 
 def training_cost(session: Session, model: Model) -> tuple[float, float]:
     """(device-seconds of the run that made `model`, those of what it shares with others: the generation and scoring
-    behind its data, and log-probs of frozen models that another run computed)."""
-    run = session.get(Run, model.run_id) if model.run_id else None
-    if run is None:
-        return 0.0, 0.0
-    return cost_of(session, run), _shared_cost(session, run) + log_prob_cost(session, model)[1]
+    behind its data, and log-probs of frozen models that another run computed).
+
+    A policy that started from another policy, as in the rounds of an iterative method, costs what that one did, too.
+    """
+    own = shared = 0.0
+    seen: set[uuid.UUID] = set()
+    latest: Model | None = model
+    while latest is not None and (run := session.get(Run, latest.run_id) if latest.run_id else None):
+        own += cost_of(session, run)
+        shared += _shared_cost(session, run, seen) + log_prob_cost(session, latest)[1]
+        start = resolve(session, run).get(MAIN_MODEL)
+        latest = start if isinstance(start, Model) and start.role == "policy" else None
+    return own, shared
 
 
 def log_prob_cost(session: Session, model: Model) -> tuple[float, float]:
@@ -119,9 +127,8 @@ def log_prob_cost(session: Session, model: Model) -> tuple[float, float]:
     return float(summary.get("log_prob_seconds") or 0.0), float(summary.get("log_prob_seconds_shared") or 0.0)
 
 
-def _shared_cost(session: Session, run: Run) -> float:
-    """Follows only datasets upstream: the model that generated is a cost of its own method."""
-    seen: set[uuid.UUID] = set()
+def _shared_cost(session: Session, run: Run, seen: set[uuid.UUID]) -> float:
+    """Follows only datasets upstream: the model that generated is a cost of its own method. Adds to the runs `seen`."""
     waiting = _dataset_runs(session, run)
     total = 0.0
     while waiting:

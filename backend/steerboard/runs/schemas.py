@@ -274,8 +274,9 @@ class MethodsOut(BaseModel):
 class RunKindCard(BaseModel):
     """A run kind that people start, or training by one method. `key` names it in the address of its form.
 
-    `makes`: role of the model or kind of the dataset that comes out. `for_data` and `for_model`: what the page of a
-    dataset of that kind, or of a model of that role, offers. `form`: fields that the form shows first.
+    `makes`: role of the model or kind of the dataset that comes out by default; `makes_by`: a field of the config that
+    decides it, and what comes out by its value. `for_data` and `for_model`: what the page of a dataset of that kind, or
+    of a model of that role, offers. `form`: fields that the form shows first.
     """
 
     key: str
@@ -286,6 +287,8 @@ class RunKindCard(BaseModel):
     inputs: list[SlotOut]
     makes: str | None
     makes_type: Literal["model", "dataset"] | None
+    makes_by: tuple[str, dict[str, str]] | None
+    needs_field: Annotated[str | None, Field(description="A field that rows of its datasets must have.")]
     form: list[str]
     for_data: dict[str, str]
     for_model: dict[str, str]
@@ -309,6 +312,8 @@ class RunKindCard(BaseModel):
             ],
             "makes": kind.makes,
             "makes_type": kind.makes_thing,
+            "makes_by": kind.makes_by,
+            "needs_field": kind.needs_field,
             "form": list(kind.form),
             "for_data": dict(kind.for_data),
             "for_model": dict(kind.for_model),

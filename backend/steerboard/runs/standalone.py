@@ -182,9 +182,21 @@ def _inputs(
             continue
         try:
             refs[name] = _look_up(session, project, slot, name, ref, config, faults)
+            if kind.needs_field and slot.thing == "dataset":
+                _check_field(session, project, name, ref, kind.needs_field, faults)
         except NotFound as error:
             faults.append(ErrorLocation(location=f"inputs.{name}", message=error.detail))
     return refs
+
+
+def _check_field(
+    session: Session, project: Project, name: str, ref: str, field: str, faults: list[ErrorLocation]
+) -> None:
+    """Of datasets whose fields are known."""
+    fields = get_dataset(session, project, ref).origin.get("fields")
+    if fields is not None and field not in fields:
+        message = f"needs rows with `{field}`; those of `{ref}` have {', '.join(fields)}"
+        faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
 
 
 def _look_up(
@@ -219,12 +231,14 @@ def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocatio
         elsewhere = name == "model" and kind.run == "generate" and asked.config.get("endpoint") is not None
         if slot.required and first not in asked.inputs and not elsewhere:
             faults.append(ErrorLocation(location=f"inputs.{first}", message=f"is missing: {kind.word} needs it"))
-    for config_list in ("parts", "entrants"):
-        if config_list in kind.slots and isinstance(asked.config.get(config_list), list):
-            given = sum(name.startswith(f"{config_list}.") for name in asked.inputs)
-            if given != len(asked.config[config_list]):
-                message = f"has {len(asked.config[config_list])} items, but {given} inputs are given for them"
-                faults.append(ErrorLocation(location=f"config.{config_list}", message=message))
+    for field, slot_name in kind.lists.items():
+        items = asked.config.get(field)
+        given = sum(name.startswith(f"{slot_name}.") for name in asked.inputs)
+        # A list that has a default may be left empty.
+        left_out = not items and not kind.config.model_fields[field].is_required()
+        if isinstance(items, list) and given != len(items) and not left_out:
+            message = f"has {len(items)} items, but {given} inputs are given for them"
+            faults.append(ErrorLocation(location=f"config.{field}", message=message))
     if kind.run == "generate" and asked.config.get("endpoint") is not None and asked.config.get("prompts"):
         faults.append(ErrorLocation(location="config.prompts", message="is not asked of an endpoint"))
     if kind.run == "generate" and ("data" in asked.inputs) == bool(asked.config.get("prompts")):

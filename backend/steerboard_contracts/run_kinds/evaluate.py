@@ -21,6 +21,7 @@ SPEC = RunKindSpec(
     },
     makes=None,
     makes_thing=None,
+    lists={"entrants": "entrants"},
     form=("entrants", "prompts", "decoding", "engine"),
     place=40,
 )

@@ -14,6 +14,7 @@ SPEC = RunKindSpec(
     slots={"parts": datasets("instructions", "preferences", "labelled", many=True)},
     makes="instructions",
     makes_thing="dataset",
+    lists={"parts": "parts"},
     form=("parts", "size"),
     place=30,
 )

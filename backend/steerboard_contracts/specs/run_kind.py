@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from steerboard_contracts.fields import Config, RunKind
 from steerboard_contracts.specs.method import MethodSpec
@@ -27,6 +28,12 @@ class RunKindSpec:
     makes: str | None
     """Role of the model or kind of the dataset that comes out; None where nothing can be built on it."""
     makes_thing: Thing | None
+    makes_by: tuple[str, Mapping[str, str]] | None = None
+    """A field of the config that decides what comes out, and what by its value; `makes` is that of its default."""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """By field of the config with one item for each input of a slot, the slot."""
+    needs_field: str | None = None
+    """A field, beyond those that its kind always has, that every row of its datasets must have, such as `group`."""
     form: tuple[str, ...] = ()
     """Fields that the form shows first, in this order."""
     for_data: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +56,13 @@ class RunKindSpec:
     @property
     def word(self) -> str:
         return f"{self.run} {self.method}" if self.method else self.run
+
+    def made(self, config: Mapping[str, Any]) -> str | None:
+        """What comes out of a run with this config; where a value is no valid one, `makes`."""
+        if self.makes_by is None:
+            return self.makes
+        name, made = self.makes_by
+        return made.get(str(config.get(name)), self.makes)
 
 
 def training(method: MethodSpec) -> RunKindSpec:

@@ -2249,6 +2249,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/selection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Selection
+         * @description What a select run kept and dropped, and the best-of-k curve of the answers that it selected from.
+         */
+        get: operations["get_selection"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/schemas": {
         parameters: {
             query?: never;
@@ -3055,6 +3075,22 @@ export interface components {
             ties: number;
         };
         /**
+         * BestOfK
+         * @description Expected best of k answers, the mean over prompts. `rewards`: raw, in the order of the rewards; `kl`: in nats, an
+         *     upper bound of the divergence from the model that answered.
+         */
+        BestOfK: {
+            /** Characters */
+            characters: number;
+            /** K */
+            k: number;
+            /** Kl */
+            kl: number;
+            /** Rewards */
+            rewards: number[];
+            score: components["schemas"]["Estimate"];
+        };
+        /**
          * BestOfN
          * @description Mean over prompts of the expected best of n drawn without replacement from the samples that there are.
          */
@@ -3832,6 +3868,28 @@ export interface components {
              * Format: date-time
              */
             locked_until: string;
+        };
+        /**
+         * DroppedGroups
+         * @description Groups of which nothing was kept. `single`: one answer only, since the others were empty; `equal_texts`: the best
+         *     and the worst answer are the same text; `tied`: their scores differ by no more than `min_margin`.
+         */
+        DroppedGroups: {
+            /**
+             * Equal Texts
+             * @default 0
+             */
+            equal_texts: number;
+            /**
+             * Single
+             * @default 0
+             */
+            single: number;
+            /**
+             * Tied
+             * @default 0
+             */
+            tied: number;
         };
         /**
          * Duplicates
@@ -7667,8 +7725,9 @@ export interface components {
          * RunKindCard
          * @description A run kind that people start, or training by one method. `key` names it in the address of its form.
          *
-         *     `makes`: role of the model or kind of the dataset that comes out. `for_data` and `for_model`: what the page of a
-         *     dataset of that kind, or of a model of that role, offers. `form`: fields that the form shows first.
+         *     `makes`: role of the model or kind of the dataset that comes out by default; `makes_by`: a field of the config that
+         *     decides it, and what comes out by its value. `for_data` and `for_model`: what the page of a dataset of that kind, or
+         *     of a model of that role, offers. `form`: fields that the form shows first.
          */
         RunKindCard: {
             /** About */
@@ -7691,10 +7750,22 @@ export interface components {
             kind: string;
             /** Makes */
             makes: string | null;
+            /** Makes By */
+            makes_by: [
+                string,
+                {
+                    [key: string]: string;
+                }
+            ] | null;
             /** Makes Type */
             makes_type: ("model" | "dataset") | null;
             /** Method */
             method: string | null;
+            /**
+             * Needs Field
+             * @description A field that rows of its datasets must have.
+             */
+            needs_field: string | null;
             /** Title */
             title: string;
             training: components["schemas"]["MethodOut"] | null;
@@ -7730,10 +7801,22 @@ export interface components {
             kind: string;
             /** Makes */
             makes: string | null;
+            /** Makes By */
+            makes_by: [
+                string,
+                {
+                    [key: string]: string;
+                }
+            ] | null;
             /** Makes Type */
             makes_type: ("model" | "dataset") | null;
             /** Method */
             method: string | null;
+            /**
+             * Needs Field
+             * @description A field that rows of its datasets must have.
+             */
+            needs_field: string | null;
             /** Title */
             title: string;
             training: components["schemas"]["MethodOut"] | null;
@@ -8028,6 +8111,20 @@ export interface components {
             row: number;
         };
         /**
+         * SelectedReward
+         * @description One of the rewards, raw. `mean`: of all answers of a group; `best`: of the answer with the best score.
+         */
+        SelectedReward: {
+            best: components["schemas"]["Estimate"];
+            /** Dataset */
+            dataset: string;
+            mean: components["schemas"]["Estimate"];
+            /** Source */
+            source: string;
+            /** Weight */
+            weight: number;
+        };
+        /**
          * SelectionPreview
          * @description Counts rows of the train split; `share` is null where it has none. Examples: those nearest to the threshold.
          */
@@ -8060,6 +8157,55 @@ export interface components {
              * @default 0
              */
             threshold: number;
+        };
+        /**
+         * SelectionResult
+         * @description Figures are means over groups of at least two answers, dropped ones included. Scores are what answers were
+         *     selected by.
+         *
+         *     `curve` is over `curve_groups`, those with as many answers as its last k. `unique_texts`: share of a group.
+         *     `length_gap`: characters of the best answer less the mean of its group. `correlations`: Pearson's r between rewards
+         *     over all answers, null where one is constant; empty for a single reward. `margins`: best score less worst.
+         */
+        SelectionResult: {
+            /** Answers */
+            answers: number;
+            best: components["schemas"]["Estimate"];
+            /**
+             * Correlations
+             * @default []
+             */
+            correlations: (number | null)[][];
+            /** Curve */
+            curve: components["schemas"]["BestOfK"][];
+            /** Curve Groups */
+            curve_groups: number;
+            dropped: components["schemas"]["DroppedGroups"];
+            /** Groups */
+            groups: number;
+            /**
+             * Keep
+             * @enum {string}
+             */
+            keep: "best" | "best_and_worst" | "all";
+            /** Kept Groups */
+            kept_groups: number;
+            length_gap: components["schemas"]["Estimate"];
+            /**
+             * Margins
+             * @default []
+             */
+            margins: components["schemas"]["RewardBin"][];
+            mean: components["schemas"]["Estimate"];
+            /** Penalty */
+            penalty: number;
+            /** Rewards */
+            rewards: components["schemas"]["SelectedReward"][];
+            /** Rows */
+            rows: number;
+            /** Scale */
+            scale: string;
+            unique_texts: components["schemas"]["Estimate"];
         };
         /**
          * SelfPreference
@@ -17004,7 +17150,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "evaluate" | "benchmark" | "answer" | "reward" | "judge")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -17670,6 +17816,65 @@ export interface operations {
             };
         };
     };
+    get_selection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SelectionResult"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_schemas: {
         parameters: {
             query?: never;
@@ -17724,7 +17929,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "evaluate" | "benchmark" | "answer" | "reward" | "judge";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge";
                 project: string;
             };
             cookie?: never;

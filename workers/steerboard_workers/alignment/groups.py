@@ -1,4 +1,4 @@
-"""Rows by the prompt that they answer, for methods that compare several responses to one prompt."""
+"""Rows by the prompt that they answer, for what compares several responses to one prompt."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ def groups_of(rows: Iterable[Row], dataset: str) -> list[list[Row]]:
     """
     groups: dict[int, list[Row]] = {}
     for row in rows:
-        if row.get("group") is None:
-            raise BadInput(
-                f"dataset {dataset}: row {row.get('row')} does not say to which group of answers it belongs",
-                code="no_groups",
-                hint="Generate with several answers a prompt, or import the columns `group` and `candidate`.",
-            )
-        groups.setdefault(row["group"], []).append(row)
+        groups.setdefault(group_of(row, dataset), []).append(row)
     return [sorted(group, key=lambda row: int(row["candidate"])) for group in groups.values()]
+
+
+def group_of(row: Row, dataset: str) -> int:
+    """The row's group. Raises `BadInput` (`no_groups`)."""
+    if row.get("group") is None:
+        raise BadInput(
+            f"dataset {dataset}: row {row.get('row')} does not say to which group of answers it belongs",
+            code="no_groups",
+            hint="Generate with several answers a prompt, or import the columns `group` and `candidate`.",
+        )
+    return int(row["group"])

@@ -25,6 +25,7 @@ MODULES: dict[RunKind, str] = {
     "generate": "steerboard_workers.stages.generate",
     "mix": "steerboard_workers.stages.mix",
     "score": "steerboard_workers.stages.score",
+    "select": "steerboard_workers.stages.select",
     "benchmark": "steerboard_workers.stages.benchmark",
     "answer": "steerboard_workers.stages.answer",
     "reward": "steerboard_workers.stages.reward_responses",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,17 +15,13 @@ from steerboard.datasets.imports.importer import ImportOptions, ImportWatch, ope
 from steerboard.datasets.lookup import announce
 from steerboard.datasets.queries import dataset_out
 from steerboard.datasets.rewards.service import (
-    fit,
-    imported_source,
+    store_own_labels,
 )
 from steerboard.datasets.rows.row_writer import (
-    COPY_REWARDS,
     COPY_SAMPLES,
     copy_in,
 )
 from steerboard.datasets.schemas import BadRows, ImportReport
-from steerboard.datasets.statistics.reward_arrays import save_rewards
-from steerboard.datasets.tables import Dataset
 from steerboard_contracts.samples import SampleKind
 
 
@@ -92,7 +87,7 @@ def import_sources(
         }
         complete(session, dataset, writer, outcome.rewards if kind == "labelled" else None)
         if kind == "labelled":
-            _store_imported_labels(session, project, dataset, outcome.rewards)
+            store_own_labels(session, project, dataset, outcome.rewards)
         if fence:
             fence()
         announce(session, dataset)
@@ -109,16 +104,3 @@ def import_sources(
         unused=opened.unused,
         bad=outcome.bad.kept,
     )
-
-
-def _store_imported_labels(session: Session, project: Project, dataset: Dataset, rewards: array[float]) -> None:
-    source = imported_source(session, project, dataset.name)
-    normaliser, reward_figures = fit(source, rewards, None)
-    with copy_in(session, COPY_REWARDS) as copy:
-        ids = (str(dataset.id), str(source.id))
-        for row, value in enumerate(rewards):
-            copy.write_row((*ids, row, value))
-    save_rewards(session, dataset.id, source.id, rewards)
-    dataset.reward_source_id = source.id
-    dataset.normaliser = normaliser.model_dump()
-    dataset.origin = {**dataset.origin, "rewards": reward_figures.model_dump()}

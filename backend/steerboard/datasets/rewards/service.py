@@ -200,6 +200,20 @@ def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> 
     return normaliser, figures(np.sort(np.frombuffer(rewards)), normaliser.mean, normaliser.sd)
 
 
+def store_own_labels(session: Session, project: Project, dataset: Dataset, rewards: array[float]) -> None:
+    """Rewards that came with the rows of a new labelled dataset: pinned, under a source with its name."""
+    source = imported_source(session, project, dataset.name)
+    normaliser, reward_figures = fit(source, rewards, None)
+    with copy_in(session, COPY_REWARDS) as copy:
+        ids = (str(dataset.id), str(source.id))
+        for row, value in enumerate(rewards):
+            copy.write_row((*ids, row, value))
+    save_rewards(session, dataset.id, source.id, rewards)
+    dataset.reward_source_id = source.id
+    dataset.normaliser = normaliser.model_dump()
+    dataset.origin = {**dataset.origin, "rewards": reward_figures.model_dump()}
+
+
 def pin_labelled(
     session: Session, project: Project, *, name: str, dataset: Dataset, source: RewardSource, run_id: uuid.UUID | None
 ) -> Dataset:

@@ -29,6 +29,7 @@ from steerboard_contracts.stage import (
     ResponseRewardsOutput,
     ResponsesOutput,
     RewardsOutput,
+    SelectionOutput,
     StageOutput,
 )
 
@@ -150,7 +151,7 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
     return labelled
 
 
-def _document(output: AnswersOutput | BenchmarkOutput, path: Path) -> dict[str, Any]:
+def _document(output: AnswersOutput | BenchmarkOutput | SelectionOutput, path: Path) -> dict[str, Any]:
     """The file as an object that Postgres stores."""
     document = storable(json.loads(path.read_bytes()))
     return {"answers": document} if isinstance(output, AnswersOutput) else dict(document)

@@ -97,8 +97,14 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
   const kinds = useQuery(runKindsQuery(project));
   // Training reads no held-out row; others read all.
   const trainable = dataset.rows > dataset.held_out_rows;
+  const fields = dataset.origin.fields as string[] | undefined;
   const uses = mayRun
-    ? (kinds.data ?? []).filter((one) => one.for_data[dataset.kind] && (trainable || one.kind !== "train"))
+    ? (kinds.data ?? []).filter(
+        (one) =>
+          one.for_data[dataset.kind] &&
+          (trainable || one.kind !== "train") &&
+          (!one.needs_field || !fields || fields.includes(one.needs_field)),
+      )
     : [];
   return (
     <Group gap="xs">

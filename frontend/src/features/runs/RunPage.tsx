@@ -29,6 +29,7 @@ import { show } from "../../shared/schemaForm";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
 import { RunLogs } from "./RunLogs";
+import { SelectionBody } from "./SelectionBody";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { When } from "../../shared/When";
 import { WithCode } from "../../shared/text/WithCode";
@@ -65,9 +66,12 @@ function RunView({ run }: { run: RunDetail }) {
   const reported = report?.methods?.length ? report : undefined;
   const benchmark = run.outputs.find((output) => output.type === "benchmark")?.document as
     Schemas["BenchmarkResult"] | undefined;
+  const selection = run.outputs.find((output) => output.type === "selection")?.document as
+    Schemas["SelectionResult"] | undefined;
   const parts = run.kind === "evaluate" ? "Parts" : "Shards";
   const tabs = [
     ...(benchmark ? [["benchmark", "Result"]] : []),
+    ...(selection ? [["selection", "Selection"]] : []),
     ...(reported ? [["report", "Report"]] : []),
     ["charts", "Charts"],
     ["log", "Log"],
@@ -77,7 +81,13 @@ function RunView({ run }: { run: RunDetail }) {
   ] as [string, string][];
   // What one wants to see of a run that draws no curves, or drew its last.
   const first =
-    (benchmark ?? reported) ? tabs[0]![0] : bad ? "life" : run.kind === "train" ? "charts" : "log";
+    (benchmark ?? selection ?? reported)
+      ? tabs[0]![0]
+      : bad
+        ? "life"
+        : run.kind === "train"
+          ? "charts"
+          : "log";
   const open = tabs.some(([name]) => name === tab) ? tab! : first;
   return (
     <Page
@@ -170,6 +180,11 @@ function RunView({ run }: { run: RunDetail }) {
         {benchmark && (
           <Tabs.Panel value="benchmark" pt="md">
             <BenchmarkBody result={benchmark} />
+          </Tabs.Panel>
+        )}
+        {selection && (
+          <Tabs.Panel value="selection" pt="md">
+            <SelectionBody result={selection} />
           </Tabs.Panel>
         )}
         <Tabs.Panel value="charts" pt="md">

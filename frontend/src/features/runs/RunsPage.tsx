@@ -18,6 +18,7 @@ const KINDS = [
   "generate",
   "mix",
   "score",
+  "select",
   "evaluate",
   "benchmark",
   "answer",

@@ -1,0 +1,195 @@
+"""Stages that are repeated in rounds, written out: every round's own stages, wired to those of the round before.
+
+    rounds: 3
+    round:
+      previous: sft                # what the name `previous` means in the first round
+      stages:
+        answers: {run: generate, model: previous, data: $prompts, decoding: {temperature: 1.0, n: 8}}
+        ...
+
+becomes `answers-1`, `answers-2`, `answers-3`, .... In a later round `previous` is the output of the last stage of the
+round before. Outside of the rounds, the name of a stage means that of the last round, in a list those of every round.
+Each round generates from its own part of the prompts.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from steerboard.recipes.document import Document, Path, Place
+from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.overrides import Override
+from steerboard_contracts.run_kinds import kind_of
+
+ROUNDS, ROUND, PREVIOUS = "rounds", "round", "previous"
+MOST_ROUNDS = 20
+_KEYS = (PREVIOUS, "stages")
+
+
+def unroll(document: Document, changes: list[Override], faults: Faults) -> list[Override]:
+    """Writes the rounds into the document's stages. Gives the overrides that are left: one of a repeated stage is one
+    of each round's."""
+    for change in changes:
+        if change.path == (ROUNDS,) and ROUND in document.data:
+            document.put((ROUNDS,), change.value, change.place)
+    changes = [change for change in changes if change.path != (ROUNDS,) or ROUND not in document.data]
+    repeated = _repeated(document, faults)
+    if not repeated:
+        return changes
+    number: int = document.data[ROUNDS]
+    stages: dict[str, Any] = document.data["stages"]
+    for name in repeated:
+        for round_ in range(1, number + 1):
+            if name in stages or _named(name, round_) in stages:
+                taken = name if name in stages else _named(name, round_)
+                document.fault(
+                    faults, (ROUND, "stages", name), f"there is also a stage `{taken}` outside of the rounds"
+                )
+                return changes
+    _widen(document, stages, repeated, number)
+    for round_ in range(1, number + 1):
+        for name in repeated:
+            _write(document, name, round_, number, repeated)
+    return [one for change in changes for one in _of_each_round(document, change, repeated, number)]
+
+
+def _named(stage: str, round_: int) -> str:
+    return f"{stage}-{round_}"
+
+
+def _repeated(document: Document, faults: Faults) -> list[str]:
+    """Names of the stages in a round; empty where there are no rounds, or none that can be written out."""
+    data = document.data
+    if ROUND not in data and ROUNDS not in data:
+        return []
+    number, round_ = data.get(ROUNDS), data.get(ROUND)
+    sound = True
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_ROUNDS:
+        at = (ROUNDS,) if ROUNDS in data else (ROUND,)
+        document.fault(faults, at, f"`rounds` must be a whole number from 1 to {MOST_ROUNDS}, got {number!r}")
+        sound = False
+    if not isinstance(round_, dict):
+        at = (ROUND,) if ROUND in data else (ROUNDS,)
+        document.fault(faults, at, "needs `round`: what is repeated, with `previous` and `stages`")
+        return []
+    for key in round_:
+        if key not in _KEYS:
+            document.fault(faults, (ROUND, key), f"unknown key `{key}`" + did_you_mean(key, _KEYS))
+            sound = False
+    if not isinstance(round_.get(PREVIOUS), str):
+        message = "needs `previous`: the stage or input that the first round begins with"
+        document.fault(faults, (ROUND, PREVIOUS) if PREVIOUS in round_ else (ROUND,), message)
+        sound = False
+    stages = round_.get("stages")
+    if not isinstance(stages, dict) or not stages:
+        document.fault(faults, (ROUND,), "needs `stages`: a mapping of names to stages")
+        return []
+    return list(stages) if sound else []
+
+
+def _write(document: Document, name: str, round_: int, number: int, repeated: list[str]) -> None:
+    """One stage of one round, each value at the place where it is in the file."""
+    template, path = (ROUND, "stages", name), ("stages", _named(name, round_))
+    fields = copy.deepcopy(document.data[ROUND]["stages"][name])
+    wired = _wiring(document, round_, repeated)
+    if isinstance(fields, dict):
+        for at in list(_references(fields)):
+            _replace(fields, at, wired)
+        if fields.get("run") == "generate" and number > 1 and "data" in fields and "portion" not in fields:
+            fields["portion"] = {"number": round_, "of": number}
+    places = {known: at for known, at in document.places.items() if known[: len(template)] == template}
+    document.put(path, fields, places.get(template) or Place(line=1))
+    document.places |= {(*path, *known[len(template) :]): at for known, at in places.items()}
+
+
+def _wiring(document: Document, round_: int, repeated: list[str]) -> Callable[[str], str]:
+    """What a reference in a stage of this round means."""
+    first: str = document.data[ROUND][PREVIOUS]
+    previous = _named(repeated[-1], round_ - 1) if round_ > 1 else first
+
+    def wired(reference: str) -> str:
+        stage, dot, output = reference.partition(".")
+        if stage == PREVIOUS:
+            return previous + dot + output
+        return _named(stage, round_) + dot + output if stage in repeated else reference
+
+    return wired
+
+
+def _widen(document: Document, stages: dict[str, Any], repeated: list[str], number: int) -> None:
+    """References to repeated stages from outside: in a list all rounds, elsewhere the last one."""
+
+    def last(reference: str) -> str:
+        name, dot, output = reference.partition(".")
+        return _named(name, number) + dot + output
+
+    for stage, fields in stages.items():
+        if not isinstance(fields, dict):
+            continue
+        meant = [at for at in _references(fields) if str(_value(fields, at)).partition(".")[0] in repeated]
+        for at in meant:
+            if len(at) == 1:
+                _replace(fields, at, last)
+        for slot in dict.fromkeys(str(at[0]) for at in meant if len(at) > 1):
+            items = {int(at[1]): at[2:] for at in meant if at[0] == slot}
+            _widen_list(document, ("stages", stage, slot), items, number)
+
+
+def _widen_list(document: Document, path: Path, items: dict[int, Path], number: int) -> None:
+    """`items`: by place in the list, where in the item its reference is; each becomes one item a round."""
+    found: list[tuple[Any, Place | None]] = []
+    for i, item in enumerate(_value(document.data, path)):
+        place = document.place((*path, i))
+        if i not in items:
+            found.append((item, place))
+            continue
+        name, dot, output = str(_value(item, items[i])).partition(".")
+        for round_ in range(1, number + 1):
+            wired = _named(name, round_) + dot + output
+            found.append(({**item, items[i][0]: wired} if items[i] else wired, place))
+    document.put(path, [item for item, _ in found], document.place(path) or Place(line=1))
+    document.places |= {(*path, i): place for i, (_, place) in enumerate(found) if place}
+
+
+def _references(fields: dict[str, Any]) -> Iterator[Path]:
+    """Where a stage names others: `model`, `rewards.0`, `parts.1.data`."""
+    kind = kind_of(fields.get("run"), fields.get("method"))
+    for slot in kind.slots if kind else ():
+        value = fields.get(slot)
+        if isinstance(value, str):
+            yield (slot,)
+        for i, item in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(item, str):
+                yield slot, i
+            elif isinstance(item, dict):
+                yield from ((slot, i, key) for key in ("data", "model") if isinstance(item.get(key), str))
+
+
+def _value(fields: Any, at: Path) -> Any:
+    for part in at:
+        fields = fields[part]
+    return fields
+
+
+def _replace(fields: dict[str, Any], at: Path, change: Callable[[str], str]) -> None:
+    holder = _value(fields, at[:-1])
+    holder[at[-1]] = change(holder[at[-1]])
+
+
+def _of_each_round(document: Document, change: Override, repeated: list[str], number: int) -> list[Override]:
+    """An override of a repeated stage is one in each round; what it refers to is of that round."""
+    found = []
+    for round_ in range(1, number + 1):
+        of_this = next((_named(name, round_) for name in repeated if change.head in (name, _named(name, round_))), None)
+        if of_this is None or len(change.path) == 1:
+            continue
+        value = change.value
+        fields = document.data["stages"][of_this]
+        kind = kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
+        if isinstance(value, str) and kind is not None and len(change.path) == 2 and change.path[1] in kind.slots:
+            value = _wiring(document, round_, repeated)(value)
+        found.append(replace(change, path=(of_this, *change.path[1:]), value=value))
+    return found or [change]

@@ -1,0 +1,23 @@
+"""Of several answers to each prompt, some are kept."""
+
+from __future__ import annotations
+
+from steerboard_contracts.selection import KEPT_AS, SelectConfig
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import datasets
+
+SPEC = RunKindSpec(
+    run="select",
+    title="Select",
+    about="Of several answers to each prompt, keep the best, the best and the worst, or all by weight.",
+    config=SelectConfig,
+    slots={"data": datasets("labelled", many=True)},
+    makes=KEPT_AS["best"],
+    makes_thing="dataset",
+    makes_by=("keep", {keep: str(kind) for keep, kind in KEPT_AS.items()}),
+    lists={"weights": "data"},
+    needs_field="group",
+    form=("keep", "weights", "penalty", "scale"),
+    for_data={"labelled": "Select among several answers a prompt"},
+    place=25,
+)

@@ -1,0 +1,206 @@
+import { Card, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import { useMemo, useState } from "react";
+import type { Schemas } from "../../api/client";
+import { Chart, type Line } from "../../shared/charts/Chart";
+import { Histogram } from "../../shared/charts/Histogram";
+import { count, percent, signed } from "../../shared/format";
+import { type Column, DataTable } from "../../shared/tables/DataTable";
+
+type Result = Schemas["SelectionResult"];
+type Estimate = Schemas["Estimate"];
+
+const DROPPED = {
+  single: "with one answer, the others being empty",
+  equal_texts: "whose best and worst answer are one text",
+  tied: "whose answers tie",
+} as const;
+
+function interval({ low, high }: Estimate): string {
+  return low == null || high == null ? "" : ` [${signed(low)}, ${signed(high)}]`;
+}
+
+/** What was kept of several answers to each prompt, and what taking more of them would be worth. */
+export function SelectionBody({ result }: { result: Result }) {
+  const unit = result.scale === "zscore" ? "z" : "raw";
+  const facts: [string, string, string][] = [
+    [
+      "Groups kept",
+      count(result.kept_groups),
+      `of ${count(result.groups)}, ${count(result.answers)} answers`,
+    ],
+    ["Mean score", signed(result.mean.value), `${unit}${interval(result.mean)}`],
+    ["Best score", signed(result.best.value), `${unit}${interval(result.best)}`],
+    ["Unique texts", percent(result.unique_texts.value), "of a group's answers"],
+    ["Length of the best", signed(result.length_gap.value, 1), "characters more than the mean of its group"],
+  ];
+  return (
+    <Stack gap="lg">
+      <div>
+        <SimpleGrid cols={{ base: 2, xs: 3, lg: 5 }} spacing="sm">
+          {facts.map(([name, value, about]) => (
+            <div key={name}>
+              <Text size="xs" c="dimmed">
+                {name}
+              </Text>
+              <Text component="div" size="sm" fw={600}>
+                {value}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {about}
+              </Text>
+            </div>
+          ))}
+        </SimpleGrid>
+        {Object.entries(DROPPED).map(([why, words]) => {
+          const number = result.dropped[why as keyof typeof DROPPED] ?? 0;
+          return (
+            number > 0 && (
+              <Text key={why} size="sm" c="dimmed" mt="xs">
+                {count(number)} {number === 1 ? "group" : "groups"} {words}: dropped.
+              </Text>
+            )
+          );
+        })}
+      </div>
+      <Curve result={result} unit={unit} />
+      {(result.margins ?? []).length > 0 && (
+        <div>
+          <Title order={3} size="h6">
+            Best score less worst
+          </Title>
+          <Card withBorder p="xs" maw={720}>
+            <Histogram
+              bins={(result.margins ?? []).map(({ low, high, n }) => ({ low, high, count: n }))}
+              x={`margin (${unit})`}
+              height={150}
+            />
+          </Card>
+        </div>
+      )}
+      <Rewards result={result} />
+      <Correlations result={result} />
+    </Stack>
+  );
+}
+
+function Curve({ result, unit }: { result: Result; unit: string }) {
+  const [by, setBy] = useState("k");
+  const lines = useMemo<Line[]>(() => {
+    const banded = result.curve.every(({ score }) => score.low != null && score.high != null);
+    return [
+      {
+        label: "score of the best",
+        points: result.curve.map((one) => ({ x: by === "k" ? one.k : one.kl, y: one.score.value })),
+        band: banded ? result.curve.map(({ score }) => ({ low: score.low!, high: score.high! })) : undefined,
+      },
+    ];
+  }, [result, by]);
+  // The first ones, powers of two, and the last: a sampling may have 256.
+  const listed = result.curve.filter(
+    ({ k }) => k <= 8 || Number.isInteger(Math.log2(k)) || k === result.curve.length,
+  );
+  const columns: Column<Result["curve"][number]>[] = [
+    { title: "k", right: true, cell: (one) => one.k },
+    { title: "KL at most", right: true, cell: (one) => signed(one.kl) },
+    {
+      title: `Score (${unit})`,
+      right: true,
+      cell: (one) => `${signed(one.score.value)}${interval(one.score)}`,
+    },
+    ...result.rewards.map((reward, at): Column<Result["curve"][number]> => ({
+      title: `${reward.source}, raw`,
+      right: true,
+      wide: true,
+      cell: (one) => signed(one.rewards[at], 3),
+    })),
+    { title: "Characters", right: true, cell: (one) => signed(one.characters, 0) },
+  ];
+  return (
+    <div>
+      <Title order={3} size="h6">
+        Best of k
+      </Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        The expected best of k answers, the mean over {count(result.curve_groups)} prompts, without bias from
+        this one sampling. Selecting the best of k moves the policy by at most ln k − (k − 1)/k nats of KL
+        divergence.
+      </Text>
+      <Card withBorder p="xs" maw={720}>
+        <SegmentedControl
+          size="xs"
+          mb="xs"
+          aria-label="Axis of the curve"
+          value={by}
+          onChange={setBy}
+          data={[
+            { value: "k", label: "by k" },
+            { value: "kl", label: "by KL" },
+          ]}
+        />
+        <Chart
+          lines={lines}
+          x={by === "k" ? "k" : "KL, at most (nats)"}
+          y={`score of the best (${unit})`}
+          height={240}
+          marks={result.curve.length <= 64}
+        />
+      </Card>
+      <DataTable label="Best of k" rows={listed} columns={columns} keyOf={(one) => String(one.k)} />
+    </div>
+  );
+}
+
+function Rewards({ result }: { result: Result }) {
+  const columns: Column<Result["rewards"][number]>[] = [
+    { title: "Reward", cell: (one) => one.source },
+    { title: "Weight", right: true, cell: (one) => one.weight },
+    { title: "Mean, raw", right: true, cell: (one) => `${signed(one.mean.value, 3)}${interval(one.mean)}` },
+    {
+      title: "Of the best, raw",
+      right: true,
+      cell: (one) => `${signed(one.best.value, 3)}${interval(one.best)}`,
+    },
+  ];
+  return <DataTable label="Rewards" rows={result.rewards} columns={columns} keyOf={(one) => one.dataset} />;
+}
+
+function Correlations({ result }: { result: Result }) {
+  const rows = result.correlations ?? [];
+  if (!rows.length) return null;
+  const names = result.rewards.map((one) => one.source);
+  return (
+    <div>
+      <Title order={3} size="h6" mb="xs">
+        Correlation of the rewards
+      </Title>
+      <Table.ScrollContainer minWidth={300}>
+        <Table aria-label="Correlation of the rewards" w="auto">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th />
+              {names.map((name, at) => (
+                <Table.Th key={at} ta="right">
+                  {name}
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {rows.map((row, at) => (
+              <Table.Tr key={at}>
+                <Table.Th scope="row" fw={500}>
+                  {names[at]}
+                </Table.Th>
+                {row.map((r, other) => (
+                  <Table.Td key={other} ta="right">
+                    {signed(r)}
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </div>
+  );
+}

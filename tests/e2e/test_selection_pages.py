@@ -1,0 +1,57 @@
+"""Selecting among several answers, in the browser: from a dataset's page to the best-of-k curve."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from dashboard_world import World
+from page_checks import faults_of, told
+from page_fields import choose
+from playwright.sync_api import Page, expect
+
+
+@pytest.fixture(scope="module")
+def scored(world: World) -> None:
+    chance = random.Random(0)
+    rows = [
+        {"prompt": f"Name a fruit, {group}.", "response": f"answer {chance.randrange(5)}", "reward": chance.gauss(0, 1)}
+        | {"group": group, "candidate": candidate, "source": "generated"}
+        for group in range(12)
+        for candidate in range(4)
+    ]
+    world.import_rows("helpful", "labelled", rows)
+    world.import_rows("harmless", "labelled", [{**row, "reward": chance.gauss(0, 1)} for row in rows])
+
+
+def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, world: World, scored: None) -> None:
+    page.goto("/p/default/datasets/helpful")
+    page.get_by_role("button", name="Use it").click()
+    page.get_by_role("menuitem", name="Select among several answers a prompt").click()
+    choose(page, "data.1", "^harmless")
+    choose(page, "keep", "^best_and_worst")
+    page.get_by_role("textbox", name="weights", exact=True).fill("[1, 0.5, 2]")
+    expect(page.get_by_role("alert")).to_contain_text("has 3 items, but 2 inputs are given for them")
+    page.get_by_role("textbox", name="weights", exact=True).fill("[1, 0.5]")
+    page.get_by_role("button", name="Launch", exact=True).click()
+    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
+    panel = page.get_by_role("tabpanel", name="Selection")
+    expect(panel).to_contain_text("of 12, 48 answers")
+    curve = panel.get_by_role("img", name=re.compile("^score of the best"))
+    expect(curve).to_have_attribute("aria-label", re.compile(r"over k\. "))
+    panel.get_by_text("by KL").click()
+    expect(curve).to_have_attribute("aria-label", re.compile("over KL"))
+    table = panel.get_by_role("table", name="Best of k")
+    expect(table.get_by_role("row")).to_have_count(5)
+    expect(table.get_by_role("row", name=re.compile("^4 0.64"))).to_be_visible()
+    expect(panel.get_by_role("table", name="Rewards", exact=True)).to_contain_text("harmless")
+    expect(panel.get_by_role("table", name="Correlation of the rewards")).to_contain_text("1.00")
+    found = faults_of(page, "selection")
+    assert not found, told(found)
+    (run,) = world.get("runs?kind=select")["items"]
+    made = next(one for one in world.get(f"runs/{run['id']}")["outputs"] if one["type"] == "dataset")
+    page.get_by_role("link", name=made["label"]).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(made["label"])
+    expect(page.get_by_role("main")).to_contain_text("preferences")
+    assert world.get(f"runs/{run['id']}/selection")["rewards"][1]["weight"] == 0.5

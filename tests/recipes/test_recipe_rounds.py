@@ -1,0 +1,144 @@
+"""Rounds of a recipe are written out as stages: wired to each other, each with its own part of the prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recipe_plans import refused, stage
+from recipe_shelf import Shelf
+
+from steerboard.recipes.plan import Plan, make_plan
+from steerboard.recipes.schemas import RecipeOut
+
+RECIPE = """\
+name: rounds
+inputs:
+  policy: {type: model}
+  judge: {type: model}
+  questions: {type: dataset, kind: prompts}
+rounds: 3
+round:
+  previous: sft
+  stages:
+    answers: {run: generate, model: previous, data: $questions, decoding: {temperature: 1.0, n: 4}}
+    scored: {run: score, data: answers, reward: $judge}
+    best: {run: select, data: [scored]}
+    tuned: {run: train, method: raft, model: previous, data: best, lr: 1.0e-6}
+stages:
+  sft: {run: train, method: sft, model: $policy, data: mixed}
+  mixed: {run: mix, parts: [{data: first, share: auto}]}
+  first: {run: generate, model: $policy, data: $questions}
+  all: {run: mix, parts: [{data: best, share: 0.2}, first]}
+  last: {run: train, method: raft, model: tuned, data: all}
+  report: {run: evaluate, entrants: [sft, {model: tuned}, last], rewards: [$judge]}
+"""
+INPUTS = ("policy=tuned", "judge=judge", "questions=questions")
+
+
+def plan(shelf: Shelf, *overrides: str, text: str = RECIPE) -> Plan:
+    return make_plan(text, [*INPUTS, *overrides], shelf)
+
+
+def inputs(made: Plan, name: str) -> dict[str, str]:
+    return {slot: getattr(source, "text", None) or source.name for slot, source in stage(made, name).inputs.items()}
+
+
+def test_every_round_starts_from_what_the_round_before_made(shelf: Shelf) -> None:
+    made = plan(shelf)
+    assert inputs(made, "answers-1") == {"model": "sft", "data": "questions"}
+    assert inputs(made, "scored-2") == {"data": "answers-2", "reward": "judge"}
+    assert inputs(made, "best-2") == {"data.0": "scored-2"}
+    assert inputs(made, "tuned-1") == {"model": "sft", "data": "best-1"}
+    assert inputs(made, "answers-3") == {"model": "tuned-2", "data": "questions"}
+    assert inputs(made, "tuned-3") == {"model": "tuned-2", "data": "best-3"}
+    names = [one.name for one in made.stages]
+    assert names.index("tuned-1") < names.index("answers-2") < names.index("report")
+    assert not any(name in names for name in ("answers", "tuned", "previous"))
+
+
+def test_outside_a_stage_is_that_of_the_last_round_and_in_a_list_those_of_all(shelf: Shelf) -> None:
+    made = plan(shelf)
+    assert inputs(made, "last") == {"model": "tuned-3", "data": "all"}
+    entrants = [inputs(made, "report")[f"entrants.{i}"] for i in range(5)]
+    assert entrants == ["sft", "tuned-1", "tuned-2", "tuned-3", "last"]
+    assert inputs(made, "all") == {"parts.0": "best-1", "parts.1": "best-2", "parts.2": "best-3", "parts.3": "first"}
+
+
+def test_each_round_has_its_own_part_of_the_prompts(shelf: Shelf) -> None:
+    made = plan(shelf)
+    portions = [stage(made, f"answers-{i}").config.portion for i in (1, 2, 3)]  # type: ignore[union-attr]
+    assert [(one.number, one.of) for one in portions if one] == [(1, 3), (2, 3), (3, 3)]
+    assert stage(made, "first").config.portion is None  # type: ignore[union-attr]
+    only = plan(shelf, "rounds=1")
+    assert stage(only, "answers-1").config.portion is None  # type: ignore[union-attr]
+
+
+def test_overrides_change_the_number_of_rounds_one_round_or_all(shelf: Shelf) -> None:
+    made = plan(shelf, "rounds=2", "tuned.lr=2e-6", "tuned-2.lr=3e-6", "answers.decoding.n=8")
+    assert [one.name for one in made.stages if one.name.startswith("tuned")] == ["tuned-1", "tuned-2"]
+    assert [stage(made, f"tuned-{i}").config.lr for i in (1, 2)] == [2e-6, 3e-6]  # type: ignore[union-attr]
+    assert [stage(made, f"answers-{i}").config.decoding.n for i in (1, 2)] == [8, 8]  # type: ignore[union-attr]
+    assert inputs(made, "last")["model"] == "tuned-2"
+    assert "rounds=2" in made.overrides
+    wired = plan(shelf, "answers.model=sft", "answers-3.model=previous", "tuned.model=previous")
+    assert [inputs(wired, f"answers-{i}")["model"] for i in (1, 2, 3)] == ["sft", "sft", "tuned-2"]
+    assert [inputs(wired, f"tuned-{i}")["model"] for i in (1, 2, 3)] == ["sft", "tuned-1", "tuned-2"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("rounds: 3", "rounds: many"), "rounds (line 6): `rounds` must be a whole number from 1 to 20, got 'many'"),
+        (("rounds: 3", "rounds: 21"), "rounds (line 6): `rounds` must be a whole number from 1 to 20, got 21"),
+        (("  previous: sft\n", ""), "round (line 7): needs `previous`"),
+        (
+            ("  previous: sft\n", "  previus: sft\n"),
+            "round.previus (line 8): unknown key `previus`; did you mean `previous`?",
+        ),
+        (
+            ("  first:", "  best-2:"),
+            "round.stages.best (line 12): there is also a stage `best-2` outside",
+        ),
+        (("reward: $judge", "reward: $jugde"), "stages.scored-1.reward (line 11): there is no input `jugde`"),
+        (("lr: 1.0e-6", "lr: fast"), "stages.tuned-1.lr (line 13): should be a valid number"),
+        (("data: best, lr", "data: bests, lr"), "stages.tuned-1.data (line 13): there is no stage `bests`"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_line_in_the_file(shelf: Shelf, change: tuple[str, str], fault: str) -> None:
+    found = refused(shelf, RECIPE.replace(*change), *INPUTS)
+    assert any(one.startswith(fault) for one in found), found
+
+
+def test_rounds_without_what_is_repeated_and_too_many_stages_are_refused(shelf: Shelf) -> None:
+    text = "name: a\nrounds: 2\nstages: {made: {run: generate, model: $m, prompts: [Hi]}}\ninputs: {m: {type: model}}\n"
+    assert any("needs `round`" in one for one in refused(shelf, text, "m=tuned"))
+    more = "".join(f"    more{i}: {{run: score, data: answers, reward: $judge}}\n" for i in range(10))
+    many = RECIPE.replace("rounds: 3", "rounds: 20").replace("    scored:", more + "    scored:")
+    assert any("the limit is 200" in one for one in refused(shelf, many, *INPUTS))
+
+
+def test_a_launch_form_knows_what_inputs_repeated_stages_read() -> None:
+    found = {one.name: one.roles for one in RecipeOut.of(RECIPE.replace(", rewards: [$judge]", "")).inputs}
+    assert found["judge"] == ["reward"]
+
+
+def test_a_reference_to_a_repeated_stage_by_its_round_is_taken_as_it_is(shelf: Shelf) -> None:
+    made = plan(shelf, text=RECIPE.replace("model: tuned, data: all", "model: tuned-1, data: all"))
+    assert inputs(made, "last")["model"] == "tuned-1"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "references"),
+    [([], ["sft", "sft", "sft"]), (["dpo.reference=previous"], ["sft", "dpo-1", "dpo-2"])],
+)
+def test_iterative_dpo_compares_with_sft_or_with_the_round_before(
+    shelf: Shelf, overrides: list[str], references: list[str]
+) -> None:
+    text = (Path(__file__).parents[2] / "recipes" / "iterative-dpo.yaml").read_text()
+    made = make_plan(text, ["base=tiny", "preferences=hh", *overrides], shelf)
+    rounds = [inputs(made, f"dpo-{i}") for i in (1, 2, 3)]
+    assert [one["model"] for one in rounds] == ["sft", "dpo-1", "dpo-2"]
+    assert [one["data"] for one in rounds] == ["pairs-1", "pairs-2", "pairs-3"]
+    assert [one["reference"] for one in rounds] == references
+    assert [inputs(made, "report")[f"entrants.{i}"] for i in range(4)] == ["sft", "dpo-1", "dpo-2", "dpo-3"]

@@ -1,0 +1,191 @@
+"""The select stage: of several answers to each prompt the best, the best and the worst, or all by weight.
+
+Scored datasets are read twice: first their scores, by which groups are chosen from, then the rows that are kept; the
+texts are never in memory all at once. It is a function of its inputs, so an attempt that was killed starts over and
+writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult
+from steerboard_contracts.selection import KEPT_AS, SelectConfig
+from steerboard_contracts.stage import DatasetOutput, SelectionOutput, Succeeded
+from steerboard_statistics.selection import AnswerGroups
+from steerboard_workers.alignment.choice import Choice, choose
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.scored_answers import ScoredAnswers, read_scored
+
+Row = dict[str, Any]
+_CHARACTERS, _SCORE = "characters", "score"
+
+
+def run(stage: Stage) -> Succeeded:
+    config = stage.spec.config
+    assert isinstance(config, SelectConfig)
+    answers = read_scored(stage, config)
+    choices = [_choice(answers, rows, config.min_margin) for rows in answers.groups]
+    dropped: Counter[str] = Counter(choice.dropped for choice in choices if choice.dropped)
+    if dropped["single"] == len(choices):
+        raise BadInput(
+            f"none of the {len(choices)} prompts in {answers.name} has two answers to select from",
+            code="single_answers",
+            hint="Generate with several answers a prompt: `decoding: {temperature: 1.0, n: 8}`.",
+        )
+    kept = len(choices) - dropped.total()
+    if kept == 0:
+        raise EmptySelection(
+            f"nothing is left of {len(choices)} groups of answers: {_counted(dropped)}",
+            hint="Sample at a higher temperature, take more answers a prompt, or lower min_margin.",
+        )
+    if dropped:
+        stage.log(f"dropped {dropped.total()} of {len(choices)} groups: {_counted(dropped)}")
+    rows = _write(stage, config, answers, choices)
+    result = _result(stage, config, answers, choices, DroppedGroups(**dropped), rows)
+    with stage.output_file("selection.json") as path:
+        path.write_text(result.model_dump_json(), encoding="utf-8")
+    return Succeeded(
+        outputs=[
+            DatasetOutput(path=stage.output_path("selected.jsonl"), kind=KEPT_AS[config.keep], rows=rows),
+            SelectionOutput(path=stage.output_path("selection.json")),
+        ],
+        summary={
+            "rows": rows,
+            "groups": result.groups,
+            "kept_groups": result.kept_groups,
+            **{f"dropped_{why}": number for why, number in sorted(dropped.items())},
+            **_rewards(result),
+            "score_best": result.best.value,
+            "unique_texts": result.unique_texts.value,
+            "length_gap": result.length_gap.value,
+        },
+    )
+
+
+def _rewards(result: SelectionResult) -> dict[str, float | None]:
+    """Raw, so that selections from different answers can be compared: z-scores of each are around 0."""
+    if len(result.rewards) > 1:
+        return {}
+    return {"reward_mean": result.rewards[0].mean.value, "reward_best": result.rewards[0].best.value}
+
+
+def _choice(answers: ScoredAnswers, rows: list[int], min_margin: float) -> Choice:
+    return choose([answers.scores[row] for row in rows], [answers.texts[row] for row in rows], min_margin)
+
+
+def _counted(dropped: Counter[str]) -> str:
+    words = {"single": "with one answer", "equal_texts": "of equal texts", "tied": "tied"}
+    return ", ".join(f"{number} {words[why]}" for why, number in sorted(dropped.items()))
+
+
+def _write(stage: Stage, config: SelectConfig, answers: ScoredAnswers, choices: list[Choice]) -> int:
+    """Writes what is kept; the number of rows."""
+    with stage.output_file("selected.jsonl") as path, path.open("w", encoding="utf-8") as file:
+        written = 0
+        kept = _pairs if config.keep == "best_and_worst" else _answers
+        for row in kept(stage, config, answers, choices):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            written += 1
+            stage.progress(written, written, "rows", "writing")
+    return written
+
+
+def _answers(stage: Stage, config: SelectConfig, answers: ScoredAnswers, choices: list[Choice]) -> Iterator[Row]:
+    """Single answers, in the order of their rows: the best of each group with its score, or all with their labels."""
+    labels: dict[int, float] = {}
+    for rows, choice in zip(answers.groups, choices, strict=True):
+        if choice.dropped:
+            continue
+        mean = float(answers.scores[rows].mean()) if config.relative else 0.0
+        for number in rows if config.keep == "all" else [rows[choice.best]]:
+            labels[number] = float(answers.scores[number]) - mean
+    name = "reward" if config.keep == "all" else _SCORE
+    for place, row in enumerate(stage.rows(answers.first)):
+        if place in labels:
+            yield {
+                "prompt": row["prompt"],
+                "response": row["response"],
+                "source": row.get("source") or "selected",
+                "group": row["group"],
+                "candidate": row["candidate"],
+                name: labels[place],
+            }
+
+
+def _pairs(stage: Stage, config: SelectConfig, answers: ScoredAnswers, choices: list[Choice]) -> Iterator[Row]:
+    """Best and worst of each group, in the order in which pairs are complete. The margin is that of their scores."""
+    of_row: dict[int, tuple[int, int]] = {}
+    for rows, choice in zip(answers.groups, choices, strict=True):
+        if not choice.dropped:
+            pair = rows[choice.best], rows[choice.worst]
+            of_row |= dict.fromkeys(pair, pair)
+    waiting: dict[tuple[int, int], tuple[int, str]] = {}
+    for place, row in enumerate(stage.rows(answers.first)):
+        pair = of_row.get(place, (-1, -1))
+        if place not in pair:
+            continue
+        if pair not in waiting:
+            waiting[pair] = place, row["response"]
+            continue
+        first, text = waiting.pop(pair)
+        chosen, rejected = (text, row["response"]) if first == pair[0] else (row["response"], text)
+        yield {
+            "prompt": row["prompt"],
+            "chosen": chosen,
+            "rejected": rejected,
+            "margin": float(answers.scores[pair[0]] - answers.scores[pair[1]]),
+            "source": row.get("source") or "selected",
+            "group": row["group"],
+        }
+
+
+def _result(
+    stage: Stage,
+    config: SelectConfig,
+    answers: ScoredAnswers,
+    choices: list[Choice],
+    dropped: DroppedGroups,
+    rows: int,
+) -> SelectionResult:
+    several = [rows for rows in answers.groups if len(rows) > 1]
+    names = [f"reward.{number}" for number in range(len(answers.rewards))]
+    values = dict(zip(names, answers.rewards, strict=True))
+    found = AnswerGroups(
+        several, answers.scores, answers.texts, {**values, _SCORE: answers.scores, _CHARACTERS: answers.characters}
+    )
+    curve, curve_groups = found.curve(names, _CHARACTERS)
+    return SelectionResult(
+        keep=config.keep,
+        scale=config.scale,
+        penalty=config.penalty,
+        groups=len(choices),
+        answers=len(answers.scores),
+        kept_groups=len(choices) - dropped.total,
+        rows=rows,
+        dropped=dropped,
+        mean=found.mean(_SCORE),
+        best=found.best(_SCORE),
+        unique_texts=found.unique_texts(),
+        length_gap=found.gap(_CHARACTERS),
+        rewards=[
+            SelectedReward(
+                dataset=stage.dataset(slot).name,
+                source=normaliser.reward_source,
+                weight=weight,
+                mean=found.mean(name),
+                best=found.best(name),
+            )
+            for slot, normaliser, weight, name in zip(
+                answers.slots, answers.normalisers, answers.weights, names, strict=True
+            )
+        ],
+        correlations=found.correlations(names) if len(names) > 1 else [],
+        margins=found.margins(),
+        curve=curve,
+        curve_groups=curve_groups,
+    )
