@@ -168,3 +168,27 @@ def test_an_exported_model_is_whole_or_not_there(
         run(models.app, "export", "m", str(tmp_path / "damaged"))
     assert not (tmp_path / "damaged").exists()
     assert list(tmp_path.glob(".damaged*")) == []
+
+
+@pytest.mark.usefixtures("server")
+def test_pairs_are_cleaned_after_a_dry_run_has_counted_them(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    rows = [{"prompt": f"Question {n}?", "chosen": f"Yes {n}", "rejected": "No"} for n in range(20)]
+    rows += [{**rows[0], "chosen": "No", "rejected": "Yes 0"}, rows[1]]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(datasets.app, "import", str(path), "--no-clean")
+    printed = run(datasets.app, "clean", "votes", "--dry-run")
+    assert "22 pairs: 19 kept, 3 dropped" in printed
+    assert "2 contradiction: the same answers are preferred the other way round" in " ".join(printed.split())
+    assert "row 21 as row 1: Question 1? | Yes 1 | No" in printed
+    assert "off  small margin" in printed
+    rules = ("--keep", "contradiction", "--similarity", "0.9")
+    counted = json.loads(run(datasets.app, "clean", "votes", "--dry-run", "--json", *rules))
+    assert (counted["kept"], counted["rows"]) == (21, 22)
+    printed = run(datasets.app, "clean", "votes", *rules)
+    assert "Made votes-clean-1: 21 of 22 pairs of votes" in printed
+    assert "1 dropped: duplicate" in printed
+    with pytest.raises(ApiError, match="drop no row"):
+        run(datasets.app, "clean", "votes-clean-1", *rules)
+    refused = CliRunner().invoke(datasets.app, ["clean", "votes", "--keep", "poems"])
+    assert refused.exit_code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from dashboard_world import World
+from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
 
 LINE = "a word and another one that goes on, "
@@ -28,3 +29,48 @@ def test_a_large_row_shows_its_beginning_and_offers_all_of_it(page: Page, world:
     page.keyboard.press("j")
     expect(drawer).to_contain_text("Briefly.")
     expect(notice).to_have_count(0)
+
+
+def test_pairs_are_counted_by_rule_with_examples_and_then_cleaned_into_a_new_version(page: Page, world: World) -> None:
+    long = " ".join(f"word{at}" for at in range(90))
+    rows = [
+        {"prompt": f"Is {at} even?", "chosen": "Yes." if at % 2 == 0 else "No.", "rejected": "Who knows."}
+        for at in range(12)
+    ]
+    rows += [rows[0], {"prompt": "Is 1 even?", "chosen": "Who knows.", "rejected": "No."}]
+    rows += [
+        {"prompt": "Count.", "chosen": long, "rejected": "No."},
+        {"prompt": "Count.", "chosen": long.replace("word40", "another"), "rejected": "No."},
+    ]
+    body = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    made = world.client.post(
+        "datasets/import", data={"name": "noisy", "clean": "false"}, files={"file": ("noisy.jsonl", body)}
+    )
+    made.raise_for_status()
+    page.goto("/p/default/datasets/noisy")
+    page.get_by_role("tab", name="Cleaning").click()
+    status = page.get_by_role("status")
+    expect(status).to_contain_text("12 of 16 pairs are kept")
+    near = page.get_by_role("group", name="Near duplicate")
+    expect(near).to_contain_text("1 pair")
+    near.get_by_role("button", name="Examples").click()
+    expect(near).to_contain_text("Row 15 repeats row 14, 89% alike")
+    contradiction = page.get_by_role("group", name="Contradiction")
+    expect(contradiction).to_contain_text("2 pairs")
+    contradiction.get_by_role("switch").uncheck()
+    expect(contradiction).to_contain_text("off")
+    expect(status).to_contain_text("14 of 16 pairs are kept")
+    faults = faults_of(page, "cleaning")
+    page.get_by_role("button", name="Clean", exact=True).click()
+    expect(page.get_by_text("14 pairs in noisy-clean-1")).to_be_visible()
+    page.get_by_role("link", name="Open the dataset").click()
+    expect(page.get_by_role("heading", name="noisy-clean-1")).to_be_visible()
+    expect(page.get_by_text("cleaned from noisy")).to_be_visible()
+    page.get_by_role("tab", name="Dropped").click()
+    expect(page.get_by_text("2 of the 16 pairs of noisy are not in this version")).to_be_visible()
+    expect(page.get_by_text("Row 12 repeats row 0")).to_be_visible()
+    faults |= faults_of(page, "dropped")
+    page.get_by_role("tab", name="Cleaning").click()
+    page.get_by_role("group", name="Contradiction").get_by_role("switch").uncheck()
+    expect(page.get_by_role("button", name="Nothing to clean")).to_be_disabled()
+    assert not faults, told(faults)

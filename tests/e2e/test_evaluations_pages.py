@@ -149,7 +149,8 @@ def test_files_of_answers_and_judgments_become_a_report_a_gate_and_preferences(p
     expect(torn.get_by_text("No winner", exact=True)).to_be_visible()
 
     tab(page, "Preferences")
-    page.get_by_role("checkbox", name="judge sure-pairwise").check()
+    # All of them are chosen to begin with.
+    page.get_by_role("checkbox", name="judge torn-pairwise").uncheck()
     expect(page.get_by_text("A version number is appended")).to_be_visible()
     expect(page.get_by_role("status").filter(has_text=f"{PROMPTS} pairs from {PROMPTS} prompts")).to_be_visible()
     page.get_by_role("button", name="Make the dataset").click()

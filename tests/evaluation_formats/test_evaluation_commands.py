@@ -188,3 +188,26 @@ def test_a_known_benchmark_comes_from_a_file_that_has_all_of_it(shell: Shell) ->
     assert "--bad-rows" not in broken.stderr
     assert "give a file, or --known" in shell("import-prompts", code=64).stderr
     assert "no_such_file" in shell("import-prompts", str(shell.folder / "gone.jsonl"), code=1).stderr
+
+
+def test_verdicts_become_pairs_with_one_command(weekly: Shell) -> None:
+    for model in ("vicuna", "alpaca"):
+        answers = [answer(model, 81 + n, f"{model} {n}", f"{model} then {n}") for n in range(3)]
+        weekly("import-answers", "weekly", weekly.file(f"{model}.jsonl", answers))
+    assert "no judge has compared them" in weekly("pairs", "weekly", code=1).stderr
+    for judge, scores in {"strict": (9, 3), "odd": (2, 4)}.items():
+        rows = [rating(*one) for one in (("vicuna", 81, scores[0]), ("alpaca", 81, scores[1]), ("vicuna", 82, 5))]
+        weekly(
+            "import-judgments", "weekly", weekly.file("some.jsonl", [*rows, rating("alpaca", 82, 1)]), "--name", judge
+        )
+    counted = weekly("pairs", "weekly", "--dry-run", "--train-all").stdout.splitlines()
+    assert counted[0].startswith("4 pairs, ")
+    assert counted[0].endswith("; from strict, odd")
+    assert counted[1] == "  agreement 75% on average; votes differ on 1 of the compared answers"
+    made = weekly("pairs", "weekly", "--majority", "--train-all").stdout.splitlines()
+    assert made[0] == "Made weekly-preferences-1: 1 pairs (0 held out)"
+    assert made[1:3] == ["  from judge strict", "  from judge odd"]
+    rows = json.loads(weekly("pairs", "weekly", "--from", "judge:odd", "--name", "odd", "--json").stdout)
+    assert (rows["name"], rows["rows"], rows["origin"]["sources"][0]["name"]) == ("odd-1", 2, "odd")
+    assert "--from" in weekly("pairs", "weekly", "--from", "odd", code=64).stderr
+    assert "unknown_judge" in weekly("pairs", "weekly", "--from", "judge:nobody", code=1).stderr

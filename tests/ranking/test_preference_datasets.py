@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation import contamination
+from steerboard.evaluation.entrants.lineage import training_data
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, Response, Verdict
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Artifact, Model
@@ -17,7 +18,7 @@ PATH = f"{PROJECT}/evaluations/quokka-eval/preferences"
 
 
 def make(world: RankingWorld, *sources: dict[str, str], status: int = 201, **given: Any) -> Any:
-    answer = world.owner.post(PATH, json={"from": list(sources), **given})
+    answer = world.owner.post(PATH, json={"from": list(sources) or None, **given})
     assert answer.status_code == status, answer.text
     return answer.json()
 
@@ -115,7 +116,17 @@ def train_reward_model(world: RankingWorld, dataset: Any) -> Any:
 def test_pairs_of_held_out_prompts_are_counted_before_and_refused_at_launch(held_out: RankingWorld) -> None:
     asked = {"from": [{"campaign": "ranking-1"}]}
     preview = held_out.owner.post(f"{PATH}/preview", json=asked).json()
-    assert preview == {"pairs": 9, "held_out_pairs": 9, "prompts": 3, "held_out_prompts": 3, "left_out": {}}
+    assert preview == {
+        "pairs": 9,
+        "held_out_pairs": 9,
+        "prompts": 3,
+        "held_out_prompts": 3,
+        "left_out": {},
+        "sources": ["ranking-1"],
+        "compared": 9,
+        "contested": 0,
+        "agreement": 1.0,
+    }
     assert held_out.owner.get(f"{PROJECT}/datasets").json()["items"] == []
     made = make(held_out, {"campaign": "ranking-1"})
     assert (made["rows"], made["held_out_rows"], made["origin"]["split"]) == (9, 9, "by_prompt")
@@ -301,3 +312,130 @@ def test_best_against_worst_of_pairwise_verdicts_goes_by_mean_win_share(world: R
     judge.say(0, "w", "h", 1.0)
     judge.say(0, "z", "h", 1.0)
     assert pairs(rows(world, make(world, {"judge": "judge"}, pairs="best_worst"))) == [("z", "h")]
+
+
+def test_every_row_keeps_how_many_voted_and_how_far_they_agree(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign(overlap=3)
+    for name, ranks in {"ann": (1, 2, 3), "bob": (1, 2, 2), "cem": (3, 2, 1)}.items():
+        rank(world.annotator(name), campaign, dict(zip("012", ranks, strict=True)))
+    judge = Bench(world, "single")
+    for entrant, score in (("z", 9), ("w", 5), ("h", 5)):
+        judge.say(0, entrant, None, score)
+    # Without a source: all that there are.
+    found = rows(world, make(world))
+    votes = {(a, b): (row["votes"], row["agreement"]) for (a, b), row in zip(pairs(found), found, strict=True)}
+    assert votes == {
+        ("z", "w"): (4, 0.75),
+        ("w", "z"): (4, 0.25),
+        ("z", "h"): (4, 0.75),
+        ("h", "z"): (4, 0.25),
+        # ann for w, cem for h, and two ties.
+        ("w", "h"): (4, 0.5),
+        ("h", "w"): (4, 0.5),
+    }
+    assert len(found) == 3 + 2 + 3 + 2
+    assert {(row["people"], row["judges"]) for row in found} == {(3, 1)}
+    assert {(row["source"], row["by"]) for row in found} == {
+        ("campaign", "ann"),
+        ("campaign", "bob"),
+        ("campaign", "cem"),
+        ("judge", "gpt-9"),
+    }
+
+
+def test_the_majority_makes_one_row_of_all_votes_on_two_answers(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign(overlap=3)
+    for name, ranks in {"ann": (1, 2, 3), "bob": (1, 2, 2), "cem": (3, 2, 1)}.items():
+        rank(world.annotator(name), campaign, dict(zip("012", ranks, strict=True)))
+    judge = Bench(world, "single")
+    for entrant, score in (("z", 9), ("w", 5), ("h", 5)):
+        judge.say(0, entrant, None, score)
+    asked = {"votes": "majority"}
+    preview = world.owner.post(f"{PATH}/preview", json=asked).json()
+    assert preview | {"agreement": 0.75, "compared": 3, "contested": 3} == preview
+    assert preview["sources"] == ["ranking-1", "judge"]
+    made = make(world, **asked)
+    found = rows(world, made)
+    # Between w and h there is none.
+    assert pairs(found) == [("z", "w"), ("z", "h")]
+    assert [found[0][key] for key in ("by", "source", "source_name", "votes", "agreement", "people", "judges")] == [
+        "ann, bob, gpt-9",
+        "campaign, judge",
+        "ranking-1, judge",
+        4,
+        0.75,
+        3,
+        1,
+    ]
+    assert [made["origin"][key] for key in ("votes", "agreement", "contested")] == ["majority", 0.75, 3]
+
+
+def test_pairs_with_too_little_agreement_are_left_out_and_counted(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    campaign = world.campaign(overlap=3)
+    for name, ranks in {"ann": (1, 2, 3), "bob": (1, 2, 2), "cem": (3, 2, 1)}.items():
+        rank(world.annotator(name), campaign, dict(zip("012", ranks, strict=True)))
+    preview = world.owner.post(f"{PATH}/preview", json={"min_agreement": 0.6}).json()
+    assert (preview["pairs"], preview["left_out"]) == (4, {"disagreement": 4})
+    assert pairs(rows(world, make(world, min_agreement=0.6))) == [("z", "w"), ("z", "h")] * 2
+    refused = make(world, min_agreement=0.9, votes="majority", status=422)
+    assert refused["code"] == "empty_selection"
+    assert "disagreement" in refused["detail"]
+
+
+def test_an_evaluation_without_any_vote_has_no_pairs(world: RankingWorld) -> None:
+    world.evaluation(prompts=1)
+    world.campaign()
+    assert make(world, status=422)["code"] == "empty_selection"
+    assert world.owner.post(f"{PATH}/preview", json={}).json()["code"] == "empty_selection"
+
+
+def test_the_lineage_of_a_model_leads_over_its_pairs_to_rankings_and_verdicts(world: RankingWorld) -> None:
+    world.evaluation(prompts=2)
+    world.annotator("ann").rank_all(world.campaign())
+    judge = Bench(world, "single")
+    judge.say(0, "z", None, 9)
+    judge.say(0, "w", None, 5)
+    made = make(world, split="train")
+    cleaned = world.owner.post(f"{PROJECT}/datasets/{made['name']}/cleaning", json={})
+    assert cleaned.status_code == 201, cleaned.text
+    with transaction(world.sessions) as session:
+        project = session.scalars(select(Project)).one()
+        artifact = Artifact(hash="f" * 64, size=0, manifest={"files": []})
+        session.add(artifact)
+        session.flush()
+        session.add(Model(project_id=project.id, name="sft", role="sft", artifact_hash=artifact.hash, info={}))
+    started = train_reward_model(world, cleaned.json())
+    assert started.status_code == 201, started.text
+    with transaction(world.sessions) as session:
+        # As its worker would register it.
+        session.add(
+            Model(
+                project_id=project.id,
+                name="aligned",
+                role="reward",
+                artifact_hash=artifact.hash,
+                info={},
+                run_id=uuid.UUID(started.json()["id"]),
+            )
+        )
+    found = world.owner.get(f"{PROJECT}/models/aligned/lineage").json()
+    names = {one["id"]: (one["type"], one["name"]) for one in found["nodes"]}
+    edges = {(names[edge["source"]], edge["role"], names[edge["target"]]) for edge in found["edges"]}
+    pairs_, clean = ("dataset", made["name"]), ("dataset", cleaned.json()["name"])
+    assert edges == {
+        (("evaluation", "quokka-eval"), "answers", ("campaign", "ranking-1")),
+        (("evaluation", "quokka-eval"), "answers", ("judge", "judge")),
+        (("campaign", "ranking-1"), "rankings", pairs_),
+        (("judge", "judge"), "verdicts", pairs_),
+        (pairs_, "cleaned", clean),
+        (clean, "data", ("run", started.json()["name"])),
+        (("model", "sft"), "model", ("run", started.json()["name"])),
+        (("run", started.json()["name"]), "output", ("model", "aligned")),
+    }
+    # What only the uncleaned version has was not learned.
+    with transaction(world.sessions) as session:
+        model = session.scalars(select(Model).where(Model.name == "aligned")).one()
+        assert [one.name for one in training_data(session, model)] == [clean[1]]

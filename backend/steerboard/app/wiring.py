@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.app import import_process
 from steerboard.datasets import hooks as datasets
-from steerboard.evaluation import events, rewards
+from steerboard.evaluation import contamination, events, rewards
 from steerboard.evaluation.entrants import responses
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
 from steerboard.registry.tables import Model
@@ -26,12 +26,18 @@ def _import_process() -> str:
     return import_process.__name__
 
 
+def _cleaning_process() -> str:
+    return "steerboard.app.cleaning_process"  # which calls `wire` itself
+
+
 def wire() -> None:
     """Every process that starts the API or ends runs calls it first; again is harmless."""
     datasets.stage_output.set(references.stage_output)
     datasets.used_by_run.set(references.used_by_run)
     datasets.model_hash.set(_model_hash)
     datasets.import_process.set(_import_process)
+    datasets.cleaning_process.set(_cleaning_process)
+    datasets.evaluation_texts.set(contamination.evaluation_texts)
     runs.ended.set(outbox.write_endings)
     runs.evaluation_run_moved.set(events.run_moved)
     runs.store_responses.set(responses.store_file)

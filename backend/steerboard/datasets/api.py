@@ -12,6 +12,7 @@ from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.datasets import service
+from steerboard.datasets.cleaning import api as cleaning_api
 from steerboard.datasets.collections import api as collections_api
 from steerboard.datasets.imports import api as imports_api
 from steerboard.datasets.imports.execution.jobs import Job
@@ -50,6 +51,7 @@ from steerboard_contracts.samples import SampleKind
 
 router = Router(prefix="/datasets", tags=["datasets"])
 router.include_router(samples_api.router)
+router.include_router(cleaning_api.router)
 project_router = Router()
 project_router.include_router(collections_api.router)
 project_router.include_router(imports_api.router)

@@ -113,6 +113,19 @@ class ImportInterrupted(SteerboardError):
     title = "The import did not get to its end"
 
 
+class CleaningInterrupted(SteerboardError):
+    """The process that cleaned a large dataset ended without an answer. Nothing was stored."""
+
+    code = "cleaning_interrupted"
+    title = "Cleaning did not get to its end"
+
+
+class NothingToClean(BadInput):
+    code = "nothing_to_clean"
+    status = 409
+    title = "The dataset is clean"
+
+
 class SearchNotReady(BadInput):
     """`extra` has the number of indexed rows."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -17,6 +17,26 @@ used_by_run: Hook[[Session, Literal["dataset", "model"], uuid.UUID], bool] = Hoo
 
 # The module that is run to import, with the tables that datasets refer to.
 import_process: Hook[[], str] = Hook("import_process")
+
+
+# The module that is run to clean, with all tables and hooks.
+cleaning_process: Hook[[], str] = Hook("cleaning_process")
+
+
+class EvaluationText(NamedTuple):
+    """A prompt that models are measured on: what is looked for in training data, and where it is from."""
+
+    type: Literal["evaluation", "prompt_set"]
+    name: str
+    position: int
+    text: str
+
+
+# The prompts of a project's evaluations and prompt sets of these names; None: of all but the evaluation that the data
+# were made from. Raises `NotFound`.
+evaluation_texts: Hook[[Session, uuid.UUID, list[str] | None, uuid.UUID | None], list[EvaluationText]] = Hook(
+    "evaluation_texts"
+)
 
 # The content hash of a model.
 model_hash: Hook[[Session, uuid.UUID], str | None] = Hook("model_hash")

@@ -12,7 +12,7 @@ from steerboard.datasets.derived_tables import DatasetStatistics, RewardStatisti
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.datasets.hooks import stage_output, used_by_run
 from steerboard.datasets.search.indexing import delete_segments
-from steerboard.datasets.tables import Dataset, Reward, RewardSource, SampleRow
+from steerboard.datasets.tables import Dataset, DroppedRowRecord, Reward, RewardSource, SampleRow
 from steerboard.platform.events.log import emit
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import check_name, find
@@ -46,7 +46,8 @@ def announce(session: Session, dataset: Dataset) -> None:
 
 def delete_dataset(session: Session, dataset: Dataset) -> None:
     """Remove a dataset with its rows and rewards. Raises `InUse` when a run or another dataset refers to it."""
-    child = session.scalar(select(Dataset.name).where(Dataset.base_dataset_id == dataset.id).limit(1))
+    below = (Dataset.base_dataset_id == dataset.id) | (Dataset.parent_id == dataset.id)
+    child = session.scalar(select(Dataset.name).where(below).limit(1))
     if child is not None:
         raise InUse(f"dataset {child!r} is built on {dataset.name!r}", hint="Delete that one first.")
     if used_by_run(session, "dataset", dataset.id):
@@ -57,6 +58,7 @@ def delete_dataset(session: Session, dataset: Dataset) -> None:
         session.execute(delete(statistics).where(statistics.dataset_id == dataset.id))
     session.execute(delete(Reward).where(Reward.dataset_id == dataset.id))
     session.execute(delete(SampleRow).where(SampleRow.dataset_id == dataset.id))
+    session.execute(delete(DroppedRowRecord).where(DroppedRowRecord.dataset_id == dataset.id))
     session.execute(delete(Dataset).where(Dataset.id == dataset.id))
     if source_id:
         _delete_unused_import(session, source_id)

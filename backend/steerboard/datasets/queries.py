@@ -45,6 +45,7 @@ def _out(dataset: Dataset, source_names: dict[uuid.UUID, str]) -> DatasetOut:
         content_hash=dataset.content_hash,
         origin={key: value for key, value in dataset.origin.items() if key not in _SUMMARISED},
         base_dataset_id=dataset.base_dataset_id,
+        parent_id=dataset.parent_id,
         reward_source=source_names.get(dataset.reward_source_id) if dataset.reward_source_id else None,
         normaliser=Normaliser.model_validate(dataset.normaliser) if dataset.normaliser else None,
         rewards=RewardFigures.model_validate(dataset.origin["rewards"]) if "rewards" in dataset.origin else None,

@@ -20,7 +20,8 @@ class Dataset(Base):
     """An immutable, ordered list of samples. Visible only when complete.
 
     A `labelled` dataset that a scoring run made has no rows of its own: it reads those of `base_dataset_id`,
-    joined with the rewards of `reward_source_id`, and pins their mean, sd and n in `normaliser`.
+    joined with the rewards of `reward_source_id`, and pins their mean, sd and n in `normaliser`. `parent_id`: the
+    dataset that this one is a cleaned version of.
     """
 
     __tablename__ = "datasets"
@@ -35,6 +36,7 @@ class Dataset(Base):
     content_hash: Mapped[str]
     origin: Mapped[Json]
     base_dataset_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"))
+    parent_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("datasets.id"), index=True)
     reward_source_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("reward_sources.id"))
     normaliser: Mapped[Json | None]
     run_id: Mapped[uuid.UUID | None] = mapped_column(index=True)
@@ -57,6 +59,19 @@ class SampleRow(Base):
     held_out: Mapped[bool]
     sample: Mapped[Json]
     extra: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+
+
+class DroppedRowRecord(Base):
+    """A row that a cleaned version of a dataset lacks. `row` and `of_row` are rows of its parent, which keeps their
+    content. `detail`: the other fields of `cleaning.schemas.Dropped`."""
+
+    __tablename__ = "dropped_rows"
+
+    dataset_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
+    row: Mapped[int] = mapped_column(primary_key=True)
+    rule: Mapped[str]
+    of_row: Mapped[int | None]
+    detail: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
 
 
 class RewardSource(Base):

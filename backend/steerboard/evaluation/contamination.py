@@ -17,14 +17,16 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.hooks import EvaluationText
 from steerboard.datasets.lookup import get_dataset
 from steerboard.datasets.rows.exporting import stored_rows
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.entrants.lineage import training_data
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.tables import Evaluation, EvaluationPrompt
+from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, PromptSet
 from steerboard.platform.database import transaction
+from steerboard.platform.http.errors import NotFound
 from steerboard.registry.tables import Model
 from steerboard_statistics.overlap import PromptIndex
 
@@ -97,6 +99,39 @@ def counts(session: Session, evaluation: Evaluation) -> tuple[int, int]:
 def prompt_text(messages: Sequence[dict[str, str]]) -> str:
     """What is searched for: the user's messages."""
     return "\n".join(turn["content"] for turn in messages if turn["role"] == "user")
+
+
+def evaluation_texts(
+    session: Session, project_id: uuid.UUID, names: Sequence[str] | None, made_from: uuid.UUID | None
+) -> list[EvaluationText]:
+    """What is looked for in training data: each text once, those of evaluations first. Without names also without the
+    evaluation `made_from`. Raises `NotFound`."""
+    prompts = (
+        select(Evaluation.name, EvaluationPrompt.position, EvaluationPrompt.messages)
+        .join(Evaluation, Evaluation.id == EvaluationPrompt.evaluation_id)
+        .where(Evaluation.project_id == project_id)
+        .order_by(Evaluation.id, EvaluationPrompt.position)
+    )
+    sets = select(PromptSet.name, PromptSet.prompts).where(PromptSet.project_id == project_id).order_by(PromptSet.id)
+    if names is None and made_from is not None:
+        prompts = prompts.where(Evaluation.id != made_from)
+    if names is not None:
+        prompts, sets = prompts.where(Evaluation.name.in_(names)), sets.where(PromptSet.name.in_(names))
+    found = [
+        EvaluationText("evaluation", name, position, prompt_text(messages))
+        for name, position, messages in session.execute(prompts)
+    ]
+    for name, rows in session.execute(sets):
+        found += [
+            EvaluationText("prompt_set", name, position, prompt_text(row["messages"]))
+            for position, row in enumerate(rows)
+        ]
+    for name in names or ():
+        if not any(one.name == name for one in found):
+            raise NotFound(
+                f"there is no evaluation or prompt set {name!r}", hint="List them with `steerboard evaluations list`."
+            )
+    return list({one.text: one for one in reversed(found)}.values())[::-1]
 
 
 def _check(session: Session, evaluation: Evaluation) -> None:

@@ -140,17 +140,20 @@ class ModelEvaluationOut(BaseModel):
 
 
 class LineageNode(BaseModel):
-    """`detail`: role or method of a model, kind of a dataset or run."""
+    """`detail`: role or method of a model, kind of a dataset or run, model of a judge. `evaluation`: the one that a
+    campaign or judge is a part of."""
 
-    type: Literal["model", "dataset", "run"]
+    type: Literal["model", "dataset", "run", "evaluation", "campaign", "judge"]
     id: uuid.UUID
     name: str
     detail: str
     content_hash: str | None = None
+    evaluation: uuid.UUID | None = None
 
 
 class LineageEdge(BaseModel):
-    """`source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards."""
+    """`source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards; cleaned (some
+    rows were left out), answers (of an evaluation, that people ranked or a judge compared), rankings, verdicts."""
 
     source: uuid.UUID
     target: uuid.UUID

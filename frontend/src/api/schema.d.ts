@@ -259,6 +259,67 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/datasets/{dataset}/cleaning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Clean Dataset
+         * @description A new version of a preference dataset without the pairs that the rules drop; which and why is kept.
+         */
+        post: operations["clean_dataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/cleaning/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Cleaning
+         * @description How many pairs each rule would drop, with examples. Nothing is changed.
+         */
+        post: operations["preview_cleaning"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/dropped": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Dropped Rows
+         * @description The rows that a cleaned dataset lacks, by their number in the dataset that was cleaned, and why they were
+         *     dropped. Empty for datasets that were not made by cleaning.
+         */
+        get: operations["list_dropped_rows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/datasets/{dataset}/export": {
         parameters: {
             query?: never;
@@ -3261,6 +3322,156 @@ export interface components {
             /** Rows */
             rows: number;
         };
+        /** CleaningCreate */
+        CleaningCreate: {
+            /**
+             * Contradiction
+             * @description Where the same two answers to a prompt are preferred both ways, keep the more frequent preference; drop all of them where both are equally frequent.
+             * @default true
+             */
+            contradiction: boolean;
+            /**
+             * Duplicate
+             * @description Keep the first of equal pairs; margins and other columns apart.
+             * @default true
+             */
+            duplicate: boolean;
+            /**
+             * Empty Round
+             * @description Drop pairs with a turn or an answer that has no visible text.
+             * @default true
+             */
+            empty_round: boolean;
+            /**
+             * Evaluation Overlap
+             * @description Drop training rows whose prompt occurs, exactly or nearly, in an evaluation or a prompt set.
+             * @default true
+             */
+            evaluation_overlap: boolean;
+            /**
+             * Evaluations
+             * @description Evaluations and prompt sets by name. Null: all of the project, except the evaluation whose rankings and verdicts the pairs were made from.
+             */
+            evaluations?: string[] | null;
+            /**
+             * Identical Sides
+             * @description Drop pairs of which both answers are the same.
+             * @default true
+             */
+            identical_sides: boolean;
+            /**
+             * Min Margin
+             * @description Drop pairs with a smaller margin; those without a margin are kept. Null: the rule is off.
+             */
+            min_margin?: number | null;
+            /**
+             * Name
+             * @description Of the new dataset. Null: DATASET-clean-N, N counting its versions.
+             */
+            name?: string | null;
+            /**
+             * Near Duplicate
+             * @description Keep the first of pairs of which prompt, chosen and rejected answer are each nearly the same.
+             * @default true
+             */
+            near_duplicate: boolean;
+            /**
+             * Similarity
+             * @description Jaccard similarity of word 5-grams from which texts are nearly the same.
+             * @default 0.8
+             */
+            similarity: number;
+            /**
+             * Wrong Roles
+             * @description Drop pairs whose prompt is not user and assistant in turns, after at most one system turn.
+             * @default true
+             */
+            wrong_roles: boolean;
+        };
+        /**
+         * CleaningPreview
+         * @description What cleaning would do: rows = kept + the rows of all rules. `checked_prompts`: distinct prompts of evaluations
+         *     that were looked for.
+         */
+        CleaningPreview: {
+            /** Checked Prompts */
+            checked_prompts: number;
+            /** Kept */
+            kept: number;
+            /** Kept Held Out */
+            kept_held_out: number;
+            /** Rows */
+            rows: number;
+            /** Rules */
+            rules: components["schemas"]["RuleCount"][];
+        };
+        /** CleaningPreviewIn */
+        CleaningPreviewIn: {
+            /**
+             * Contradiction
+             * @description Where the same two answers to a prompt are preferred both ways, keep the more frequent preference; drop all of them where both are equally frequent.
+             * @default true
+             */
+            contradiction: boolean;
+            /**
+             * Duplicate
+             * @description Keep the first of equal pairs; margins and other columns apart.
+             * @default true
+             */
+            duplicate: boolean;
+            /**
+             * Empty Round
+             * @description Drop pairs with a turn or an answer that has no visible text.
+             * @default true
+             */
+            empty_round: boolean;
+            /**
+             * Evaluation Overlap
+             * @description Drop training rows whose prompt occurs, exactly or nearly, in an evaluation or a prompt set.
+             * @default true
+             */
+            evaluation_overlap: boolean;
+            /**
+             * Evaluations
+             * @description Evaluations and prompt sets by name. Null: all of the project, except the evaluation whose rankings and verdicts the pairs were made from.
+             */
+            evaluations?: string[] | null;
+            /**
+             * Examples
+             * @description Examples for each rule, at most.
+             * @default 5
+             */
+            examples: number;
+            /**
+             * Identical Sides
+             * @description Drop pairs of which both answers are the same.
+             * @default true
+             */
+            identical_sides: boolean;
+            /**
+             * Min Margin
+             * @description Drop pairs with a smaller margin; those without a margin are kept. Null: the rule is off.
+             */
+            min_margin?: number | null;
+            /**
+             * Near Duplicate
+             * @description Keep the first of pairs of which prompt, chosen and rejected answer are each nearly the same.
+             * @default true
+             */
+            near_duplicate: boolean;
+            /**
+             * Similarity
+             * @description Jaccard similarity of word 5-grams from which texts are nearly the same.
+             * @default 0.8
+             */
+            similarity: number;
+            /**
+             * Wrong Roles
+             * @description Drop pairs whose prompt is not user and assistant in turns, after at most one system turn.
+             * @default true
+             */
+            wrong_roles: boolean;
+        };
         /** CollectionCreate */
         CollectionCreate: {
             /**
@@ -3712,6 +3923,11 @@ export interface components {
             origin: {
                 [key: string]: unknown;
             };
+            /**
+             * Parent Id
+             * @description The dataset that this one is a cleaned version of.
+             */
+            parent_id: string | null;
             prompt_characters: components["schemas"]["Spread"] | null;
             response_characters: components["schemas"]["Spread"] | null;
             /** Reward Source */
@@ -3890,6 +4106,26 @@ export interface components {
              * @default 0
              */
             tied: number;
+        };
+        /**
+         * DroppedRow
+         * @description With what it holds. `of_sample`: what `of_row` holds, in examples only.
+         */
+        DroppedRow: {
+            evaluation?: components["schemas"]["EvaluationMatch"] | null;
+            /** Of Row */
+            of_row?: number | null;
+            of_sample?: components["schemas"]["SampleOut"] | null;
+            /** Row */
+            row: number;
+            /**
+             * Rule
+             * @enum {string}
+             */
+            rule: "empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate";
+            sample: components["schemas"]["SampleOut"];
+            /** Similarity */
+            similarity?: number | null;
         };
         /**
          * Duplicates
@@ -4313,6 +4549,28 @@ export interface components {
             unfinished: string[];
             /** Version */
             version: number;
+        };
+        /**
+         * EvaluationMatch
+         * @description The prompt of an evaluation or prompt set that occurs in a row. `overlap`: share of its n-grams.
+         */
+        EvaluationMatch: {
+            /**
+             * Match
+             * @enum {string}
+             */
+            match: "exact" | "near";
+            /** Name */
+            name: string;
+            /** Overlap */
+            overlap: number;
+            /** Position */
+            position: number;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "evaluation" | "prompt_set";
         };
         /** EvaluationOut */
         EvaluationOut: {
@@ -5528,7 +5786,8 @@ export interface components {
         };
         /**
          * LineageEdge
-         * @description `source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards.
+         * @description `source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards; cleaned (some
+         *     rows were left out), answers (of an evaluation, that people ranked or a judge compared), rankings, verdicts.
          */
         LineageEdge: {
             /** Role */
@@ -5546,13 +5805,16 @@ export interface components {
         };
         /**
          * LineageNode
-         * @description `detail`: role or method of a model, kind of a dataset or run.
+         * @description `detail`: role or method of a model, kind of a dataset or run, model of a judge. `evaluation`: the one that a
+         *     campaign or judge is a part of.
          */
         LineageNode: {
             /** Content Hash */
             content_hash?: string | null;
             /** Detail */
             detail: string;
+            /** Evaluation */
+            evaluation?: string | null;
             /**
              * Id
              * Format: uuid
@@ -5564,7 +5826,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "model" | "dataset" | "run";
+            type: "model" | "dataset" | "run" | "evaluation" | "campaign" | "judge";
         };
         /** LogLine */
         LogLine: {
@@ -6334,6 +6596,13 @@ export interface components {
             /** Next */
             next?: string | null;
         };
+        /** Page[DroppedRow] */
+        Page_DroppedRow_: {
+            /** Items */
+            items: components["schemas"]["DroppedRow"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[EvaluationOut] */
         Page_EvaluationOut_: {
             /** Items */
@@ -6707,14 +6976,29 @@ export interface components {
              * @description Whose rankings to take; null: the overall ones.
              */
             criterion?: string | null;
-            /** From */
-            from: components["schemas"]["PreferenceSource"][];
+            /**
+             * From
+             * @description Null: every campaign with rankings by this criterion, and every judge with verdicts.
+             */
+            from?: components["schemas"]["PreferenceSource"][] | null;
+            /**
+             * Min Agreement
+             * @description Leave out pairs whose chosen answer has a smaller share of the votes; ties count half.
+             */
+            min_agreement?: number | null;
             /**
              * Pairs
              * @default all
              * @enum {string}
              */
             pairs: "all" | "best_worst";
+            /**
+             * Votes
+             * @description `each`: a row for every annotator and judge, contradicting ones too; `majority`: one row for two answers, chosen by most of them.
+             * @default each
+             * @enum {string}
+             */
+            votes: "each" | "majority";
         };
         /**
          * PreferencesCreate
@@ -6727,8 +7011,16 @@ export interface components {
              * @description Whose rankings to take; null: the overall ones.
              */
             criterion?: string | null;
-            /** From */
-            from: components["schemas"]["PreferenceSource"][];
+            /**
+             * From
+             * @description Null: every campaign with rankings by this criterion, and every judge with verdicts.
+             */
+            from?: components["schemas"]["PreferenceSource"][] | null;
+            /**
+             * Min Agreement
+             * @description Leave out pairs whose chosen answer has a smaller share of the votes; ties count half.
+             */
+            min_agreement?: number | null;
             /**
              * Name
              * @description A version number is appended: NAME-1, NAME-2. Null: EVALUATION-preferences.
@@ -6746,13 +7038,27 @@ export interface components {
              * @enum {string}
              */
             split: "by_prompt" | "train";
+            /**
+             * Votes
+             * @description `each`: a row for every annotator and judge, contradicting ones too; `majority`: one row for two answers, chosen by most of them.
+             * @default each
+             * @enum {string}
+             */
+            votes: "each" | "majority";
         };
         /**
          * PreferencesPreview
          * @description How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
-         *     cannot be rows, by reason.
+         *     do not become rows, by reason. `compared`: two answers to one prompt that anybody voted on; `contested`: those on
+         *     which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs.
          */
         PreferencesPreview: {
+            /** Agreement */
+            agreement: number | null;
+            /** Compared */
+            compared: number;
+            /** Contested */
+            contested: number;
             /** Held Out Pairs */
             held_out_pairs: number;
             /** Held Out Prompts */
@@ -6765,6 +7071,8 @@ export interface components {
             pairs: number;
             /** Prompts */
             prompts: number;
+            /** Sources */
+            sources: string[];
         };
         /**
          * PreviewOut
@@ -7519,6 +7827,25 @@ export interface components {
              * @description A name or an id.
              */
             model: string;
+        };
+        /**
+         * RuleCount
+         * @description `on`: whether the rule is switched on. `examples`: the first rows that it drops.
+         */
+        RuleCount: {
+            /** Examples */
+            examples: components["schemas"]["DroppedRow"][];
+            /** On */
+            on: boolean;
+            /** Rows */
+            rows: number;
+            /**
+             * Rule
+             * @enum {string}
+             */
+            rule: "empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate";
+            /** Title */
+            title: string;
         };
         /**
          * RunClone
@@ -10022,6 +10349,204 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    clean_dataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CleaningCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_cleaning: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CleaningPreviewIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CleaningPreview"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_dropped_rows: {
+        parameters: {
+            query?: {
+                rule?: ("empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate") | null;
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_DroppedRow_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

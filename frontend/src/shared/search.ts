@@ -16,8 +16,10 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
 
+const DATASET_VIEWS = ["statistics", "cleaning", "dropped"] as const;
+
 export interface DatasetSearch {
-  view?: "statistics";
+  view?: (typeof DATASET_VIEWS)[number];
   split?: "train" | "held_out";
   q?: string;
   source?: string;
@@ -31,7 +33,7 @@ export interface DatasetSearch {
 
 export function datasetSearch(search: Record<string, unknown>): DatasetSearch {
   return {
-    view: search.view === "statistics" ? "statistics" : undefined,
+    view: DATASET_VIEWS.find((view) => view === search.view),
     split: search.split === "train" || search.split === "held_out" ? search.split : undefined,
     q: textOf(search.q),
     source: textOf(search.source),

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.evaluation import files as evaluation_files
+from steerboard.cli.evaluation import pairs as evaluation_pairs
 from steerboard.cli.files import write_whole
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
 from steerboard.cli.output.evaluation_report import print_evaluation_report
@@ -26,6 +27,7 @@ app = typer.Typer(
     cls=ExactGroup, no_args_is_help=True, help="Prompts x entrants: answers, and what people and judges say of them."
 )
 app.add_typer(evaluation_files.app)
+app.add_typer(evaluation_pairs.app)
 
 Name = evaluation_files.Name
 Out = dict[str, Any]

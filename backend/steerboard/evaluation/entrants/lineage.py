@@ -11,7 +11,10 @@ from steerboard.runs.results.lineage import lineage
 
 
 def training_data(session: Session, model: Model) -> list[Dataset]:
-    """All datasets upstream of a model, the nearest first; those of its reward models among them."""
-    ids = [node.id for node in lineage(session, model).nodes if node.type == "dataset"]
+    """All datasets upstream of a model, the nearest first; those of its reward models among them. Not those of which
+    only a cleaned version was used: what cleaning dropped was never learned."""
+    found_upstream = lineage(session, model)
+    used = {edge.source for edge in found_upstream.edges if edge.role != "cleaned"}
+    ids = [node.id for node in found_upstream.nodes if node.type == "dataset" and node.id in used]
     found = {one.id: one for one in session.scalars(select(Dataset).where(Dataset.id.in_(ids)))}
     return [found[id_] for id_ in ids if id_ in found]

@@ -16,30 +16,34 @@ from steerboard.accounts.tables import User
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.tables import Judge, Verdict
 
-Choice = Literal["all", "best_worst"]
+Choice = Literal["all", "best_worst", "votes"]
 _PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """`turn`: the one that was judged, from 1; None: the whole conversation. `about`: who, when, what exactly."""
+    """One vote. `turn`: the one that was judged, from 1; None: the whole conversation. `about`: who, when, what. `tie`:
+    neither answer was preferred."""
 
     position: int
     turn: int | None
     chosen: uuid.UUID
     rejected: uuid.UUID
     about: dict[str, Any]
+    tie: bool = False
 
 
-def ordered(scores: Mapping[uuid.UUID, float], pairs: Choice) -> Iterator[tuple[uuid.UUID, uuid.UUID]]:
-    """(better, worse) by score, higher is better; equal ones are no pair. `best_worst`: only the best against the
-    worst, each of them where several tie."""
+def ordered(scores: Mapping[uuid.UUID, float], pairs: Choice) -> Iterator[tuple[uuid.UUID, uuid.UUID, bool]]:
+    """(better, worse, whether they tie) by score, higher is better. `best_worst`: only the best against the worst, each
+    of them where several tie; `votes`: ties too."""
     if pairs == "best_worst":
         best, worst = max(scores.values(), default=0), min(scores.values(), default=0)
         scores = {entrant: score for entrant, score in scores.items() if score in (best, worst)}
     for a, b in combinations(scores, 2):
         if scores[a] != scores[b]:
-            yield (a, b) if scores[a] > scores[b] else (b, a)
+            yield (a, b, False) if scores[a] > scores[b] else (b, a, False)
+        elif pairs == "votes":
+            yield a, b, True
 
 
 def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pairs: Choice) -> Iterator[Pair]:
@@ -68,9 +72,9 @@ def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pa
             "criterion": criterion,
             "flag": task.flag,
         }
-        for chosen, rejected in ordered(scores, pairs):
+        for chosen, rejected, tie in ordered(scores, pairs):
             values = {"chosen_rank": int(-scores[chosen]), "rejected_rank": int(-scores[rejected])}
-            yield Pair(position, None, chosen, rejected, about | values)
+            yield Pair(position, None, chosen, rejected, about | values, tie)
 
 
 def judged_pairs(session: Session, judge: Judge, order: Mapping[uuid.UUID, int], pairs: Choice) -> Iterator[Pair]:
@@ -96,13 +100,13 @@ def judged_pairs(session: Session, judge: Judge, order: Mapping[uuid.UUID, int],
         }
         if judge.style in _PAIR_STYLES:
             for chosen, rejected, value in _of_verdicts(item, judge.style, order, pairs):
-                yield Pair(position, turn, chosen, rejected, about | {"preference": round(value, 6)})
+                yield Pair(position, turn, chosen, rejected, about | {"preference": round(value, 6)}, value == 0.5)
             continue
         values = {verdict.a: verdict.value for verdict in item if verdict.value is not None}
         scores = {entrant: values[entrant] for entrant in sorted(values, key=lambda one: order.get(one, -1))}
-        for chosen, rejected in ordered(scores, pairs):
+        for chosen, rejected, tie in ordered(scores, pairs):
             given = {"chosen_score": scores[chosen], "rejected_score": scores[rejected]}
-            yield Pair(position, turn, chosen, rejected, about | given)
+            yield Pair(position, turn, chosen, rejected, about | given, tie)
 
 
 def _of_verdicts(
@@ -117,13 +121,15 @@ def _of_verdicts(
         a, b, value = (verdict.a, verdict.b, verdict.value) if first else (verdict.b, verdict.a, 1 - verdict.value)
         said[a, b].append((value, verdict.weight))
     values = {both: _together(given, style) for both, given in said.items()}
-    kept = set(values) if pairs == "all" else _best_against_worst(values)
+    kept = _best_against_worst(values) if pairs == "best_worst" else set(values)
     for both in sorted(kept, key=lambda pair: (order.get(pair[0], -1), order.get(pair[1], -1))):
         (a, b), value = both, values[both]
         if value > 0.5:
             yield a, b, value
         elif value < 0.5:
             yield b, a, 1 - value
+        elif pairs == "votes":
+            yield a, b, value
 
 
 def _together(given: list[tuple[float, int]], style: str) -> float:
@@ -138,5 +144,6 @@ def _best_against_worst(values: Mapping[tuple[uuid.UUID, uuid.UUID], float]) -> 
     for (a, b), value in values.items():
         shares[a].append(value)
         shares[b].append(1 - value)
-    chosen = set(ordered({entrant: sum(of) / len(of) for entrant, of in shares.items()}, "best_worst"))
-    return {(a, b) for a, b in values if (a, b) in chosen or (b, a) in chosen}
+    means = {entrant: sum(of) / len(of) for entrant, of in shares.items()}
+    chosen = {frozenset(pair[:2]) for pair in ordered(means, "best_worst")}
+    return {pair for pair in values if frozenset(pair) in chosen}

@@ -27,9 +27,32 @@ class PreferencesChoice(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    sources: Annotated[list[PreferenceSource], Field(alias="from", min_length=1, max_length=50)]
+    sources: Annotated[
+        list[PreferenceSource] | None,
+        Field(
+            alias="from",
+            min_length=1,
+            max_length=50,
+            description="Null: every campaign with rankings by this criterion, and every judge with verdicts.",
+        ),
+    ] = None
     pairs: Literal["all", "best_worst"] = "all"
     criterion: Annotated[str | None, Field(description="Whose rankings to take; null: the overall ones.")] = None
+    votes: Annotated[
+        Literal["each", "majority"],
+        Field(
+            description="`each`: a row for every annotator and judge, contradicting ones too; `majority`: one row for "
+            "two answers, chosen by most of them."
+        ),
+    ] = "each"
+    min_agreement: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1,
+            description="Leave out pairs whose chosen answer has a smaller share of the votes; ties count half.",
+        ),
+    ] = None
 
 
 class PreferencesCreate(PreferencesChoice):
@@ -44,10 +67,15 @@ class PreferencesCreate(PreferencesChoice):
 
 class PreferencesPreview(BaseModel):
     """How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
-    cannot be rows, by reason."""
+    do not become rows, by reason. `compared`: two answers to one prompt that anybody voted on; `contested`: those on
+    which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs."""
 
     pairs: int
     held_out_pairs: int
     prompts: int
     held_out_prompts: int
     left_out: dict[str, int]
+    sources: list[str]
+    compared: int
+    contested: int
+    agreement: float | None

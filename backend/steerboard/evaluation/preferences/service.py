@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import orjson
 from sqlalchemy import func, select
@@ -14,9 +12,10 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import register_rows
 from steerboard.datasets.tables import Dataset
-from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.judges.service import get_judge
-from steerboard.evaluation.preferences.pairs import Pair, judged_pairs, ranked_pairs
+from steerboard.evaluation.preferences.agreement import by_majority
+from steerboard.evaluation.preferences.pairs import Choice, Pair, judged_pairs, ranked_pairs
+from steerboard.evaluation.preferences.rows import PairRows
 from steerboard.evaluation.preferences.schemas import (
     PreferencesChoice,
     PreferencesCreate,
@@ -25,7 +24,7 @@ from steerboard.evaluation.preferences.schemas import (
 )
 from steerboard.evaluation.ranking.campaigns.service import get_campaign
 from steerboard.evaluation.ranking.tables import Campaign, RankingTask
-from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Judge, Response
+from steerboard.evaluation.tables import Evaluation, Judge, Verdict
 from steerboard.platform.names import check_name, names_like, next_name
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import create_file
@@ -40,16 +39,17 @@ def create(session: Session, project: Project, evaluation: Evaluation, given: Pr
     """
     sources = _sources(session, evaluation, given)
     name = _next_name(session, project, evaluation, given.name)
-    rows = _Rows(session, evaluation)
+    rows = PairRows(session, evaluation, given.min_agreement)
+    rows.count_votes(_votes(session, sources, given, rows.order))
     with scratch.folder("preferences") as folder:
         path = folder / "preferences.jsonl"
         with create_file(path, "the pairs") as file:
-            for source in sources:
-                for row in rows.of(_pairs(session, source, given, rows.order)):
-                    file.write(orjson.dumps(row) + b"\n")
+            for row in rows.of(_all_pairs(session, sources, given, rows)):
+                file.write(orjson.dumps(row) + b"\n")
         if rows.written == 0:
             raise EmptySelection(
-                "no answer was preferred to another", hint="Wait for rankings or verdicts that are not all ties."
+                "no answer was preferred to another" + (f"; left out: {dict(rows.left_out)}" if rows.left_out else ""),
+                hint="Wait for rankings or verdicts that are not all ties, or ask for less agreement.",
             )
         origin = {
             "type": "evaluation",
@@ -57,6 +57,10 @@ def create(session: Session, project: Project, evaluation: Evaluation, given: Pr
             "sources": [_about(source) for source in sources],
             "pairs": given.pairs,
             "criterion": given.criterion,
+            "votes": given.votes,
+            "min_agreement": given.min_agreement,
+            "agreement": rows.mean_agreement,
+            "contested": rows.contested,
             "split": given.split,
             "left_out": dict(rows.left_out),
             "actor": actor,
@@ -75,30 +79,68 @@ def create(session: Session, project: Project, evaluation: Evaluation, given: Pr
 
 def preview(session: Session, project: Project, evaluation: Evaluation, given: PreferencesChoice) -> PreferencesPreview:
     """How many pairs there are, and how many the project's split holds out. Raises as `create`, except for the name."""
-    rows = _Rows(session, evaluation)
+    rows = PairRows(session, evaluation, given.min_agreement)
+    sources = _sources(session, evaluation, given)
+    rows.count_votes(_votes(session, sources, given, rows.order))
     held_out = 0
     prompts: dict[bool, set[int]] = {True: set(), False: set()}
-    for source in _sources(session, evaluation, given):
-        for row in rows.of(_pairs(session, source, given, rows.order)):
-            hash64 = prompt_hash([Message.model_validate(message) for message in row["prompt"]], project.split_salt)
-            out = is_held_out(hash64, project.held_out_fraction)
-            prompts[out].add(hash64)
-            held_out += out
+    for row in rows.of(_all_pairs(session, sources, given, rows)):
+        hash64 = prompt_hash([Message.model_validate(message) for message in row["prompt"]], project.split_salt)
+        out = is_held_out(hash64, project.held_out_fraction)
+        prompts[out].add(hash64)
+        held_out += out
     return PreferencesPreview(
         pairs=rows.written,
         held_out_pairs=held_out,
         prompts=len(prompts[True]) + len(prompts[False]),
         held_out_prompts=len(prompts[True]),
         left_out=dict(rows.left_out),
+        sources=[source.name for source in sources],
+        compared=len(rows.ballots),
+        contested=rows.contested,
+        agreement=rows.mean_agreement,
     )
 
 
 def _sources(session: Session, evaluation: Evaluation, given: PreferencesChoice) -> list[Campaign | Judge]:
+    if given.sources is None:
+        return _all_sources(session, evaluation, given.criterion)
     sources = [_source(session, evaluation, source) for source in given.sources]
     for source in sources:
         if isinstance(source, Campaign):
             _check_criterion(session, source, given.criterion)
     return sources
+
+
+def _all_sources(session: Session, evaluation: Evaluation, criterion: str | None) -> list[Campaign | Judge]:
+    """Those that have anything by this criterion; judges have none. Raises `EmptySelection`."""
+    by = RankingTask.ranks if criterion is None else RankingTask.criteria_ranks[criterion]
+    campaigns = session.scalars(
+        select(Campaign)
+        .where(
+            Campaign.evaluation_id == evaluation.id,
+            select(RankingTask.id)
+            .where(RankingTask.campaign_id == Campaign.id, RankingTask.state == "submitted", by.is_not(None))
+            .exists(),
+        )
+        .order_by(Campaign.id)
+    )
+    judges = session.scalars(
+        select(Judge)
+        .where(
+            Judge.evaluation_id == evaluation.id,
+            select(Verdict.id).where(Verdict.judge_id == Judge.id, Verdict.status == "ok").exists(),
+        )
+        .order_by(Judge.id)
+    )
+    found = [*campaigns, *(judges if criterion is None else ())]
+    if not found:
+        by_words = "" if criterion is None else f" by {criterion!r}"
+        raise EmptySelection(
+            f"nobody has ranked the answers of {evaluation.name!r}{by_words}, and no judge has compared them",
+            hint="Start a campaign or a judge; `steerboard evaluations show NAME` lists those that exist.",
+        )
+    return found
 
 
 def _source(session: Session, evaluation: Evaluation, given: PreferenceSource) -> Campaign | Judge:
@@ -107,17 +149,38 @@ def _source(session: Session, evaluation: Evaluation, given: PreferenceSource) -
     return get_judge(session, evaluation, given.judge or "")
 
 
+def _all_pairs(
+    session: Session, sources: Iterable[Campaign | Judge], given: PreferencesChoice, rows: PairRows
+) -> Iterator[Pair]:
+    if given.votes == "majority":
+        yield from by_majority(rows.ballots)
+        return
+    for source in sources:
+        yield from _pairs(session, source, given.criterion, given.pairs, rows.order)
+
+
+def _votes(
+    session: Session, sources: Iterable[Campaign | Judge], given: PreferencesChoice, order: dict[uuid.UUID, int]
+) -> Iterator[Pair]:
+    """What agreement is counted over: every two answers that anybody compared; with the majority of best against worst
+    only what was best and worst to somebody."""
+    pairs: Choice = "best_worst" if (given.votes, given.pairs) == ("majority", "best_worst") else "votes"
+    for source in sources:
+        yield from _pairs(session, source, given.criterion, pairs, order)
+
+
 def _pairs(
-    session: Session, source: Campaign | Judge, given: PreferencesChoice, order: dict[uuid.UUID, int]
+    session: Session, source: Campaign | Judge, criterion: str | None, pairs: Choice, order: dict[uuid.UUID, int]
 ) -> Iterator[Pair]:
     if isinstance(source, Campaign):
-        return ranked_pairs(session, source, given.criterion, given.pairs)
-    return judged_pairs(session, source, order, given.pairs)
+        return ranked_pairs(session, source, criterion, pairs)
+    return judged_pairs(session, source, order, pairs)
 
 
 def _about(source: Campaign | Judge) -> dict[str, str]:
-    kind = "campaign" if isinstance(source, Campaign) else "judge"
-    return {"kind": kind, "id": str(source.id), "name": source.name}
+    if isinstance(source, Campaign):
+        return {"kind": "campaign", "id": str(source.id), "name": source.name}
+    return {"kind": "judge", "id": str(source.id), "name": source.name, "model": source.model, "style": source.style}
 
 
 def _check_criterion(session: Session, campaign: Campaign, criterion: str | None) -> None:
@@ -137,72 +200,3 @@ def _next_name(session: Session, project: Project, evaluation: Evaluation, name:
     # One at a time, or two calls would choose the same number.
     session.execute(select(Evaluation.id).where(Evaluation.id == evaluation.id).with_for_update(key_share=True))
     return next_name(base, names_like(session, Dataset.name, f"{base}-", Dataset.project_id == project.id))
-
-
-class _Rows:
-    """Turns pairs into rows of a preference dataset.
-
-    Of several turns the pair is about the last one (or the one that was judged), and the conversation before it is the
-    prompt: that of the chosen side, since a pair has one prompt. `same_history`: whether the other side had the same.
-    """
-
-    def __init__(self, session: Session, evaluation: Evaluation) -> None:
-        entrants = entrants_of(session, evaluation)
-        self.order = {entrant.id: place for place, entrant in enumerate(entrants)}
-        self.left_out: Counter[str] = Counter()
-        self.written = 0
-        self._names = {entrant.id: entrant.name for entrant in entrants}
-        self._prompts = {
-            prompt.position: prompt
-            for prompt in session.scalars(
-                select(EvaluationPrompt).where(EvaluationPrompt.evaluation_id == evaluation.id)
-            )
-        }
-        first = (
-            select(Response.entrant_id, Response.position, Response.turns)
-            .join(Entrant, Entrant.id == Response.entrant_id)
-            .where(Entrant.evaluation_id == evaluation.id, Response.sample == 0)
-        )
-        self._turns: dict[tuple[uuid.UUID, int], list[str]] = {
-            (entrant, position): turns for entrant, position, turns in session.execute(first)
-        }
-
-    def of(self, pairs: Iterator[Pair]) -> Iterator[dict[str, Any]]:
-        for pair in pairs:
-            row = self._row(pair)
-            if isinstance(row, str):
-                self.left_out[row] += 1
-                continue
-            self.written += 1
-            yield row
-
-    def _row(self, pair: Pair) -> dict[str, Any] | str:
-        """The row, or why there is none."""
-        prompt = self._prompts.get(pair.position)
-        chosen = self._turns.get((pair.chosen, pair.position))
-        rejected = self._turns.get((pair.rejected, pair.position))
-        if prompt is None or chosen is None or rejected is None:
-            return "no_answer"
-        turn = pair.turn or min(len(chosen), len(rejected), 1 + len(prompt.follow_ups))
-        if turn < 1 or turn > min(len(chosen), len(rejected), 1 + len(prompt.follow_ups)):
-            return "no_answer"
-        history = [*prompt.messages]
-        for said, asked in zip(chosen[: turn - 1], prompt.follow_ups, strict=False):
-            history += [{"role": "assistant", "content": said}, {"role": "user", "content": asked}]
-        texts = chosen[turn - 1], rejected[turn - 1]
-        if not all(text.strip() for text in (*texts, *(message["content"] for message in history))):
-            return "empty"
-        if texts[0] == texts[1]:
-            return "identical"
-        return {
-            "prompt": [{"role": message["role"], "content": message["content"]} for message in history],
-            "chosen": texts[0],
-            "rejected": texts[1],
-            "position": pair.position,
-            "question_id": prompt.question_id,
-            "turn": turn,
-            "same_history": chosen[: turn - 1] == rejected[: turn - 1],
-            "chosen_entrant": self._names[pair.chosen],
-            "rejected_entrant": self._names[pair.rejected],
-            **{key: value for key, value in pair.about.items() if value is not None},
-        }

@@ -46,7 +46,7 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
         known[model.id] = model
         found[model.id] |= {source for source in (model.parent_id, model.run_id) if source}
     datasets = (
-        select(Dataset.id, Dataset.run_id, Dataset.base_dataset_id, RewardSource.model_id)
+        select(Dataset.id, Dataset.run_id, Dataset.base_dataset_id, Dataset.parent_id, RewardSource.model_id)
         .outerjoin(RewardSource, RewardSource.id == Dataset.reward_source_id)
         .where(Dataset.id.in_(things))
     )

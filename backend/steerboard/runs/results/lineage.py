@@ -1,9 +1,10 @@
-"""Where a model came from: a walk upstream over parents, runs and their inputs."""
+"""Where a model came from: a walk upstream over parents, runs and their inputs, to people's rankings and verdicts."""
 
 from __future__ import annotations
 
 import uuid
 from collections import deque
+from collections.abc import Iterator
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -35,6 +36,10 @@ def lineage(session: Session, model: Model) -> Lineage:
                 nodes[source.id] = node_of(source)
                 waiting.append(source)
             edges[source.id, thing.id, role] = LineageEdge(source=source.id, target=thing.id, role=role)
+        if isinstance(thing, Dataset) and len(nodes) < MOST_NODES:
+            for node, edge in _opinions(thing):
+                nodes.setdefault(node.id, node)
+                edges[edge.source, edge.target, edge.role] = edge
     children = session.scalars(select(Model).where(Model.parent_id == model.id).order_by(Model.id).limit(MOST_NODES))
     return Lineage(
         model=model.id,
@@ -69,10 +74,29 @@ def upstream(session: Session, thing: Thing) -> list[tuple[Thing, str]]:
     else:
         if thing.base_dataset_id:
             found.append((session.get(Dataset, thing.base_dataset_id), "rows"))
+        if thing.parent_id:
+            found.append((session.get(Dataset, thing.parent_id), "cleaned"))
         source = session.get(RewardSource, thing.reward_source_id) if thing.reward_source_id else None
         if source and source.model_id:
             found.append((session.get(Model, source.model_id), "rewards"))
     return [(source, role) for source, role in found if source is not None]
+
+
+def _opinions(dataset: Dataset) -> Iterator[tuple[LineageNode, LineageEdge]]:
+    """The campaigns and judges that a dataset of pairs was made from, and their evaluation, each with the edge from it.
+    As they were called then: a dataset outlives them."""
+    origin = dataset.origin
+    if origin.get("type") != "evaluation":
+        return
+    asked = uuid.UUID(origin["evaluation"]["id"])
+    node = LineageNode(type="evaluation", id=asked, name=origin["evaluation"]["name"], detail="answers")
+    for source in origin["sources"]:
+        id_, kind = uuid.UUID(source["id"]), source["kind"]
+        yield node, LineageEdge(source=asked, target=id_, role="answers")
+        detail = source.get("model") or ("rankings by people" if kind == "campaign" else "verdicts")
+        by = LineageNode(type=kind, id=id_, name=source["name"], detail=detail, evaluation=asked)
+        role = "rankings" if kind == "campaign" else "verdicts"
+        yield by, LineageEdge(source=id_, target=dataset.id, role=role)
 
 
 def _inputs(session: Session, run: Run) -> list[tuple[Thing, str]]:

@@ -11,6 +11,8 @@ import { count } from "../../shared/format";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
+import { CleaningView } from "./cleaning/CleaningView";
+import { DroppedView } from "./cleaning/DroppedView";
 import { SampleTable } from "./SampleTable";
 import { StatisticsView } from "./StatisticsView";
 
@@ -39,6 +41,11 @@ export function DatasetPage() {
 function DatasetView({ project, dataset }: { project: string; dataset: Dataset }) {
   const { view } = route.useSearch();
   const navigate = route.useNavigate();
+  const views = [
+    "statistics",
+    ...(dataset.kind === "preferences" ? ["cleaning"] : []),
+    ...(dataset.parent_id ? ["dropped"] : []),
+  ];
   return (
     <Page
       title={dataset.name}
@@ -49,6 +56,20 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
             ? "all held out, so that no training reads them"
             : `${count(dataset.held_out_rows)} held out`}
           ; created <When at={dataset.created_at} />
+          {dataset.parent_id && (
+            <>
+              , cleaned from{" "}
+              <Link
+                underline="always"
+                size="sm"
+                to="/p/$project/datasets/$dataset"
+                params={{ project, dataset: dataset.parent_id }}
+                search={{}}
+              >
+                {String(dataset.origin.of)}
+              </Link>
+            </>
+          )}
           {dataset.run_id && (
             <>
               {" "}
@@ -68,15 +89,19 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
       actions={<DatasetActions project={project} dataset={dataset} />}
     >
       <Tabs
-        value={view ?? "samples"}
+        value={view && views.includes(view) ? view : "samples"}
         onChange={(value) =>
-          void navigate({ search: (old) => ({ ...old, view: value === "statistics" ? value : undefined }) })
+          void navigate({
+            search: (old) => ({ ...old, view: value === "samples" ? undefined : (value as typeof view) }),
+          })
         }
         keepMounted={false}
       >
         <Tabs.List mb="md">
           <Tabs.Tab value="samples">Samples</Tabs.Tab>
           <Tabs.Tab value="statistics">Statistics</Tabs.Tab>
+          {views.includes("cleaning") && <Tabs.Tab value="cleaning">Cleaning</Tabs.Tab>}
+          {views.includes("dropped") && <Tabs.Tab value="dropped">Dropped</Tabs.Tab>}
         </Tabs.List>
         <Tabs.Panel value="samples">
           <SampleTable project={project} dataset={dataset} />
@@ -85,6 +110,16 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
           <StatisticsView project={project} dataset={dataset} />
           <Origin dataset={dataset} />
         </Tabs.Panel>
+        {dataset.kind === "preferences" && (
+          <Tabs.Panel value="cleaning">
+            <CleaningView project={project} dataset={dataset} />
+          </Tabs.Panel>
+        )}
+        {dataset.parent_id && (
+          <Tabs.Panel value="dropped">
+            <DroppedView project={project} dataset={dataset} />
+          </Tabs.Panel>
+        )}
       </Tabs>
     </Page>
   );

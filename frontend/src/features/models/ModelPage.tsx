@@ -16,8 +16,23 @@ import { type Attribute, SCORE } from "../../shared/condition";
 import { History, StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelDetail"];
-const COLOR = { model: "helm", dataset: "orange", run: "violet" };
-const FOLDER = { model: "models", dataset: "datasets", run: "runs" };
+const COLOR = {
+  model: "helm",
+  dataset: "orange",
+  run: "violet",
+  evaluation: "teal",
+  campaign: "pink",
+  judge: "pink",
+};
+const FOLDER = { model: "models", dataset: "datasets", run: "runs", evaluation: "evaluations" };
+/** The tab of their evaluation on which they are. */
+const TAB = { campaign: "people", judge: "judges" };
+
+function hrefOf(project: string, { type, id, evaluation }: Schemas["LineageNode"]): string {
+  if (type === "campaign" || type === "judge")
+    return `/p/${project}/evaluations/${evaluation}?tab=${TAB[type]}`;
+  return `/p/${project}/${FOLDER[type]}/${id}`;
+}
 
 export function ModelPage() {
   const { project, model } = getRouteApi("/p/$project/models/$model").useParams();
@@ -213,7 +228,7 @@ function LineageGraph({ project, lineage }: { project: string; lineage: Schemas[
     title: one.name,
     detail: `${one.type} · ${one.detail}`,
     color: COLOR[one.type],
-    href: `/p/${project}/${FOLDER[one.type]}/${one.id}`,
+    href: hrefOf(project, one),
   });
   const children = lineage.children.map((child) => ({ source: lineage.model, target: child.id }));
   return (

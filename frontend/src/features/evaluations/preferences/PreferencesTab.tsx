@@ -1,4 +1,15 @@
-import { Alert, Button, Checkbox, Group, Radio, Select, Stack, Text, TextInput } from "@mantine/core";
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Group,
+  NumberInput,
+  Radio,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+} from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";
@@ -20,8 +31,11 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
   const mayWrite = useMay(project, "write");
   const campaigns = evaluation.campaigns.filter((one) => one.rankings > 0);
   const judges = evaluation.judges.filter((one) => one.ok > 0);
-  const [chosen, setChosen] = useState<string[]>([]);
+  // All of them, until somebody chooses.
+  const [chosen, setChosen] = useState<string[] | null>(null);
   const [pairs, setPairs] = useState<"all" | "best_worst">("all");
+  const [votes, setVotes] = useState<"each" | "majority">("each");
+  const [agreement, setAgreement] = useState<number | null>(null);
   const [criterion, setCriterion] = useState<string | null>(null);
   const [split, setSplit] = useState<Split>("by_prompt");
   const [name, setName] = useState("");
@@ -32,9 +46,8 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
     })),
     ...judges.map((one) => ({ key: `judge ${one.name}`, about: `${count(one.ok)} verdicts` })),
   ];
-  // With one source there is nothing to choose.
-  const taken =
-    sources.length === 1 ? [sources[0]!.key] : chosen.filter((key) => sources.some((one) => one.key === key));
+  const keys = sources.map((one) => one.key);
+  const taken = chosen === null || sources.length === 1 ? keys : chosen.filter((key) => keys.includes(key));
   const criteria = [
     ...new Set(
       campaigns
@@ -48,6 +61,8 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
       return { [kind!]: rest.join(" ") };
     }),
     pairs,
+    votes,
+    min_agreement: agreement,
     criterion: criterion && criteria.includes(criterion) ? criterion : null,
   };
   const preview = useQuery({
@@ -76,7 +91,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
   return (
     <Section
       title="Preferences"
-      about="Every ordered pair becomes a row: the better answer is chosen, the worse rejected, with who decided and when. Ties are left out; people who disagree each get their own row."
+      about="Every ordered pair becomes a row: the better answer is chosen, the worse rejected, with who decided, how many voted, and how far they agree. Ties are left out."
     >
       <form
         onSubmit={(event) => {
@@ -98,6 +113,24 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
               <Radio value="best_worst" label="The best against the worst only" />
             </Stack>
           </Radio.Group>
+          <Radio.Group label="Votes" value={votes} onChange={(value) => setVotes(value as typeof votes)}>
+            <Stack gap="xs" mt="xs">
+              <Radio value="each" label="A row for every vote, also where people or judges disagree" />
+              <Radio value="majority" label="One row for two answers, chosen by most votes" />
+            </Stack>
+          </Radio.Group>
+          <NumberInput
+            label="Least agreement, in percent"
+            description="Of all votes on two answers, the share for the chosen one; ties count half"
+            placeholder="any"
+            min={0}
+            max={100}
+            step={5}
+            value={agreement === null ? "" : Math.round(agreement * 100)}
+            onChange={(value) =>
+              setAgreement(typeof value === "number" ? Math.min(100, Math.max(0, value)) / 100 : null)
+            }
+          />
           {criteria.length > 0 && (
             <Select
               label="By"

@@ -2,7 +2,7 @@ import { Radio, Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { Schemas } from "../../../api/client";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count, percent } from "../../../shared/format";
 
 type Preview = Schemas["PreferencesPreview"];
 export type Split = NonNullable<Schemas["PreferencesCreate"]["split"]>;
@@ -37,6 +37,15 @@ export function SplitChoice({
           ? "No answer is preferred to another yet: nobody has ranked, or everything is a tie."
           : `${pairsText(found.pairs)} from ${prompts}: ${count(training)} for training, ${count(found.held_out_pairs)} held out.`}
       </Text>
+      {found.agreement !== null && found.compared > 0 && (
+        <Text size="sm" c="dimmed">
+          {percent(found.agreement, 0)} of the votes agree with the chosen answers, on average; votes differ
+          on {count(found.contested)} of {count(found.compared)} compared answers.
+          {found.left_out.disagreement
+            ? ` ${count(found.left_out.disagreement)} pairs have too little agreement.`
+            : ""}
+        </Text>
+      )}
       {found.held_out_pairs > 0 && (
         <Radio.Group
           label={`Pairs of ${found.held_out_prompts === 1 ? "the held-out prompt" : `the ${count(found.held_out_prompts)} held-out prompts`}`}

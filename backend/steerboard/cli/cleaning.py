@@ -1,0 +1,120 @@
+"""`steerboard datasets clean`: what the rules would drop, and a new version without it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.output.console import JsonOption, console, print_json
+from steerboard.cli.output.listing import plain
+
+app = typer.Typer()
+
+Out = dict[str, Any]
+# Of a large dataset; only silence on the line itself is an error.
+_PATIENT = httpx.Timeout(None, connect=5.0)
+_SWITCHES = {
+    "empty_round": "empty-round",
+    "wrong_roles": "wrong-roles",
+    "identical_sides": "identical-sides",
+    "evaluation_overlap": "evaluation-overlap",
+    "contradiction": "contradiction",
+    "duplicate": "duplicate",
+    "near_duplicate": "near-duplicate",
+}
+_WIDTH = 100
+
+
+@app.command()
+def clean(
+    dataset: Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")],
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help=f"Switch a rule off, again for more: {', '.join(_SWITCHES.values())}."),
+    ] = None,
+    min_margin: Annotated[float | None, typer.Option(help="Drop pairs with a smaller margin; off by default.")] = None,
+    similarity: Annotated[
+        float | None, typer.Option(min=0.5, max=1, help="From which texts are nearly the same; 0.8 by default.")
+    ] = None,
+    evaluation: Annotated[
+        list[str] | None,
+        typer.Option(help="Evaluation or prompt set whose prompts are looked for, again for more; all by default."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the new version; DATASET-clean-N by default.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count, with examples.")] = False,
+    examples: Annotated[int, typer.Option(min=0, max=20, help="Examples of each rule in a dry run.")] = 2,
+    json: JsonOption = False,
+) -> None:
+    """Drop pairs that teach nothing or the wrong thing. The dataset stays; a new version lacks them.
+
+    Rules: turns without text, wrong roles, identical sides, small margins, prompts of evaluations, contradictions,
+    duplicates and near duplicates. What was dropped and why is kept with the new version.
+    """
+    body = _rules(keep or [], min_margin, similarity, evaluation)
+    client, path = Client(), path_of("datasets", dataset, "cleaning")
+    progress = console(stderr=True)
+    with progress.status(f"Looking through {dataset}"):
+        if dry_run:
+            found: Out = client.post(f"{path}/preview", {**body, "examples": examples}, timeout=_PATIENT)
+        else:
+            found = client.post(path, {**body, "name": name}, timeout=_PATIENT)
+    if json:
+        print_json(found)
+    elif dry_run:
+        _print_preview(found, console())
+    else:
+        _print_made(found, console())
+
+
+def _rules(keep: list[str], min_margin: float | None, similarity: float | None, evaluations: list[str] | None) -> Out:
+    by_name = {option: field for field, option in _SWITCHES.items()}
+    for one in keep:
+        if one not in by_name:
+            raise typer.BadParameter(f"{one!r} is not a rule; they are {', '.join(by_name)}", param_hint="--keep")
+    body: Out = {by_name[one]: False for one in keep}
+    if min_margin is not None:
+        body["min_margin"] = min_margin
+    if similarity is not None:
+        body["similarity"] = similarity
+    if evaluations:
+        body["evaluations"] = evaluations
+    return body
+
+
+def _print_preview(found: Out, out: Console) -> None:
+    out.print(f"{found['rows']:,} pairs: {found['kept']:,} kept, {found['rows'] - found['kept']:,} dropped")
+    for rule in found["rules"]:
+        state = f"{rule['rows']:,}" if rule["on"] else "off"
+        out.print(plain(f"  {state:>9}  {rule['rule'].replace('_', ' ')}: {rule['title']}"))
+        for example in rule["examples"]:
+            out.print(plain(f"             row {example['row']}{_because(example)}: {_text(example)}"), style="dim")
+
+
+def _because(example: Out) -> str:
+    """What a row repeats, contradicts or overlaps with."""
+    words = "" if example["of_row"] is None else f" as row {example['of_row']}"
+    if example["similarity"] is not None:
+        words += f", similarity {example['similarity']:.2f}"
+    if match := example["evaluation"]:
+        words += f" in {match['name']} (prompt {match['position']}, {match['match']})"
+    return words
+
+
+def _text(example: Out) -> str:
+    """The end of the prompt and the beginnings of the answers, on one line."""
+    sample = example["sample"]["sample"]
+    parts = (sample["prompt"][-1]["content"], sample["chosen"], sample["rejected"])
+    return " | ".join(" ".join(part.split())[: _WIDTH // len(parts)] for part in parts)
+
+
+def _print_made(made: Out, out: Console) -> None:
+    origin = made["origin"]
+    rows = f": {made['rows']:,} of {origin['read']:,} pairs of {origin['of']} ({made['held_out_rows']:,} held out)"
+    out.print(Text.assemble(("Made ", "green"), (made["name"], "bold"), rows))
+    for rule, count in origin["dropped"].items():
+        out.print(f"  {count:,} dropped: {rule.replace('_', ' ')}")

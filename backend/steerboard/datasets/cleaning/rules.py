@@ -1,0 +1,60 @@
+"""The rules by which pairs are dropped: what each is called, and those that need to see one pair only."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, Literal, get_args
+
+Rule = Literal[
+    "empty_round",
+    "wrong_roles",
+    "identical_sides",
+    "small_margin",
+    "evaluation_overlap",
+    "contradiction",
+    "duplicate",
+    "near_duplicate",
+]
+# In this order; a row is dropped by the first rule that fits. Rules of one row come first: those that compare rows see
+# what is left, and a contradiction is settled by all its votes before equal rows become one.
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+TITLES: dict[Rule, str] = {
+    "empty_round": "a turn or an answer has no visible text",
+    "wrong_roles": "user and assistant do not take turns",
+    "identical_sides": "chosen and rejected are the same text",
+    "small_margin": "the margin is below the threshold",
+    "evaluation_overlap": "the prompt occurs in an evaluation",
+    "contradiction": "the same answers are preferred the other way round at least as often",
+    "duplicate": "an earlier row is the same",
+    "near_duplicate": "an earlier row is nearly the same",
+}
+
+
+def has_empty_round(sample: dict[str, Any]) -> bool:
+    """Whether a turn or an answer has nothing to read: spaces, control and formatting characters only."""
+    texts = [*(turn["content"] for turn in sample["prompt"]), sample["chosen"], sample["rejected"]]
+    return not all(map(_is_visible, texts))
+
+
+def has_wrong_roles(sample: dict[str, Any]) -> bool:
+    """Whether the prompt is anything else than user and assistant in turns, from user to user, after a system turn."""
+    roles = [turn["role"] for turn in sample["prompt"]]
+    spoken = roles[1:] if roles[0] == "system" else roles
+    return spoken != (["user", "assistant"] * len(spoken))[: len(spoken)] or len(spoken) % 2 == 0
+
+
+def has_identical_sides(sample: dict[str, Any]) -> bool:
+    """Surrounding spaces apart."""
+    return bool(sample["chosen"].strip() == sample["rejected"].strip())
+
+
+def has_small_margin(sample: dict[str, Any], min_margin: float) -> bool:
+    """A pair without a margin is kept."""
+    margin = sample.get("margin")
+    return margin is not None and margin < min_margin
+
+
+def _is_visible(text: str) -> bool:
+    # Nearly every text begins with a letter or two.
+    return text[:1].isalnum() or any(unicodedata.category(one)[0] not in "ZC" for one in text)

@@ -1,0 +1,203 @@
+"""Cleaning a dataset of pairs: what the rules would drop, and a new version without it. Callers own the transaction."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.cleaning.analysis import Analysis, Pair, analyse
+from steerboard.datasets.cleaning.rules import RULES, TITLES
+from steerboard.datasets.cleaning.schemas import (
+    CleaningCreate,
+    CleaningOrigin,
+    CleaningPreview,
+    CleaningPreviewIn,
+    CleaningRules,
+    Dropped,
+    DroppedRow,
+    RuleCount,
+)
+from steerboard.datasets.creation import complete, new_dataset
+from steerboard.datasets.errors import NothingToClean
+from steerboard.datasets.hooks import EvaluationText, evaluation_texts
+from steerboard.datasets.lookup import announce
+from steerboard.datasets.queries import sample_out
+from steerboard.datasets.rows.exporting import ordered_fields, stored_rows
+from steerboard.datasets.rows.row_writer import COPY_SAMPLES, RowWriter, canonical_json, copy_in
+from steerboard.datasets.tables import Dataset, DroppedRowRecord, SampleRow
+from steerboard.platform.names import check_name, names_like, next_name
+from steerboard.platform.storage import scratch
+from steerboard.platform.storage.disk import create_file
+from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.samples import validate_sample
+
+# Columns of the origin that describe the rows as well after cleaning.
+_INHERITED = ("extra_columns", "prompts_as_text", "split")
+_VERSION = re.compile(r"-clean-[0-9]{1,9}\Z")
+_COPY_DROPPED = "COPY dropped_rows (dataset_id, row, rule, of_row, detail) FROM STDIN"
+
+
+def preview(session: Session, project: Project, dataset: Dataset, given: CleaningPreviewIn) -> CleaningPreview:
+    """Nothing is changed. Raises `BadInput` (`wrong_kind`), and `NotFound` for an unknown evaluation."""
+    evaluations = _evaluations(session, project, dataset, given)
+    found = _analyse(session, dataset, given, evaluations)
+    counts = found.counts()
+    rules = [
+        RuleCount(
+            rule=rule,
+            title=TITLES[rule],
+            on=_is_on(given, rule),
+            rows=counts.get(rule, 0),
+            examples=examples(session, dataset, [found.why(row) for row in found.dropped_rows(rule)[: given.examples]]),
+        )
+        for rule in RULES
+    ]
+    return CleaningPreview(
+        rows=found.rows,
+        kept=found.kept,
+        kept_held_out=found.kept_held_out,
+        checked_prompts=len(evaluations),
+        rules=rules,
+    )
+
+
+def clean(session: Session, project: Project, dataset: Dataset, given: CleaningCreate, actor: str) -> Dataset:
+    """A new version with the rows that no rule drops, and a record of the others.
+
+    Raises as `preview`, and `NothingToClean`, `EmptySelection` where no row is left, `NameTaken`, `BadInput`
+    (`invalid_name`).
+    """
+    evaluations = _evaluations(session, project, dataset, given)
+    name = check_name(given.name) if given.name is not None else _next_name(session, project, dataset)
+    found = _analyse(session, dataset, given, evaluations)
+    if found.kept == found.rows:
+        raise NothingToClean(
+            f"these rules drop no row of {dataset.name!r}", hint="Use it as it is, or switch on more rules."
+        )
+    if found.kept == 0:
+        raise EmptySelection(
+            f"these rules drop all {found.rows:,} rows of {dataset.name!r}",
+            hint="Look at the counts and examples of each rule first: steerboard datasets clean NAME --dry-run",
+        )
+    all_for_training = dataset.origin.get("split") == "train"
+    making = new_dataset(session, project, name, "preferences", hold_out=not all_for_training)
+    with session.begin_nested(), making as (made, writer_for):
+        writer = _write_kept(session, dataset, found, writer_for)
+        about = CleaningOrigin(
+            of=dataset.name,
+            of_id=str(dataset.id),
+            rules=given.model_dump(exclude={"name"}),
+            read=found.rows,
+            dropped={str(rule): count for rule, count in found.counts().items()},
+            checked_prompts=len(evaluations),
+            actor=actor,
+        )
+        inherited = {key: dataset.origin[key] for key in _INHERITED if key in dataset.origin}
+        made.parent_id = dataset.id
+        made.origin = {**inherited, **about.model_dump(), **writer.about()}
+        complete(session, made, writer, None)
+        _record(session, made, found)
+        announce(session, made)
+    return made
+
+
+def _write_kept(
+    session: Session, dataset: Dataset, found: Analysis, writer_for: Callable[[Any], RowWriter]
+) -> RowWriter:
+    """By way of a file: a connection does not read by COPY while it writes by COPY."""
+    with scratch.folder("cleaning") as folder:
+        path = folder / "kept.jsonl"
+        with create_file(path, "the rows that are kept") as file:
+            for row in stored_rows(session, dataset):
+                if not found.is_dropped(row.row):
+                    kept = [row.row, orjson.Fragment(row.sample), row.extra]
+                    file.write(orjson.dumps(kept, option=orjson.OPT_APPEND_NEWLINE))
+        with copy_in(session, COPY_SAMPLES) as copy, path.open("rb") as lines:
+            writer = writer_for(copy)
+            for line in lines:
+                number, stored, extra_text = orjson.loads(line)
+                fields = ordered_fields("preferences", stored)
+                sample = validate_sample("preferences", fields, number)
+                writer.add(sample, fields, canonical_json(fields), extra_text)
+    return writer
+
+
+def examples(session: Session, dataset: Dataset, dropped: Iterable[Dropped]) -> list[DroppedRow]:
+    """Dropped rows of a dataset with what they hold, and what they repeat or contradict."""
+    why = list(dropped)
+    wanted = {one.row for one in why} | {one.of_row for one in why if one.of_row is not None}
+    found = session.scalars(
+        select(SampleRow).where(SampleRow.dataset_id == dataset.id, SampleRow.row.in_(sorted(wanted)))
+    )
+    samples = {one.row: sample_out(one, None, whole=False) for one in found}
+    return [
+        DroppedRow(
+            **one.model_dump(),
+            sample=samples[one.row],
+            of_sample=samples[one.of_row] if one.of_row is not None else None,
+        )
+        for one in why
+    ]
+
+
+def dropped_out(session: Session, parent: Dataset, records: Iterable[DroppedRowRecord]) -> list[DroppedRow]:
+    """Records of a cleaned dataset as the API shows them; `parent` has their content."""
+    why = [Dropped(row=one.row, rule=one.rule, of_row=one.of_row, **(one.detail or {})) for one in records]
+    return examples(session, parent, why)
+
+
+def _analyse(session: Session, dataset: Dataset, given: CleaningRules, evaluations: list[EvaluationText]) -> Analysis:
+    def stream() -> Iterator[Pair]:
+        for row in stored_rows(session, dataset):
+            yield Pair(row.held_out, orjson.loads(row.sample))
+
+    return analyse(stream, dataset.rows, given, evaluations)
+
+
+def _evaluations(session: Session, project: Project, dataset: Dataset, given: CleaningRules) -> list[EvaluationText]:
+    if dataset.kind != "preferences":
+        raise BadInput(
+            f"{dataset.name!r} holds {dataset.kind}; cleaning is for preferences",
+            code="wrong_kind",
+            hint="Other kinds are cleaned when they are imported.",
+        )
+    if not given.evaluation_overlap:
+        return []
+    return evaluation_texts(session, project.id, given.evaluations, _made_from(session, dataset))
+
+
+def _made_from(session: Session, dataset: Dataset | None) -> uuid.UUID | None:
+    """The evaluation whose rankings and verdicts a dataset, or what it is a version of, was made from."""
+    while dataset is not None:
+        if dataset.origin.get("type") == "evaluation":
+            return uuid.UUID(dataset.origin["evaluation"]["id"])
+        dataset = session.get(Dataset, dataset.parent_id) if dataset.parent_id else None
+    return None
+
+
+def _is_on(given: CleaningRules, rule: str) -> bool:
+    return given.min_margin is not None if rule == "small_margin" else bool(getattr(given, rule))
+
+
+def _next_name(session: Session, project: Project, dataset: Dataset) -> str:
+    """NAME-clean-1, NAME-clean-2, ...: one above the highest that exists, also for a version of a version."""
+    base = check_name(f"{_VERSION.sub('', dataset.name)[:110]}-clean")
+    # One at a time, or two calls would choose the same number.
+    session.execute(select(Dataset.id).where(Dataset.id == dataset.id).with_for_update(key_share=True))
+    return next_name(base, names_like(session, Dataset.name, f"{base}-", Dataset.project_id == project.id))
+
+
+def _record(session: Session, made: Dataset, found: Analysis) -> None:
+    with copy_in(session, _COPY_DROPPED) as copy:
+        for row in found.dropped_rows():
+            why = found.why(row)
+            detail: dict[str, Any] = why.model_dump(include={"similarity", "evaluation"}, exclude_none=True)
+            text = orjson.dumps(detail).decode() if detail else None
+            copy.write_row((str(made.id), row, why.rule, why.of_row, text))

@@ -1,0 +1,110 @@
+import { Card, SimpleGrid, Text } from "@mantine/core";
+import type { Schemas } from "../../../api/client";
+import type { DroppedRow } from "../../../api/datasets/cleaning";
+import { count, percent } from "../../../shared/format";
+import { differences, type Part } from "../../../shared/text/difference";
+
+type Sample = Schemas["SampleOut"];
+/** Characters of common text before the first difference. */
+const BEFORE = 60;
+
+/** A dropped pair, and the one that it repeats or contradicts. */
+export function DroppedPair({ row }: { row: DroppedRow }) {
+  const near = row.rule === "near_duplicate" && row.of_sample ? row.of_sample : undefined;
+  return (
+    <Card withBorder p="sm">
+      <Text size="sm" mb={4}>
+        Row {count(row.row)}
+        {because(row)}
+      </Text>
+      <SimpleGrid cols={{ base: 1, md: row.of_sample ? 2 : 1 }} spacing="md">
+        <PairText sample={row.sample} title={`Row ${count(row.row)}`} other={near} />
+        {row.of_sample && (
+          <PairText sample={row.of_sample} title={`Row ${count(row.of_row)}`} other={near && row.sample} />
+        )}
+      </SimpleGrid>
+    </Card>
+  );
+}
+
+function because(row: DroppedRow): string {
+  const match = row.evaluation;
+  if (match) {
+    const where = match.type === "evaluation" ? "evaluation" : "prompt set";
+    const how = match.match === "exact" ? "is" : `has ${percent(match.overlap, 0)} of the words of`;
+    return ` ${how} prompt ${count(match.position)} of the ${where} ${match.name}`;
+  }
+  if (row.of_row === null || row.of_row === undefined) return "";
+  if (row.rule === "contradiction") return ` contradicts row ${count(row.of_row)}`;
+  const alike = row.similarity ? `, ${percent(row.similarity, 0)} alike` : "";
+  return ` repeats row ${count(row.of_row)}${alike}`;
+}
+
+interface Pair {
+  prompt: { role: string; content: string }[];
+  chosen: string;
+  rejected: string;
+  margin?: number;
+}
+
+function partsOf({ prompt, chosen, rejected }: Pair): [string, string][] {
+  return [
+    ...prompt.map((turn): [string, string] => [turn.role, turn.content]),
+    ["chosen", chosen],
+    ["rejected", rejected],
+  ];
+}
+
+/** `other`: a pair that is nearly the same, from which the words that differ are marked. */
+function PairText({ sample, title, other }: { sample: Sample; title: string; other?: Sample }) {
+  const pair = sample.sample as unknown as Pair;
+  const parts = partsOf(pair);
+  const others = other ? partsOf(other.sample as unknown as Pair) : [];
+  const comparable = others.length === parts.length;
+  return (
+    <div>
+      <Text size="xs" fw={600}>
+        {title}
+      </Text>
+      {parts.map(([name, text], at) => (
+        <Text key={at} size="sm" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
+          <Text span size="xs" c="dimmed">
+            {name}{" "}
+          </Text>
+          {comparable && text !== others[at]![1] ? (
+            <Differing parts={differences(text, others[at]![1])[0]} />
+          ) : (
+            text.trim() || (
+              <Text span fs="italic" c="dimmed">
+                no visible text
+              </Text>
+            )
+          )}
+        </Text>
+      ))}
+      {pair.margin !== undefined && (
+        <Text size="xs" c="dimmed">
+          margin {pair.margin}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+/** From shortly before the first difference on. */
+function Differing({ parts }: { parts: Part[] }) {
+  const first = parts[0];
+  const shown =
+    first && !first.own && first.text.length > BEFORE
+      ? [{ text: `…${first.text.slice(-BEFORE)}`, own: false }, ...parts.slice(1)]
+      : parts;
+  return shown.map((part, at) =>
+    part.own ? (
+      <mark key={at} className="own-rejected">
+        {part.text}
+      </mark>
+    ) : (
+      part.text
+    ),
+  );
+}

@@ -1,0 +1,79 @@
+import { Button, Group, Select, Stack, Text } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Schemas } from "../../../api/client";
+import { droppedQuery, type Rule } from "../../../api/datasets/cleaning";
+import { Loaded } from "../../../shared/Feedback";
+import { count } from "../../../shared/format";
+import { Link } from "../../../shared/links";
+import { DroppedPair } from "./DroppedPair";
+import { title } from "./RuleCard";
+
+/** What a cleaned dataset lacks, and why. */
+export function DroppedView({ project, dataset }: { project: string; dataset: Schemas["DatasetOut"] }) {
+  const { of, of_id, dropped, read } = dataset.origin as {
+    of: string;
+    of_id: string;
+    read: number;
+    dropped: Partial<Record<Rule, number>>;
+  };
+  const [rule, setRule] = useState<Rule | null>(null);
+  const query = useInfiniteQuery(droppedQuery(project, dataset.name, rule));
+  const counts = Object.entries(dropped) as [Rule, number][];
+  const total = counts.reduce((sum, [, rows]) => sum + rows, 0);
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed">
+        {count(total)} of the {count(read)} pairs of{" "}
+        <Link
+          size="sm"
+          underline="always"
+          to="/p/$project/datasets/$dataset"
+          params={{ project, dataset: of_id }}
+          search={{}}
+        >
+          {of}
+        </Link>{" "}
+        are not in this version.
+      </Text>
+      <Select
+        label="Rule"
+        maw={320}
+        clearable
+        placeholder={`all: ${count(total)} pairs`}
+        data={counts.map(([value, rows]) => ({ value, label: `${title(value)}: ${count(rows)}` }))}
+        value={rule}
+        onChange={(value) => setRule(value as Rule | null)}
+      />
+      <Loaded query={query} rows={4}>
+        {(found) => (
+          <Stack gap="sm">
+            {found.pages
+              .flatMap((page) => page.items)
+              .map((row) => (
+                <div key={row.row}>
+                  {rule === null && (
+                    <Text size="xs" c="dimmed">
+                      {title(row.rule)}
+                    </Text>
+                  )}
+                  <DroppedPair row={row} />
+                </div>
+              ))}
+            {query.hasNextPage && (
+              <Group>
+                <Button
+                  variant="default"
+                  loading={query.isFetchingNextPage}
+                  onClick={() => void query.fetchNextPage()}
+                >
+                  Show more
+                </Button>
+              </Group>
+            )}
+          </Stack>
+        )}
+      </Loaded>
+    </Stack>
+  );
+}
