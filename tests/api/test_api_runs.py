@@ -10,6 +10,7 @@ from sqlalchemy import select
 from steerboard.accounts.tables import AuditEntry, Project
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Metric, WorkerRow
+from steerboard_contracts.methods import methods
 
 
 def test_runs_are_listed_newest_first_by_page_and_filter(world: ApiWorld) -> None:
@@ -198,8 +199,7 @@ def test_a_run_whose_inputs_are_not_made_yet_cannot_be_cloned(world: ApiWorld) -
 
 def test_schemas_describe_what_the_server_accepts(world: ApiWorld) -> None:
     train = world.get("schemas/train")
-    methods = ["sft", "reward_model", "mle_filter", "rwr", "decision_transformer", "raft"]
-    assert [one["method"] for one in train] == methods
+    assert [one["method"] for one in train] == list(methods())
     assert "beta" in train[3]["config_schema"]["properties"]
     (score,) = world.get("schemas/score")
     assert {slot["name"]: slot["allowed"] for slot in score["inputs"]} == {

@@ -18,9 +18,10 @@ def check(file: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_lint_runs_the_check() -> None:
-    recipe = re.search(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert recipe is not None
-    assert "python scripts/prose_check.py\n" in recipe[1]
+    recipes = dict(re.findall(r"^([a-z-]+):.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert "python scripts/prose_check.py\n" in recipes["lint-python"]
+    for target in ("lint", "test", "test-all"):
+        assert "lint-python lint-web" in recipes[target]
 
 
 @pytest.mark.parametrize(
