@@ -29,6 +29,7 @@ READING_POSTS = (
     "/estimate",
     "/gate",
     "/preferences/preview",
+    "/cleaning/preview",
 )
 
 

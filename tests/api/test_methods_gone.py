@@ -54,7 +54,7 @@ def test_every_run_kind_says_what_pages_show_of_it(world: ApiWorld) -> None:
         assert (card["title"], card["makes"], card["training"]["source"]) == (spec.title, spec.role, spec.source)
         assert set(card["for_data"]) == set(spec.data)
         assert set(spec.form) <= set(card["form"])
-    assert cards["benchmark"]["for_model"] == {"reward": "Benchmark it"}
+    assert cards["benchmark"]["for_model"] == {"reward": "Benchmark it", "preference": "Benchmark it"}
     listed = world.client.get("/api/v1/system/methods").json()
     assert [one["name"] for one in listed["methods"]] == [*methods()]
     assert listed["left_out"] == []

@@ -82,7 +82,7 @@ def test_wrong_inputs_are_refused_by_field(bench: EvaluationWorld) -> None:
     assert problem["code"] == "invalid_run"
     messages = {error["location"]: error["message"] for error in problem["errors"]}
     assert set(messages) == {"config.limit", "inputs.reward", "inputs.pairs"}
-    assert "of role reward; `sft` is of role sft" in messages["inputs.reward"]
+    assert "of role preference or reward; `sft` is of role sft" in messages["inputs.reward"]
     assert "of kind preferences; `questions` is of kind prompts" in messages["inputs.pairs"]
     missing = bench.post("runs", {"config": {"run": "benchmark"}}, status=422)
     assert [error["location"] for error in missing["errors"]] == ["inputs.reward", "inputs.pairs"]
@@ -94,7 +94,7 @@ def test_the_form_has_a_default_with_an_explanation_for_every_field(world: Evalu
     assert set(fields) == {"run", "batch_tokens", "precision", "engine", "vllm"}
     assert all(field["description"] and "default" in field for field in fields.values())
     assert [(one["name"], one["allowed"]) for one in kind["inputs"]] == [
-        ("reward", ["reward"]),
+        ("reward", ["preference", "reward"]),
         ("pairs", ["preferences"]),
     ]
 

@@ -78,6 +78,10 @@ class Analysis:
             evaluation=self._matches.get(row),
         )
 
+    def end_at(self, rows: int) -> None:
+        """Where there are fewer rows than the dataset counts."""
+        self._codes, self._of_rows, self.held_out = self._codes[:rows], self._of_rows[:rows], self.held_out[:rows]
+
     def drop(self, row: int, rule: Rule, *, of_row: int = _NONE, similarity: float | None = None) -> None:
         self._codes[row] = 1 + RULES.index(rule)
         self._of_rows[row] = of_row
@@ -101,7 +105,9 @@ def analyse(
     overlap = _Overlap(evaluations) if given.evaluation_overlap and evaluations else None
     votes = _Votes()
     near = NearDuplicateIndex(given.similarity) if given.near_duplicate else None
+    seen = 0
     for row, pair in enumerate(stream()):
+        seen = row + 1
         found.held_out[row] = pair.held_out
         rule = _of_one_row(pair.sample, given)
         if rule is not None:
@@ -112,6 +118,7 @@ def analyse(
         if near is not None:
             # Also of dropped rows: records of the index are counted as rows are.
             near.add(_texts(pair.sample))
+    found.end_at(seen)
     if given.contradiction:
         votes.settle(found)
     if given.duplicate:
