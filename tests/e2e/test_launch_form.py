@@ -25,25 +25,24 @@ def form(page: Page, world: World) -> Page:
     return page
 
 
-@pytest.mark.parametrize("typed", ["fast", "1e", "{}", "[1", "x" * 10_001])
-def test_a_value_that_does_not_parse_is_corrected_where_it_was_typed(form: Page, typed: str) -> None:
+def test_a_value_that_does_not_parse_is_corrected_where_it_was_typed(form: Page) -> None:
     launch = form.get_by_role("button", name="Launch", exact=True)
     rate = form.get_by_role("textbox", name="lr", exact=True)
-    expect(launch).to_be_enabled()
-    rate.fill(typed)
-    expect(launch).to_be_disabled()
-    expect(rate).to_have_value(typed)
-    for stage in ("base", "sft", "reward", "dt", "report"):
-        expect(form.get_by_role("button", name=re.compile(f"^{stage}"))).to_be_visible()
-    if len(typed) < 10:
-        expect(form.get_by_text("Correct sft.lr first.")).to_be_visible()
-        described = rate.evaluate("field => field.closest('.mantine-InputWrapper-root').innerText")
-        assert re.search("valid", described)
-    rate.fill("1e-4")
-    expect(launch).to_be_enabled()
-    expect(form.get_by_role("alert")).to_have_count(0)
-    rate.fill("")
-    expect(launch).to_be_enabled()
+    for typed in ("fast", "1e", "{}", "[1", "x" * 10_001):
+        expect(launch).to_be_enabled()
+        rate.fill(typed)
+        expect(launch).to_be_disabled()
+        expect(rate).to_have_value(typed)
+        for stage in ("base", "sft", "reward", "dt", "report"):
+            expect(form.get_by_role("button", name=re.compile(f"^{stage}"))).to_be_visible()
+        if len(typed) < 10:
+            expect(form.get_by_text("Correct sft.lr first.")).to_be_visible()
+            described = rate.evaluate("field => field.closest('.mantine-InputWrapper-root').innerText")
+            assert re.search("valid", described)
+        rate.fill("1e-4")
+        expect(launch).to_be_enabled()
+        expect(form.get_by_role("alert")).to_have_count(0)
+        rate.fill("")
 
 
 def test_a_fault_in_the_yaml_is_named_beside_the_stages(form: Page) -> None:

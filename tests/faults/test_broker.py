@@ -54,6 +54,7 @@ def test_runs_created_while_the_broker_is_away_finish_and_so_does_the_one_under_
     assert [(run.state, run.attempt) for run in runs] == [("succeeded", 1), ("succeeded", 1)]
 
 
+@pytest.mark.long
 def test_a_worker_hears_wake_ups_again_after_the_broker_was_restarted(stack: Stack, broker: EmbeddedServers) -> None:
     stack.start_worker("only", **NEVER)
     connected(stack, 1)
@@ -64,6 +65,7 @@ def test_a_worker_hears_wake_ups_again_after_the_broker_was_restarted(stack: Sta
     assert stack.finish(stack.create("after", QUICK))[0].state == "succeeded"
 
 
+@pytest.mark.long
 def test_wake_ups_lost_in_an_emptied_broker_are_sent_again(stack: Stack, broker: EmbeddedServers) -> None:
     run_ids = [stack.create(f"r{number}", {**QUICK, "seed": number}) for number in range(2)]
     with connect(broker.redis_url) as client:

@@ -349,6 +349,7 @@ def test_a_worker_that_differs_from_the_parent_starts_its_stages_anew(
     finish(stage)
 
 
+@pytest.mark.long
 def test_code_that_has_changed_is_run_as_it_is_now(
     inputs: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,7 +76,11 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
 
 @pytest.mark.parametrize(
     "arguments",
-    [("up", "--port", "0"), ("backup", "DEST"), ("worker",), pytest.param(("doctor",), marks=pytest.mark.long)],
+    [
+        ("up", "--port", "0"),
+        ("worker",),
+        *(pytest.param(other, marks=pytest.mark.long) for other in (("backup", "DEST"), ("doctor",))),
+    ],
 )
 def test_a_home_that_is_a_file_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     home = tmp_path / "home"
@@ -93,7 +97,10 @@ def test_a_home_that_is_a_file_is_one_sentence(tmp_path: Path, arguments: tuple[
 
 @pytest.mark.parametrize(
     "arguments",
-    [("up", "--port", "0"), ("secrets", "rotate"), ("worker",), pytest.param(("doctor",), marks=pytest.mark.long)],
+    [
+        ("up", "--port", "0"),
+        *(pytest.param(other, marks=pytest.mark.long) for other in (("secrets", "rotate"), ("worker",), ("doctor",))),
+    ],
 )
 def test_a_home_that_cannot_be_written_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     with small_disk(tmp_path / "disk", 8, "ro") as home:
@@ -115,6 +122,7 @@ def test_a_damaged_client_file_is_one_sentence(tmp_path: Path, content: bytes) -
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_damaged_files_of_a_home_do_not_keep_it_from_starting_or_from_being_told_in_use(
     start: Start, tmp_path: Path
 ) -> None:

@@ -65,13 +65,13 @@ def killed_and_resumed(make_stage, base_model, undisturbed, method: str, seed: i
         assert values == metrics_of(events)[step]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(len(METHODS)))
 def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, undisturbed, seed):
     killed_and_resumed(make_stage, base_model, undisturbed, METHODS[seed % len(METHODS)], seed)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(10, 60))
+@pytest.mark.parametrize("seed", range(len(METHODS), len(METHODS) + 50))
 def test_a_killed_run_resumes_bit_for_bit_fifty_times(make_stage, base_model, undisturbed, seed):
     killed_and_resumed(make_stage, base_model, undisturbed, METHODS[seed % len(METHODS)], seed)
 
@@ -95,7 +95,9 @@ def with_dropout(make_stage, base_model, tmp_path_factory):
 
 
 # In the first epoch, the second and the third, after a checkpoint of each.
-@pytest.mark.parametrize("kill_after", [7, 16, 32])
+@pytest.mark.parametrize(
+    "kill_after", [pytest.param(7, marks=pytest.mark.long), 16, pytest.param(32, marks=pytest.mark.long)]
+)
 def test_dropout_resumes_bit_for_bit_in_every_epoch(with_dropout, kill_after):
     """Random states are part of a checkpoint."""
     plain, stage, draw = with_dropout(), with_dropout(), random.Random(kill_after)
