@@ -170,7 +170,7 @@ def test_cleaning_what_is_clean_drops_nothing(rows: list[Any], switches: dict[st
     # Nothing is counted twice, and what a row repeats is kept.
     assert first.kept + sum(first.counts().values()) == len(rows)
     for rule in ("duplicate", "near_duplicate"):
-        for row in first.dropped_rows(rule):  # type: ignore[arg-type]
+        for row in first.dropped_rows(rule):
             of_row = first.why(row).of_row
             assert of_row is not None
             assert of_row < row

@@ -67,18 +67,18 @@ def test_outside_a_stage_is_that_of_the_last_round_and_in_a_list_those_of_all(sh
 
 def test_each_round_has_its_own_part_of_the_prompts(shelf: Shelf) -> None:
     made = plan(shelf)
-    portions = [stage(made, f"answers-{i}").config.portion for i in (1, 2, 3)]  # type: ignore[union-attr]
+    portions = [stage(made, f"answers-{i}").config.portion for i in (1, 2, 3)]
     assert [(one.number, one.of) for one in portions if one] == [(1, 3), (2, 3), (3, 3)]
-    assert stage(made, "first").config.portion is None  # type: ignore[union-attr]
+    assert stage(made, "first").config.portion is None
     only = plan(shelf, "rounds=1")
-    assert stage(only, "answers-1").config.portion is None  # type: ignore[union-attr]
+    assert stage(only, "answers-1").config.portion is None
 
 
 def test_overrides_change_the_number_of_rounds_one_round_or_all(shelf: Shelf) -> None:
     made = plan(shelf, "rounds=2", "tuned.lr=2e-6", "tuned-2.lr=3e-6", "answers.decoding.n=8")
     assert [one.name for one in made.stages if one.name.startswith("tuned")] == ["tuned-1", "tuned-2"]
-    assert [stage(made, f"tuned-{i}").config.lr for i in (1, 2)] == [2e-6, 3e-6]  # type: ignore[union-attr]
-    assert [stage(made, f"answers-{i}").config.decoding.n for i in (1, 2)] == [8, 8]  # type: ignore[union-attr]
+    assert [stage(made, f"tuned-{i}").config.lr for i in (1, 2)] == [2e-6, 3e-6]
+    assert [stage(made, f"answers-{i}").config.decoding.n for i in (1, 2)] == [8, 8]
     assert inputs(made, "last")["model"] == "tuned-2"
     assert "rounds=2" in made.overrides
     wired = plan(shelf, "answers.model=sft", "answers-3.model=previous", "tuned.model=previous")

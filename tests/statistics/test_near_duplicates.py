@@ -55,7 +55,7 @@ def test_two_equal_texts_do_not_make_up_for_another_third_one(field: int) -> Non
     first = [long_text(1, 300), long_text(2, 300), long_text(3, 300)]
     other = [*first]
     other[field] = "something else entirely, but short"
-    assert found([tuple(first), tuple(other)]) == []  # type: ignore[list-item]
+    assert found([tuple(first), tuple(other)]) == []
 
 
 def test_swapped_answers_are_no_near_duplicate() -> None:
@@ -79,7 +79,7 @@ def test_near_duplicates_at_the_threshold_are_found(threshold: float, changes: i
         twin = texts
         for change in range(changes):
             twin = [changed(text, 10 + 12 * change) for text in twin]
-        records += [tuple(texts), tuple(twin)]  # type: ignore[list-item]
+        records += [tuple(texts), tuple(twin)]
     exact = [similarity(comparable(a), comparable(b)) for a, b in zip(records[::2], records[1::2], strict=True)]
     assert threshold <= min(exact) <= max(exact) < threshold + 0.05
     assert len(found(records, threshold)) >= 149

@@ -1,7 +1,8 @@
-import { Button, SimpleGrid, Stack, Table, Text } from "@mantine/core";
+import { Button, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { DataTable, type Column } from "./tables/DataTable";
+import { Facts, type Fact } from "./Facts";
 import { count, percent } from "./format";
 import { Link } from "./links";
 import { When } from "./When";
@@ -31,7 +32,7 @@ function interval({ low, high }: Estimate): string {
 /** All of one benchmark: over all pairs, RewardBench's sections, and every source. */
 export function BenchmarkBody({ result }: { result: Result }) {
   const bench = result.rewardbench;
-  const facts: [string, string, string][] = [
+  const facts: Fact[] = [
     [
       "Accuracy",
       percent(result.accuracy.value),
@@ -58,21 +59,7 @@ export function BenchmarkBody({ result }: { result: Result }) {
   }
   return (
     <Stack gap="sm">
-      <SimpleGrid cols={{ base: 2, xs: 3, lg: 7 }} spacing="sm">
-        {facts.map(([name, value, about]) => (
-          <div key={name}>
-            <Text size="xs" c="dimmed">
-              {name}
-            </Text>
-            <Text component="div" size="sm" fw={600}>
-              {value}
-            </Text>
-            <Text size="xs" c="dimmed">
-              {about}
-            </Text>
-          </div>
-        ))}
-      </SimpleGrid>
+      <Facts facts={facts} columns={7} />
       {bench && <LeftOut bench={bench} />}
       {(result.sources ?? []).length > 0 && <Sources result={result} />}
     </Stack>

@@ -1,8 +1,9 @@
-import { Card, SegmentedControl, SimpleGrid, Stack, Table, Text, Title } from "@mantine/core";
+import { Card, SegmentedControl, Stack, Table, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Chart, type Line } from "../../shared/charts/Chart";
 import { Histogram } from "../../shared/charts/Histogram";
+import { Facts, type Fact } from "../../shared/Facts";
 import { count, percent, signed } from "../../shared/format";
 import { type Column, DataTable } from "../../shared/tables/DataTable";
 
@@ -22,7 +23,7 @@ function interval({ low, high }: Estimate): string {
 /** What was kept of several answers to each prompt, and what taking more of them would be worth. */
 export function SelectionBody({ result }: { result: Result }) {
   const unit = result.scale === "zscore" ? "z" : "raw";
-  const facts: [string, string, string][] = [
+  const facts: Fact[] = [
     [
       "Groups kept",
       count(result.kept_groups),
@@ -36,21 +37,7 @@ export function SelectionBody({ result }: { result: Result }) {
   return (
     <Stack gap="lg">
       <div>
-        <SimpleGrid cols={{ base: 2, xs: 3, lg: 5 }} spacing="sm">
-          {facts.map(([name, value, about]) => (
-            <div key={name}>
-              <Text size="xs" c="dimmed">
-                {name}
-              </Text>
-              <Text component="div" size="sm" fw={600}>
-                {value}
-              </Text>
-              <Text size="xs" c="dimmed">
-                {about}
-              </Text>
-            </div>
-          ))}
-        </SimpleGrid>
+        <Facts facts={facts} columns={5} />
         {Object.entries(DROPPED).map(([why, words]) => {
           const number = result.dropped[why as keyof typeof DROPPED] ?? 0;
           return (

@@ -2,7 +2,8 @@ import { Stack, Table, Text } from "@mantine/core";
 import { count, seconds } from "../../../shared/format";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, plain, type Report } from "./figures";
-import { Facts, Section, Warnings } from "./Section";
+import { Facts } from "../../../shared/Facts";
+import { Section, Warnings } from "./Section";
 
 type Human = Report["human"][number];
 

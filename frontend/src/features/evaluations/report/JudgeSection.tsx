@@ -2,7 +2,8 @@ import { Table } from "@mantine/core";
 import { count, percent } from "../../../shared/format";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, plain, type Report } from "./figures";
-import { Facts, Section, Warnings } from "./Section";
+import { Facts } from "../../../shared/Facts";
+import { Section, Warnings } from "./Section";
 
 type Judge = Report["judges"][number];
 

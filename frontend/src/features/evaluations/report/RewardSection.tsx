@@ -8,7 +8,8 @@ import { useProject } from "../../../shared/links";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, type Report } from "./figures";
 import { LengthHeatMap } from "./LengthHeatMap";
-import { Facts, Section, Warnings } from "./Section";
+import { Facts } from "../../../shared/Facts";
+import { Section, Warnings } from "./Section";
 
 type Reward = Report["rewards"][number];
 

@@ -1,4 +1,4 @@
-import { Alert, Badge, Card, Group, List, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { Alert, Badge, Card, Group, List, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 
 /** A source's part of the report. */
@@ -49,28 +49,5 @@ export function Warnings({ warnings, title = "Caveats" }: { warnings: string[]; 
         ))}
       </List>
     </Alert>
-  );
-}
-
-/** Small figures side by side, each with what it means. */
-export function Facts({ facts }: { facts: [name: string, figure: ReactNode, about?: string][] }) {
-  return (
-    <SimpleGrid cols={{ base: 2, sm: 3, lg: 4 }} spacing="sm">
-      {facts.map(([name, figure, about]) => (
-        <div key={name}>
-          <Text size="xs" c="dimmed">
-            {name}
-          </Text>
-          <Text component="div" size="sm" fw={600}>
-            {figure}
-          </Text>
-          {about && (
-            <Text size="xs" c="dimmed">
-              {about}
-            </Text>
-          )}
-        </div>
-      ))}
-    </SimpleGrid>
   );
 }
