@@ -34,6 +34,8 @@ EXIT ?=
 REPORT ?=
 export STEERBOARD_HOME ?= $(CURDIR)/.steerboard
 export PYTHONUNBUFFERED := 1
+# Some containers forbid bytecode files. Each process would then compile all of our code again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## What each target does
@@ -80,9 +82,9 @@ web: $(WEB_BUILD) ## The dashboard, built; the API serves it
 # The browser of the tests. Where it cannot be installed, they are skipped with a message.
 .PHONY: browser
 browser:
-	@command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
-	  && { apt-get update -qq; apt-get install -y -qq chromium; } > /dev/null 2>&1; } \
-	  || echo "No Chromium: the browser tests will be skipped (apt-get install chromium)"
+	@command -v chromium-headless-shell > /dev/null || command -v chromium > /dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null \
+	  && { apt-get update -qq; { apt-get install -y -qq chromium-headless-shell || apt-get install -y -qq chromium; }; } > /dev/null 2>&1; } \
+	  || echo "No Chromium: the browser tests will be skipped (apt-get install chromium-headless-shell)"
 
 # A C compiler, which makes the wrong clock of the tests that set a worker's; likewise.
 .PHONY: compiler

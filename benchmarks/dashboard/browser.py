@@ -14,7 +14,7 @@ _LOAD_SECONDS = 60.0
 
 def bundle(bench: Bench) -> dict[str, Any]:
     """{bundle_kb: compressed, of all scripts until none has come for some seconds}; null with the reason instead."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    chromium = shutil.which("chromium") or shutil.which("chromium-headless-shell") or shutil.which("google-chrome")
     if chromium is None:
         return {"bundle_kb": None, "bundle_missing": "no Chromium on this machine"}
     from playwright.sync_api import Error, sync_playwright

@@ -21,7 +21,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 def main() -> None:
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = shutil.which("chromium") or shutil.which("chromium-headless-shell") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("no Chromium on this machine")
     client = Client()

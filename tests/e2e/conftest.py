@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,19 +8,18 @@ from dashboard_world import World, follow, instructions, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from ranking_desks import Desks, enter_evaluation
 
+from chromium import CHROMIUM
 from steerboard.app.dashboard import BUILD
 
 # Browser, server, worker and stages share whatever cores there are.
 expect.set_options(timeout=20_000)
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory, stage_parent: Path) -> Iterator[World]:
     if not (BUILD / "index.html").is_file():
         pytest.skip("the dashboard is not built: make web")
-    running = World(tmp_path_factory.mktemp("dashboard"))
+    running = World(tmp_path_factory.mktemp("dashboard"), stage_parent)
     running.start()
     running.import_rows("things", "instructions", instructions())
     running.import_rows("pairs", "preferences", preferences())
@@ -32,7 +30,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine: apt-get install chromium")
+        pytest.skip("no Chromium on this machine: apt-get install chromium-headless-shell")
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield running

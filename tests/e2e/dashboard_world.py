@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,6 +14,8 @@ from typing import Any
 
 import httpx
 from playwright.sync_api import Page
+
+from surroundings import surroundings
 
 # Every stage of the offline pipeline, as small as it can be while its report still means something to look at.
 RECIPE = """
@@ -47,24 +48,28 @@ class World:
     """`steerboard up` as a process of its own, with one worker and embedded servers."""
 
     home: Path
+    # That of the tests, if their environment is this one's.
+    stage_parent: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     url: str = ""
     client: httpx.Client = field(default_factory=httpx.Client)
 
     def start(self) -> None:
         ready = self.home / "ready.json"
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+        environment = {name: value for name, value in surroundings().items() if not name.startswith("STEERBOARD_")}
         environment |= {
             "STEERBOARD_HOME": str(self.home),
             "STEERBOARD_LEASE_SECONDS": "6",
-            "STEERBOARD_HEARTBEAT_SECONDS": "0.5",
-            "STEERBOARD_SWEEP_SECONDS": "0.5",
-            "STEERBOARD_POLL_SECONDS": "0.5",
+            "STEERBOARD_HEARTBEAT_SECONDS": "1",
+            "STEERBOARD_SWEEP_SECONDS": "1.5",
+            "STEERBOARD_POLL_SECONDS": "1.5",
             "STEERBOARD_RETRY_SECONDS": "0.1",
             "STEERBOARD_STAGE_THREADS": "1",
             # Of 40 prompts under a random salt, some are held out and most are not.
             "STEERBOARD_HELD_OUT_FRACTION": "0.3",
         }
+        if self.stage_parent is not None:
+            environment["STEERBOARD_STAGE_PARENT"] = str(self.stage_parent)
         command = [str(Path(sys.executable).with_name("steerboard")), "up", "--port", "0", "--ready-file", str(ready)]
         with (self.home / "up.log").open("wb") as log:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)

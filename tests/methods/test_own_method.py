@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from chromium import CHROMIUM
 from steerboard.app.dashboard import BUILD
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -144,13 +144,12 @@ def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
     from dashboard_world import follow
     from playwright.sync_api import expect, sync_playwright
 
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None or not (BUILD / "index.html").is_file():
+    if CHROMIUM is None or not (BUILD / "index.html").is_file():
         pytest.skip("needs Chromium and the dashboard: make web")
 
     def launched() -> str:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             page = browser.new_page(base_url=world.url)
             page.set_default_timeout(20_000)
             follow(page, world.sign_in_link())
