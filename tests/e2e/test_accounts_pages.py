@@ -7,6 +7,7 @@ import re
 import uuid
 
 import httpx
+import pytest
 from dashboard_world import World, follow
 from playwright.sync_api import Browser, Error, Page, Route, expect
 
@@ -115,6 +116,7 @@ def test_a_token_is_shown_once_works_and_is_refused_when_revoked(page: Page, wor
     expect(table.locator("tr[data-action='token.revoke']").first).to_contain_text("user:owner")
 
 
+@pytest.mark.long
 def test_rankings_and_signing_in_have_lists_of_their_own(page: Page, world: World, browser: Browser) -> None:
     page.goto("/p/default/settings/audit")
     page.get_by_role("button", name="a list of their own").click()

@@ -112,7 +112,7 @@ def test_a_base_model_may_be_typed_and_what_is_wrong_with_it_stands_at_the_field
     expect(page.get_by_role("option", name="random:tiny-llama")).to_be_visible()
 
 
-WINDOWS = pytest.mark.parametrize("window", [(1440, 900), (390, 844)])
+WINDOWS = pytest.mark.parametrize("window", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.long)])
 
 
 def hold(page: Page, address: str) -> Callable[[], None]:

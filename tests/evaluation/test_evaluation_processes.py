@@ -124,6 +124,7 @@ def test_an_endpoint_answers_both_turns_though_it_fails_at_times(world: Evaluati
     assert (page["tokens"], page["finished"]) == ([2, 2], [True, False])
 
 
+@pytest.mark.long
 def test_a_killed_process_asks_nothing_again_that_was_answered(world: EvaluationWorld, other: OtherServer) -> None:
     add_endpoint(world, other)
     released, answered = threading.Event(), list[str]()

@@ -98,6 +98,7 @@ def test_the_server_lists_it_beside_its_own(world: Any) -> None:
     assert packages["sft"] == (None, None)
 
 
+@pytest.mark.long
 def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
     inputs = ["--input", "model=tiny", "--input", "data=graded"]
     settings = [part for one in ["alpha=0.25", *SMALL] for part in ("--set", one)]
@@ -116,6 +117,7 @@ def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
     assert any(not torch.equal(third[name], after[name]) for name in after)
 
 
+@pytest.mark.long
 def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None:
     """Of the page's method with a reference, which is by default the start model."""
     inputs = ["--input", "model=tiny", "--input", "data=graded"]

@@ -307,7 +307,7 @@ time.sleep(1000)
 """
 
 
-@pytest.mark.parametrize("importing", [False, True])
+@pytest.mark.parametrize("importing", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_killed_worker_leaves_neither_parent_nor_stage(
     inputs: dict[str, Any], tmp_path: Path, importing: bool
 ) -> None:

@@ -78,7 +78,7 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
     "arguments",
     [
         ("up", "--port", "0"),
-        ("worker",),
+        pytest.param(("worker",), marks=pytest.mark.long),
         *(pytest.param(other, marks=pytest.mark.long) for other in (("backup", "DEST"), ("doctor",))),
     ],
 )

@@ -167,6 +167,7 @@ def test_the_cli_finds_a_running_server_and_its_secrets_are_private(up: Up) -> N
     assert httpx.get(up.sign_in).json()["code"] == "link_used"
 
 
+@pytest.mark.long
 def test_a_port_in_use_is_refused_before_anything_starts(up: Up, start: Start, tmp_path: Path) -> None:
     port = up.url.rsplit(":", 1)[1]
     with pytest.raises(AssertionError, match="port_in_use"):

@@ -59,7 +59,7 @@ def test_shards_together_are_the_whole(pipeline):
 
 def test_a_killed_stage_keeps_its_answers_and_ends_with_the_same_file(pipeline):
     decoding = {"temperature": 1.0, "n": 2, "max_new_tokens": 60}
-    config = {**SAMPLED, "batch_size": 2, "limit": 30, "decoding": decoding}
+    config = {**SAMPLED, "batch_size": 2, "limit": 14, "decoding": decoding}
     undisturbed = written(pipeline.run("whole", config, FROM_PROMPTS).directory)
     folder = pipeline.prepare("killed", config, FROM_PROMPTS)
     command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]

@@ -186,6 +186,7 @@ def test_other_weights_or_another_adapter_are_another_reference(make_toy, make_s
     assert known_passes(stage)[0] == known_passes(stage)[1]
 
 
+@pytest.mark.long
 def test_a_pass_that_is_killed_goes_on_and_the_run_is_the_undisturbed_one(make_toy, other_model, monkeypatch):
     """-9 in the middle of the pass, then in training: bit for bit as if nothing had happened."""
     monkeypatch.setattr(passes, "PASS_TOKENS", 64)

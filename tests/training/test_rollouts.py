@@ -107,7 +107,10 @@ def test_phases_of_a_step_are_among_its_metrics(started):
     assert values["update_tokens"] == values["tokens"]
 
 
-@pytest.mark.parametrize(("method", "kill_after"), [("best_of_two", 5), ("best_of_two", 11), ("two_steps", 10)])
+@pytest.mark.parametrize(
+    ("method", "kill_after"),
+    [("best_of_two", 5), pytest.param("best_of_two", 11, marks=pytest.mark.long), ("two_steps", 10)],
+)
 def test_a_killed_run_that_samples_resumes_bit_for_bit(started, undisturbed, method, kill_after):
     """The source's state is part of the checkpoint: a running mean, and answers that a later step learns."""
     config = {} if method == "best_of_two" else {"method": method, "checkpoint_every": 3, "max_steps": 12}

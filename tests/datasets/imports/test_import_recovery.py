@@ -57,6 +57,7 @@ def test_a_killed_process_is_replaced_and_the_dataset_is_whole(
     assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 20_000
 
 
+@pytest.mark.long
 def test_a_broken_connection_costs_an_attempt_and_not_the_import(
     client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session]
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_network_that_goes_silent_loses_and_doubles_nothing(desks: Desks, worl
         proxy.close()
 
 
+@pytest.mark.long
 def test_rankings_that_wait_survive_a_closed_tab(desks: Desks) -> None:
     campaign = desks.campaign("closed-tab", limit=3)
     desk = desks.sit(campaign.annotator("cleo"))
@@ -116,6 +117,7 @@ def test_an_answer_that_is_lost_on_its_way_back_doubles_nothing(desks: Desks) ->
     assert right(campaign.rankings()) == [True]
 
 
+@pytest.mark.long
 def test_a_reload_keeps_what_was_ranked_and_the_last_one_can_be_undone(desks: Desks) -> None:
     campaign = desks.campaign("reload", limit=3)
     desk = desks.sit(campaign.annotator("rhea"))

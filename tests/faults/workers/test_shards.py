@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
 from fault_stack import Stack
 from sqlalchemy import select
 
@@ -28,6 +29,7 @@ def rows_of(stack: Stack, run_id: uuid.UUID) -> tuple[int, str]:
         return dataset.rows, dataset.content_hash
 
 
+@pytest.mark.long
 def test_shards_on_two_workers_make_the_dataset_that_one_run_makes(stack: Stack) -> None:
     whole = stack.create("whole", GENERATE)
     sharded = stack.create("sharded", {**GENERATE, "shards": 3})

@@ -71,6 +71,7 @@ def gone(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
+@pytest.mark.long
 def test_without_vllm_a_run_that_asks_for_it_fails_at_once_and_says_what_to_do(stack: Stack) -> None:
     run_id = stack.create("answers", {**GENERATE, **VLLM}, max_attempts=3)
     stack.start_worker("only", STEERBOARD_VLLM_PYTHON=str(stack.home / "no" / "python"))
