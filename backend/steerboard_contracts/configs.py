@@ -188,10 +188,26 @@ class ScoreConfig(_WithEngine):
     shards: Annotated[int, Field(ge=1, le=4096)] = 1
 
 
+MOST_SAMPLES = 64
+BestOf = Annotated[
+    int | None,
+    Field(
+        ge=2,
+        le=MOST_SAMPLES,
+        description="Of so many sampled answers to each prompt, the one that a reward model scores highest.",
+    ),
+]
+
+
 class Entrant(Config):
-    """One model of an evaluation, once for each score or condition (once with its default where there are none)."""
+    """One model of an evaluation, once for each score or condition (once with its default where there are none).
+
+    With `best_of`, the reward model of input `best_of.N` chooses for entrant N; its answers are sampled at the
+    decoding's temperature, or at 1 where that is 0.
+    """
 
     scores: list[Condition] = Field(default=[])
+    best_of: BestOf = None
 
 
 class EvaluateConfig(_WithDecoding):
@@ -225,9 +241,6 @@ class BenchmarkConfig(_WithEngine):
     ] = "fp32"
 
 
-MOST_SAMPLES = 64
-
-
 class AnswerConfig(_WithDecoding):
     """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
 
@@ -242,6 +255,7 @@ class AnswerConfig(_WithDecoding):
     endpoint: str | None = None
     score: Asked = None
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
+    best_of: BestOf = None
     temperatures: dict[str, NonNegative] = Field(default={})
 
 

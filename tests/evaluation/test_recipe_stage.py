@@ -265,3 +265,26 @@ def test_a_single_evaluate_run_is_an_evaluation_of_its_own(asked: EvaluationWorl
     (output,) = asked.get("runs/evaluate-1")["outputs"]
     assert output["document"]["evaluation"]["name"] == "evaluate-1"
     assert [row["entrant"] for row in output["document"]["methods"]] == ["sft"]
+
+
+BEST = RECIPE.replace("entrants: [$sft,", "entrants: [{model: $sft, best_of: 4, reward: $reward}, $sft,")
+
+
+def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circular_for_it(
+    asked: EvaluationWorld,
+) -> None:
+    report = finished(asked, text=BEST)
+    rows = {row["name"]: row for row in report["methods"]}
+    assert rows["sft_best_of_4"]["reward_mean"] > rows["sft"]["reward_mean"]
+    assert rows["sft_best_of_4"]["win_rate_vs_sft"] > 0.5
+    assert rows["sft"]["win_rate_vs_sft"] is None
+    evaluation = asked.get("evaluations/compare-1.report")
+    best = next(one for one in evaluation["entrants"] if one["name"] == "sft_best_of_4")
+    assert (best["samples"], best["decoding"]["temperature"]) == (1, 1.0)
+    assert best["decoding"]["best_of"] == {
+        "n": 4,
+        "reward": "reward",
+        "content_hash": asked.get("models/reward")["content_hash"],
+    }
+    (reward,) = asked.get("evaluations/compare-1.report/report")["rewards"]
+    assert reward["trained"] == ["sft_best_of_4"]

@@ -25,7 +25,7 @@ def entry(name: str, method: str = "sft", score: float | str | None = None, **gi
     fields: dict[str, Any] = {"info": None, "texts": ["a b", "a c"], "tokens": [2, 4], "finished": [True, True]}
     fields |= {"id": new_id(), "name": name, "model": f"p-1.{name}", "device_seconds": 3.0, **given}
     asked = None if score is None else Condition.model_validate(score)
-    return Entry(method=method, score=asked, **fields)
+    return Entry(method=method, score=asked, best_of=None, **fields)
 
 
 def scores(*rewards: list[float], normaliser: Normaliser | None = BY_REWARD, **summary: Any) -> Scores:
@@ -131,7 +131,16 @@ def test_known_quality_makes_the_report_synthetic() -> None:
 
 def test_entrants_are_called_after_their_stage_and_score() -> None:
     asked = [Condition.model_validate(one) for one in (-5.0, 0.0, 2.5, 2.5, "helpfulness:4,verbosity:0.5", "")]
-    found = entrant_names([("sft", []), ("dt", asked), ("dt", []), ("sft", [])])
+    found = entrant_names(
+        [
+            ("sft", [], None),
+            ("dt", asked, None),
+            ("dt", [], None),
+            ("sft", [], None),
+            ("sft", [], 8),
+            ("dt", asked[:1], 8),
+        ]
+    )
     assert [[(name, None if score is None else score.plain()) for name, score in rows] for rows in found] == [
         [("sft", None)],
         [
@@ -140,4 +149,6 @@ def test_entrants_are_called_after_their_stage_and_score() -> None:
         ],
         [("dt", None)],
         [("sft-2", None)],
+        [("sft_best_of_8", None)],
+        [("dt_-5_best_of_8", -5.0)],
     ]

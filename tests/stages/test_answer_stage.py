@@ -34,11 +34,11 @@ def ask(pipeline):
     """Run the stage on prompts; its responses by (position, sample)."""
     made = []
 
-    def asked(prompts, config, model="sft", *, start=True):
+    def asked(prompts, config, model="sft", *, start=True, **inputs):
         path = pipeline.directory / f"prompts-{len(made)}.jsonl"
         path.write_text("".join(json.dumps(one) + "\n" for one in prompts))
         pipeline.things["prompts"] = PromptsInput(name="mine", path=str(path), prompts=len(prompts))
-        folder = pipeline.prepare(f"answers-{len(made)}", config, {"model": model, "prompts": "prompts"})
+        folder = pipeline.prepare(f"answers-{len(made)}", config, {"model": model, "prompts": "prompts", **inputs})
         made.append(folder)
         return responses(folder) if start else folder
 
@@ -139,3 +139,22 @@ def test_a_killed_stage_goes_on_in_its_second_turn_with_the_same_answers(ask):
     process.wait()
     assert not (folder / "outputs" / "responses.jsonl").exists()
     assert responses(folder) == undisturbed
+
+
+def test_the_best_of_several_is_the_one_that_the_reward_model_scores_highest(ask, pipeline):
+    prompts = [prompt(at, question) for at, question in enumerate(QUESTIONS)]
+    config = {**LONG, "samples": 1, "best_of": 4}
+    all_four = ask(prompts, {**LONG, "samples": 4})
+    best = ask(prompts, config, reward="reward")
+    assert sorted(best) == [(0, 0), (1, 0), (2, 0)]
+    pipeline.dataset(
+        "four",
+        "labelled",
+        [{"prompt": QUESTIONS[at], "response": row["turns"][0]} for (at, _), row in sorted(all_four.items())],
+    )
+    pipeline.run("scored", {"run": "score"}, {"data": "four", "reward": "reward"})
+    rewards = [row["reward"] for row in pipeline.rows("scored")]
+    for at in range(len(QUESTIONS)):
+        own = rewards[4 * at : 4 * at + 4]
+        assert max(own) > min(own)
+        assert best[(at, 0)]["turns"] == all_four[(at, own.index(max(own)))]["turns"]

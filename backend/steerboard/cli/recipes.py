@@ -190,8 +190,11 @@ def _entrants(plan: dict[str, Any]) -> list[str]:
         raise BadInput(f"the recipe {plan['name']} has no evaluation for a gate", code="no_evaluation", hint=hint)
     given = stage["config"]["entrants"]
     names = [stage["inputs"][f"entrants.{place}"]["name"] for place in range(len(given))]
-    pairs = [(name, list(map(Condition.model_validate, one["scores"]))) for name, one in zip(names, given, strict=True)]
-    return [name for rows in entrant_names(pairs) for name, _ in rows]
+    entrants = [
+        (name, list(map(Condition.model_validate, one["scores"])), one["best_of"])
+        for name, one in zip(names, given, strict=True)
+    ]
+    return [name for rows in entrant_names(entrants) for name, _ in rows]
 
 
 def post_recipe(

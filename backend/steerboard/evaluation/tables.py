@@ -117,6 +117,12 @@ class Entrant(Base):
     imported: Mapped[Json | None]
     created_at: Mapped[CreatedAt]
 
+    @property
+    def best_of(self) -> int | None:
+        """Of how many answers its reward model chose."""
+        found = self.decoding.get("best_of")
+        return int(found["n"]) if found else None
+
 
 class Response(Base):
     """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown."""

@@ -97,6 +97,9 @@ def _read_stage(document: Document, name: str, fields: Any, faults: Faults) -> D
             rest["parts"] = _read_parts(document, draft, rest["parts"], at, faults)
         elif slot_name == "entrants":
             rest["entrants"] = _read_entrants(document, draft, rest["entrants"], at, faults)
+        elif slot_name == "best_of":
+            document.fault(faults, at, "belongs to an entrant: `{model: sft, best_of: 8, reward: reward}`")
+            rest.pop(slot_name)
         else:
             _read_list(document, draft, slot_name, rest.pop(slot_name), at, faults)
     draft.written = rest
@@ -170,7 +173,7 @@ def _read_parts(document: Document, draft: Draft, value: Any, at: Path, faults: 
 
 
 def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, faults: Faults) -> Any:
-    """`[sft, {model: dt, scores: [...]}]`. Gives the config's entrants."""
+    """`[sft, {model: dt, scores: [...]}, {model: sft, best_of: 8, reward: reward}]`. Gives the config's entrants."""
     if not isinstance(value, list):
         return value
     entrants = []
@@ -184,7 +187,11 @@ def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, fault
         else:
             place = (*at, i) if isinstance(item, str) else (*at, i, "model")
             _add_reference(document, draft, f"entrants.{i}", entrant["model"], place, faults)
-        entrants.append({key: field_value for key, field_value in entrant.items() if key != "model"})
+        if "reward" in entrant:
+            _add_reference(document, draft, f"best_of.{i}", entrant["reward"], (*at, i, "reward"), faults)
+        if ("reward" in entrant) != (entrant.get("best_of") is not None):
+            document.fault(faults, (*at, i), "needs both `best_of` and the `reward` model that chooses, or neither")
+        entrants.append({key: field_value for key, field_value in entrant.items() if key not in ("model", "reward")})
     return entrants
 
 

@@ -15,9 +15,10 @@ from steerboard_contracts.conditions.condition import Condition
 
 
 class MethodRow(BaseModel):
-    """One model at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
+    """One model at one requested score, or the best of `best_of` of its answers.
 
-    `entrant` is the model's name, `name` that of the entrant in the evaluation, as rules of a gate call it.
+    `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
+    entrant in the evaluation, as rules of a gate call it.
     `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
     `log_prob_seconds_shared` were computed by another run.
     """
@@ -26,6 +27,7 @@ class MethodRow(BaseModel):
     name: str | None = None
     entrant: str
     score: Condition | None
+    best_of: int | None = None
     n: int
     reward_mean: float
     reward_low: float

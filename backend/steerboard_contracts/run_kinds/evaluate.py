@@ -15,6 +15,7 @@ SPEC = RunKindSpec(
     slots={
         "entrants": models(*POLICIES, many=True),
         "rewards": models("reward", many=True),
+        "best_of": models("reward", many=True, required=False),
         "data": datasets(*TEXTS),
         "labelled": datasets("labelled", required=False),
         "preferences": datasets("preferences", required=False),

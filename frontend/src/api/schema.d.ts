@@ -4259,6 +4259,11 @@ export interface components {
          *     `by_category` samples at the temperatures that MT-Bench has for its categories.
          */
         EntrantIn: {
+            /**
+             * Best Of
+             * @description Of so many sampled answers to each prompt, the one that a reward model scores highest.
+             */
+            best_of?: number | null;
             /** Decoding */
             decoding?: ("greedy" | "sampled" | "by_category") | components["schemas"]["Decoding"] | null;
             /** Endpoint */
@@ -4276,6 +4281,11 @@ export interface components {
             model?: string | null;
             /** Name */
             name?: string | null;
+            /**
+             * Reward
+             * @description The reward model that chooses the best of several.
+             */
+            reward?: string | null;
             /**
              * Samples
              * @description Answers to each prompt.
@@ -4335,9 +4345,12 @@ export interface components {
          * EntrantRow
          * @description One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
          *
-         *     `trained_on`: content hashes of the reward models upstream of it; `origin_known`: whether those are all of them.
+         *     `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers;
+         *     `origin_known`: whether those are all of them.
          */
         EntrantRow: {
+            /** Best Of */
+            best_of?: number | null;
             /** Content Hash */
             content_hash: string | null;
             /** Family */
@@ -4401,6 +4414,8 @@ export interface components {
          * @description A row of a report. `reward` is `reward_mean`.
          */
         EvaluatedRow: {
+            /** Best Of */
+            best_of?: number | null;
             /** Device Seconds */
             device_seconds: number;
             /** Distinct 1 */
@@ -6045,13 +6060,16 @@ export interface components {
         };
         /**
          * MethodRow
-         * @description One model at one requested score. `reward_low`/`reward_high`: bootstrap 95% interval over prompts.
+         * @description One model at one requested score, or the best of `best_of` of its answers.
          *
-         *     `entrant` is the model's name, `name` that of the entrant in the evaluation, as rules of a gate call it.
+         *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
+         *     entrant in the evaluation, as rules of a gate call it.
          *     `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
          *     `log_prob_seconds_shared` were computed by another run.
          */
         MethodRow: {
+            /** Best Of */
+            best_of?: number | null;
             /** Device Seconds */
             device_seconds: number;
             /** Distinct 1 */

@@ -7,6 +7,7 @@ batches and resumed attempts give the same answers.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,14 @@ from steerboard_contracts.resumable_rows import ResumableRows
 from steerboard_contracts.stage import ResponsesOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.stages.generate import score_text
-from steerboard_workers.stages.models.open_models import open_policy
+from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
+from steerboard_workers.stages.models.scoring import Scorable, score_texts
 from steerboard_workers.stages.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.score import RewardNotFinite
+
+# Padded tokens of one forward pass of the reward model; it changes no result.
+_SCORED_TOKENS = 8192
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,8 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, AnswerConfig)
     prompts = [Prompt(**row) for row in stage.evaluated("prompts")]
-    total = sum(prompt.turns for prompt in prompts) * config.samples
+    samples = config.best_of or config.samples
+    total = sum(prompt.turns for prompt in prompts) * samples
     key = ("position", "sample", "turn")
     with open_policy(stage, "model", config) as policy, resumable_rows(stage, key) as partial:
         written = score_text(policy.info, config.score, stage.model("model").name)
@@ -47,10 +54,13 @@ def run(stage: Stage) -> Succeeded:
         stage.progress(before, total, "answers", "generating")
         for turn in range(max((prompt.turns for prompt in prompts), default=0)):
             asked = [prompt for prompt in prompts if turn < prompt.turns]
-            for completion, sample in _answers(config, policy.engine, asked, turn, written, partial):
+            for completion, sample in _answers(config, policy.engine, asked, turn, samples, written, partial):
                 partial.add([_kept(completion, sample, turn)])
                 stage.progress(len(partial.rows), total, "answers", "generating")
-        rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(config.samples)]
+        rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(samples)]
+    sampled = sum(count for row in rows for count in row["tokens"])
+    if config.best_of is not None:
+        rows = _best(stage, config, prompts, rows)
     with stage.output_file("responses.jsonl") as path, path.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -62,7 +72,7 @@ def run(stage: Stage) -> Succeeded:
             "answers": total,
             "empty": sum(not text.strip() for row in rows for text in row["turns"]),
             "unfinished": sum(not ended for row in rows for ended in row["finished"]),
-            "tokens": sum(count for row in rows for count in row["tokens"]),
+            "tokens": sampled,
             "resumed_rows": before,
         },
     )
@@ -73,6 +83,7 @@ def _answers(
     engine: Engine,
     prompts: Sequence[Prompt],
     turn: int,
+    samples: int,
     written: str | None,
     partial: ResumableRows,
 ) -> Iterator[tuple[Completion, int]]:
@@ -83,17 +94,38 @@ def _answers(
         temperature = config.temperatures.get(prompt.category or "", config.decoding.temperature)
         by_decoding.setdefault(temperature, []).append(prompt)
     for temperature, group in by_decoding.items():
-        samples = range(config.samples)
-        left = [(p, n) for p in group for n in samples if (p.position, n, turn) not in partial]
+        left = [(p, n) for p in group for n in range(samples) if (p.position, n, turn) not in partial]
         if turn == 0:
             first = {p.position: Request(p.position * MOST_SAMPLES, p.messages, written) for p, _ in left}
             requests = list(first.values())
         else:
             requests = [Request(p.position * MOST_SAMPLES + n, _history(p, n, turn, partial), written) for p, n in left]
-        decoding = _decoding(config.decoding, temperature, config.samples if turn == 0 else 1)
+        decoding = _decoding(config.decoding, temperature, samples if turn == 0 else 1)
         # Seeds of people are small: no two turns of two evaluations share one.
         for completion in engine.generate(requests, decoding, config.seed + (turn << 32)):
             yield completion, completion.n if turn == 0 else completion.row % MOST_SAMPLES
+
+
+def _best(
+    stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Of each prompt's answers the one that the reward model of input `reward` scores highest, the first of equal ones.
+    Prompts have one turn. Raises `RewardNotFinite`, `BadRow`."""
+    messages = {prompt.position: prompt.messages for prompt in prompts}
+    texts = [Scorable(messages[row["position"]], row["turns"][0]) for row in rows]
+    with open_reward_model(stage, "reward", config, config.precision) as rewards:
+        stage.progress(0, len(texts), "answers", "scoring answers")
+        values = score_texts(
+            rewards, texts, _SCORED_TOKENS, lambda done: stage.progress(done, len(texts), "answers", "scoring answers")
+        )
+    best: dict[int, tuple[float, dict[str, Any]]] = {}
+    for row, value in zip(rows, values, strict=True):
+        if not math.isfinite(value):
+            raise RewardNotFinite(f"the reward of {row['turns'][0][:80]!r} is {value}", hint="Use precision fp32.")
+        position = row["position"]
+        if position not in best or value > best[position][0]:
+            best[position] = value, {**row, "sample": 0}
+    return [row for _, row in best.values()]
 
 
 def _decoding(given: Decoding, temperature: float, n: int) -> Decoding:

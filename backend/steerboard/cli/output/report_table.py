@@ -72,7 +72,8 @@ def _print_methods(console: Console, report: Report) -> None:
     )
     rows = [
         (
-            label_of(row.method) if wide else short_label_of(row.method),
+            (label_of(row.method) if wide else short_label_of(row.method))
+            + ("" if row.best_of is None else f", best of {row.best_of}"),
             None if row.score is None else f"{row.score:.1f}",
             f"{row.reward_mean:.2f} [{row.reward_low:.2f}, {row.reward_high:.2f}]",
             f"{row.length_mean:.0f}",

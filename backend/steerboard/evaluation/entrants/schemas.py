@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from steerboard.evaluation.prompts.schemas import Reference
 from steerboard.runs.state.states import RunState
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs import MOST_SAMPLES, Asked, Decoding, EngineName
+from steerboard_contracts.configs import MOST_SAMPLES, Asked, BestOf, Decoding, EngineName
 
 EvaluationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 
@@ -32,6 +32,8 @@ class EntrantIn(BaseModel):
     score: Asked = None
     decoding: NamedDecoding | Decoding | None = None
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
+    best_of: BestOf = None
+    reward: Annotated[Reference | None, Field(description="The reward model that chooses the best of several.")] = None
     family: Annotated[str | None, Field(max_length=64, pattern=r"^[^\x00]+$")] = None
     engine: Annotated[EngineName, Field(description="What computes a model's answers.")] = "transformers"
 
@@ -41,6 +43,10 @@ class EntrantIn(BaseModel):
             raise ValueError("give either `model` or `endpoint`")
         if self.endpoint is not None and self.engine != "transformers":
             raise ValueError("`engine` is of models: an endpoint computes by itself")
+        if (self.best_of is None) != (self.reward is None):
+            raise ValueError("give both `best_of` and the `reward` model that chooses, or neither")
+        if self.best_of is not None and (self.endpoint is not None or self.samples > 1):
+            raise ValueError("`best_of` gives one answer, of a model: neither of an endpoint nor several `samples`")
         return self
 
 

@@ -14,7 +14,7 @@ from steerboard.datasets.errors import NameTaken
 from steerboard.evaluation.entrants.schemas import EntrantIn
 from steerboard.evaluation.prompts.service import prompts_hash
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
-from steerboard.evaluation.tables import Entrant, Evaluation
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt
 from steerboard.platform.names import check_name, find, free_name, names_like
 from steerboard.registry.endpoints.service import get_endpoint, score_text
 from steerboard.registry.service import get_model
@@ -74,7 +74,7 @@ def add(
 ) -> Entrant:
     """Enter one and start the run of its answers, for a recipe's `stage` as one of its own. Raises `NotFound`,
     `NameTaken`, `BadInput` (`wrong_role`, `no_score_format`, `unknown_attribute`, `equal_samples`,
-    `too_many_entrants`).
+    `several_turns`, `too_many_entrants`).
     """
     position = next_position(session, evaluation)
     decoding, temperatures = _decoding(asked)
@@ -86,6 +86,11 @@ def add(
         score=asked.score,
     )
     inputs: dict[str, InputRef] = {}
+    if asked.reward is not None:
+        chooser = _chooser(session, project, evaluation, asked.reward)
+        inputs["reward"] = InputRef(model=chooser.id)
+        best_of = {"n": asked.best_of, "reward": chooser.name, "content_hash": chooser.artifact_hash}
+        entrant.decoding = {**entrant.decoding, "best_of": best_of}
     if asked.model is not None:
         model = get_model(session, project, asked.model)
         _of_model(entrant, model, asked)
@@ -113,6 +118,7 @@ def add(
             temperatures=temperatures,
             score=entrant.score,
             samples=entrant.samples,
+            best_of=asked.best_of,
             seed=evaluation.seed,
             **how,
         ),
@@ -184,6 +190,25 @@ def _of_model(entrant: Entrant, model: Model, asked: EntrantIn) -> None:
     entrant.family = asked.family or family_of(model.name) or family_of(_words(architecture))
 
 
+def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: str) -> Model:
+    """The reward model that chooses the best of several answers."""
+    model = get_model(session, project, ref)
+    if model.role != "reward":
+        raise BadInput(
+            f"{model.name!r} is a model of role {model.role}, and gives answers no reward",
+            code="wrong_role",
+            hint="Name a model of role reward.",
+        )
+    mine = EvaluationPrompt.evaluation_id == evaluation.id, func.jsonb_array_length(EvaluationPrompt.follow_ups) > 0
+    if session.scalar(select(EvaluationPrompt.position).where(*mine).limit(1)) is not None:
+        raise BadInput(
+            "the best of several answers is chosen for prompts of one turn, and some of these have more",
+            code="several_turns",
+            hint="Leave `best_of` out, or evaluate other prompts.",
+        )
+    return model
+
+
 def _of_endpoint(session: Session, entrant: Entrant, endpoint: Endpoint, asked: EntrantIn) -> None:
     policy = session.get(Model, endpoint.policy_model_id) if endpoint.policy_model_id else None
     score_text(endpoint, policy, asked.score)  # or it would be refused when its run begins
@@ -202,15 +227,16 @@ def _words(architecture: str) -> str:
 
 def _decoding(asked: EntrantIn) -> tuple[Decoding, dict[str, float]]:
     """Greedy for one answer, sampled for several, unless something else is asked for; and temperatures by category."""
-    given = asked.decoding or ("greedy" if asked.samples == 1 else "sampled")
+    sampled = asked.best_of or asked.samples
+    given = asked.decoding or ("greedy" if sampled == 1 else "sampled")
     if given == "by_category":
         return Decoding(temperature=DEFAULT_TEMPERATURE), dict(MT_BENCH_TEMPERATURES)
     decoding = Decoding(temperature=1.0 if given == "sampled" else 0.0) if isinstance(given, str) else given
     if decoding.n != 1:
         raise BadInput("give `samples` and not `decoding.n`", code="equal_samples")
-    if asked.samples > 1 and decoding.temperature == 0:
+    if sampled > 1 and decoding.temperature == 0:
         raise BadInput(
-            f"{asked.samples} samples at temperature 0 would all be equal",
+            f"{sampled} samples at temperature 0 would all be equal",
             code="equal_samples",
             hint="Ask for one sample, or for `sampled` decoding.",
         )
@@ -220,6 +246,8 @@ def _decoding(asked: EntrantIn) -> tuple[Decoding, dict[str, float]]:
 def _default_name(session: Session, evaluation: Evaluation, entrant: Entrant) -> str:
     """The model's or endpoint's; with the score where one is asked for; with a number where that is taken."""
     name = entrant.name if entrant.score is None else f"{entrant.name[:110]}_{entrant.score.slug}"[:128]
+    if entrant.best_of is not None:
+        name = f"{name[:110]}_best_of_{entrant.best_of}"
     check_name(name)
     return free_name(name, names_like(session, Entrant.name, name, Entrant.evaluation_id == evaluation.id))
 

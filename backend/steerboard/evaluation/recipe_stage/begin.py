@@ -96,14 +96,24 @@ def _enter(
     slots = _places(things, "entrants")
     if len(slots) != len(config.entrants):
         raise BadInput(f"{len(config.entrants)} entrants are configured, but {len(slots)} given", code="missing_input")
-    given = [(names[slot], one.scores) for slot, one in zip(slots, config.entrants, strict=True)]
-    for slot, rows in zip(slots, entrant_names(given), strict=True):
+    given = [(names[slot], one.scores, one.best_of) for slot, one in zip(slots, config.entrants, strict=True)]
+    for number, (slot, rows) in enumerate(zip(slots, entrant_names(given), strict=True)):
+        best_of, chooser = config.entrants[number].best_of, things.get(f"best_of.{number}")
+        if (best_of is None) != (chooser is None):
+            raise BadInput(
+                f"entrant {number} has only one of `best_of` and the reward model that chooses", code="missing_input"
+            )
+        decoding = config.decoding.model_copy(update={"n": 1})
+        if best_of is not None and decoding.temperature == 0:
+            decoding = decoding.model_copy(update={"temperature": 1.0})
         for name, score in rows:
             asked = EntrantIn(
                 name=name,
                 model=str(things[slot].id),
                 score=score,
-                decoding=config.decoding.model_copy(update={"n": 1}),
+                decoding=decoding,
+                best_of=best_of,
+                reward=str(chooser.id) if chooser is not None else None,
                 engine=config.engine,
             )
             entrants.add(session, project, evaluation, asked, stage.run.created_by, stage)

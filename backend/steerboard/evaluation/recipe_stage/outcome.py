@@ -87,6 +87,7 @@ def _entries(
             model=model.name if model is not None else entrant.name,
             method=entrant.method or "base",
             score=entrant.score,
+            best_of=entrant.best_of,
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
             device_seconds=sum(training_cost(session, model)) if model is not None else 0.0,
             log_prob_seconds=log_prob_cost(session, model) if model is not None else (0.0, 0.0),

@@ -33,19 +33,24 @@ MANY_CUT = 0.1
 
 @dataclass(frozen=True)
 class Entry:
-    """One model at one requested score, with its answers in the order of the prompts."""
+    """One model at one requested score, or its best of several, with its answers in the order of the prompts."""
 
     id: uuid.UUID
     name: str
     model: str
     method: str
     score: Condition | None
+    best_of: int | None
     info: ModelInfo | None
     device_seconds: float
     texts: list[str]
     tokens: list[int]
     finished: list[bool]
     log_prob_seconds: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.method in baseline_methods() and self.best_of is None
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
     """Raises nothing of its own: everything that can be wrong was refused when the stage began."""
     bootstrap = Resamples(len(findings.prompts), config.bootstrap, config.seed)
     rewards = [findings.main.in_units(rewards) for rewards in findings.main.rewards]
-    sft = next((i for i, entry in enumerate(findings.entries) if entry.method in baseline_methods()), None)
+    sft = next((i for i, entry in enumerate(findings.entries) if entry.is_baseline), None)
     rows = [_row(findings, bootstrap, i, rewards, sft) for i in range(len(findings.entries))]
     main, independent = findings.main, findings.independent
     return Report(
@@ -113,12 +118,13 @@ def _row(
     rated = bootstrap.interval(findings.quality[index]) if findings.quality else None
     independent = findings.independent
     own = independent.rewards[index] if independent else None
-    compare = sft is not None and entry.method not in baseline_methods()
+    compare = sft is not None and not entry.is_baseline
     return MethodRow(
         method=entry.method,
         name=entry.name,
         entrant=entry.model,
         score=entry.score,
+        best_of=entry.best_of,
         n=len(entry.texts),
         reward_mean=reward.mean,
         reward_low=reward.low,
@@ -144,7 +150,7 @@ def _row(
 def _control(rows: list[MethodRow]) -> Control | None:
     """The first model with several scores, or values of one attribute, in rising order of what was requested."""
     for first in rows:
-        mine = [row for row in rows if row.entrant == first.entrant and row.score is not None]
+        mine = [row for row in rows if row.entrant == first.entrant and row.score is not None and row.best_of is None]
         along = varied(row.score for row in mine if row.score is not None)
         if along is not None:
             curve = sorted((asked, row.reward_mean) for asked, row in zip(along, mine, strict=True))

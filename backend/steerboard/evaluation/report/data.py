@@ -24,7 +24,7 @@ Bools = NDArray[np.bool_]
 class Who:
     """An entrant. `known_origin`: its lineage was recorded here from the base model on, so what trained it is known.
 
-    `trained_on`: content hashes of the reward models upstream of it.
+    `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers.
     """
 
     id: uuid.UUID
@@ -33,6 +33,7 @@ class Who:
     method: str | None
     family: str | None
     score: Condition | None
+    best_of: int | None
     samples: int
     model: str | None
     content_hash: str | None

@@ -106,13 +106,20 @@ def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozen
         method=entrant.method or (model.method if model else None),
         family=entrant.family,
         score=entrant.score,
+        best_of=entrant.best_of,
         samples=entrant.samples,
         model=model.name if model else None,
         content_hash=entrant.content_hash,
         # A base model was trained elsewhere, nobody here knows on what.
         known_origin=model is not None and model.role != "base",
-        trained_on=upstream.get(model.id, frozenset()) if model else frozenset(),
+        trained_on=(upstream.get(model.id, frozenset()) if model else frozenset()) | _chosen_by(entrant),
     )
+
+
+def _chosen_by(entrant: Entrant) -> frozenset[str]:
+    """The reward model that chose among an entrant's answers: no more independent of them than one that taught it."""
+    best_of = entrant.decoding.get("best_of")
+    return frozenset([best_of["content_hash"]]) if best_of else frozenset()
 
 
 def _places(evaluation: Evaluation) -> Subquery:

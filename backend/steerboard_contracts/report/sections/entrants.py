@@ -13,13 +13,15 @@ from steerboard_contracts.report.estimate import Estimate
 class EntrantRow(BaseModel):
     """One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
 
-    `trained_on`: content hashes of the reward models upstream of it; `origin_known`: whether those are all of them.
+    `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers;
+    `origin_known`: whether those are all of them.
     """
 
     name: str
     source: Literal["model", "endpoint", "import"]
     method: str | None
     score: Condition | None
+    best_of: int | None = None
     family: str | None
     model: str | None
     content_hash: str | None

@@ -48,10 +48,11 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
               </Table.Tr>
             ),
             ...group.rows.map((row) => (
-              <Table.Tr key={`${at}-${row.entrant}-${row.score}`}>
+              <Table.Tr key={`${at}-${row.entrant}-${row.score}-${row.best_of}`}>
                 <Table.Td>
                   <Text size="sm" fw={550}>
                     {row.method}
+                    {row.best_of && `, best of ${row.best_of}`}
                   </Text>
                   <Link size="xs" to="/p/$project/models/$model" params={{ project, model: row.entrant }}>
                     {row.entrant}

@@ -43,7 +43,7 @@ from steerboard_workers.stages.runtime import Stage
 # Sequences that vLLM scores together, as far as its own budget of tokens goes.
 SCORED_TOGETHER = 256
 Generating = GenerateConfig | AnswerConfig | EvaluateConfig
-Scoring = ScoreConfig | BenchmarkConfig | RewardConfig | EvaluateConfig
+Scoring = ScoreConfig | BenchmarkConfig | RewardConfig | EvaluateConfig | AnswerConfig
 
 
 @dataclass(frozen=True)

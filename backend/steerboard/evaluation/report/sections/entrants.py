@@ -34,6 +34,7 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
                 source=entrant.source,
                 method=entrant.method,
                 score=entrant.score,
+                best_of=entrant.best_of,
                 family=entrant.family,
                 model=entrant.model,
                 content_hash=entrant.content_hash,

@@ -31,7 +31,7 @@ def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | N
         return named
     usual = baseline_methods()
     called = [name for name in names if name in usual]
-    trained = [entrant.name for entrant in entrants if entrant.method in usual]
+    trained = [entrant.name for entrant in entrants if entrant.method in usual and entrant.best_of is None]
     return next(iter([*called, *trained, *names]), None)
 
 

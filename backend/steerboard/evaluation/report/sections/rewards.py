@@ -104,8 +104,8 @@ def _warnings(report: RewardReport) -> list[str]:
     found = []
     if report.trained:
         found.append(
-            f"circular: {', '.join(report.trained)} learned from this model's rewards; look at people, judges and "
-            "independent reward models too"
+            f"circular: {', '.join(report.trained)} learned from this model's rewards, or had answers chosen by them; "
+            "look at people, judges and independent reward models too"
         )
     if report.accuracy.value is not None and report.accuracy.low is not None and report.accuracy.low <= 0.5:
         found.append(

@@ -65,14 +65,17 @@ function decodingOf({ source, decoding, samples }: Entrant): string {
     temperature,
     temperatures,
     max_new_tokens: longest,
+    best_of: best,
   } = decoding as {
     temperature?: number;
     temperatures?: Record<string, number>;
     max_new_tokens?: number | null;
+    best_of?: { n: number; reward: string };
   };
   const how = temperatures ? "by category" : temperature ? `sampled, temperature ${temperature}` : "greedy";
   const parts = [
     how,
+    best ? `the best of ${best.n} by ${best.reward}` : "",
     longest ? `at most ${count(longest)} tokens` : "",
     samples > 1 ? `${samples} answers each` : "",
   ];
