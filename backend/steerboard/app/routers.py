@@ -17,6 +17,7 @@ from steerboard.evaluation.prompts import api as prompts
 from steerboard.evaluation.ranking import api as ranking
 from steerboard.evaluation.ranking.campaigns import api as campaigns
 from steerboard.evaluation.report import api as report
+from steerboard.evaluation.sweeps import api as sweeps
 from steerboard.insights import inbox_api, models_api, previews_api, system_api
 from steerboard.playground import api as playground
 from steerboard.recipes import api as recipes
@@ -47,6 +48,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     report.router,
     gate.router,
     gate.pipeline_router,
+    sweeps.router,
     event_stream.router,
 )
 _OF_SYSTEM: tuple[APIRouter, ...] = (accounts.system_router, system_api.system_router, health.router)

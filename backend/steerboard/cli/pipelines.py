@@ -16,7 +16,9 @@ from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.output.progress import STYLES
 from steerboard.cli.output.report_table import print_report, print_stages
 from steerboard.cli.output.run_rows import print_runs, run_name
+from steerboard.cli.output.sweep_table import print_sweep
 from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.sweep import SweepReport
 
 app = typer.Typer(help="Look at pipelines, cancel and resume them, print their reports.", no_args_is_help=True)
 
@@ -126,3 +128,13 @@ def report(
     out = console()
     print_stages(out, found)
     print_report(out, found, pipeline, examples)
+
+
+@app.command()
+def sweep(pipeline: Reference, json: JsonOption = False) -> None:
+    """The variants of a sweep: settings, held-out figures, the best, and which others are within noise of it."""
+    document = Client().get(path_of("pipelines", pipeline, "sweep"))
+    if json:
+        print_json(document)
+        return
+    print_sweep(console(), SweepReport.model_validate(document))

@@ -19,9 +19,12 @@ from steerboard.recipes.lookup import Catalogue
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
 from steerboard.recipes.rounds import ROUND, ROUNDS, unroll
 from steerboard.recipes.sources import Source, Sources
+from steerboard.recipes.sweep.block import SWEEP, set_sweep
+from steerboard.recipes.sweep.variants import summary_of, variant_of, write_variants
 from steerboard_contracts.configs import RunConfig
+from steerboard_contracts.sweep import PlannedSweep
 
-TOP_KEYS = ("name", "description", "inputs", "stages", ROUNDS, ROUND)
+TOP_KEYS = ("name", "description", "inputs", "stages", ROUNDS, ROUND, SWEEP)
 MAX_STAGES = 200
 
 
@@ -52,6 +55,7 @@ class Plan:
     recipe: dict[str, Any]
     stages: list[PlannedStage]
     notes: list[str] = field(default_factory=list)
+    sweep: PlannedSweep | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,7 @@ class Reading:
     implied: list[str]
     notes: list[str]
     faults: Faults
+    sweep: PlannedSweep | None = None
 
 
 def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
@@ -88,6 +93,7 @@ def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
         recipe=data,
         stages=stages,
         notes=reading.notes,
+        sweep=reading.sweep,
     )
 
 
@@ -100,19 +106,21 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
     if not isinstance(document.data.get("stages"), dict):
         faults.raise_if_any()
     declared = declarations(document, faults)
-    changes = unroll(document, parse_overrides(overrides, faults), faults)
-    _check_number(document, faults)
+    changes = set_sweep(document, unroll(document, parse_overrides(overrides, faults), faults))
     set_values, later = _apply(document, list(declared), changes, faults)
+    sweep = write_variants(document, faults)
+    _check_number(document, faults)
     values = resolve(document, declared, set_values, catalogue, faults)
     implied = Implied(document, declared, values, catalogue, faults)
     implied.add_all()
-    _apply_later(document, list(declared), implied.stages, later, faults)
+    _apply_later(document, list(declared), implied.stages, later, sweep, faults)
 
     drafts = read_stages(document, faults)
     sources = Sources(document, drafts, values, faults)
     inputs = {name: sources.of(draft) for name, draft in drafts.items()}
     order = _order(document, drafts, inputs, faults)
-    return Reading(document, drafts, inputs, order, implied.stages, implied.notes, faults)
+    notes = [*implied.notes, *([summary_of(sweep)] if sweep else [])]
+    return Reading(document, drafts, inputs, order, implied.stages, notes, faults, sweep)
 
 
 def _check_top(document: Document, faults: Faults) -> None:
@@ -165,14 +173,19 @@ def _apply(
 
 
 def _apply_later(
-    document: Document, declared: list[str], implied: list[str], later: list[Override], faults: Faults
+    document: Document,
+    declared: list[str],
+    implied: list[str],
+    later: list[Override],
+    sweep: PlannedSweep | None,
+    faults: Faults,
 ) -> None:
     stages = [name for name in document.data["stages"] if name not in implied]
     for change in later:
         if change.head in implied and len(change.path) > 1:
             apply_to_stage(document, change, faults)
         else:
-            message = unknown_target(change, declared, [*stages, *implied])
+            message = variant_of(sweep, change) or unknown_target(change, declared, [*stages, *implied])
             faults.add(f"--set {change.text}", message, field=change.field)
 
 

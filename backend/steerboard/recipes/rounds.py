@@ -14,14 +14,14 @@ Each round generates from its own part of the prompts.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from steerboard.recipes.document import Document, Path, Place
+from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.overrides import Override
+from steerboard.recipes.references import references, replace_at, rewired, value_at, widen_list, write_copy
 from steerboard_contracts.run_kinds import kind_of
 
 ROUNDS, ROUND, PREVIOUS = "rounds", "round", "previous"
@@ -93,16 +93,10 @@ def _repeated(document: Document, faults: Faults) -> list[str]:
 def _write(document: Document, name: str, round_: int, number: int, repeated: list[str]) -> None:
     """One stage of one round, each value at the place where it is in the file."""
     template, path = (ROUND, "stages", name), ("stages", _named(name, round_))
-    fields = copy.deepcopy(document.data[ROUND]["stages"][name])
-    wired = _wiring(document, round_, repeated)
-    if isinstance(fields, dict):
-        for at in list(_references(fields)):
-            _replace(fields, at, wired)
-        if fields.get("run") == "generate" and number > 1 and "data" in fields and "portion" not in fields:
-            fields["portion"] = {"number": round_, "of": number}
-    places = {known: at for known, at in document.places.items() if known[: len(template)] == template}
-    document.put(path, fields, places.get(template) or Place(line=1))
-    document.places |= {(*path, *known[len(template) :]): at for known, at in places.items()}
+    fields = rewired(document.data[ROUND]["stages"][name], _wiring(document, round_, repeated))
+    if number > 1 and isinstance(fields, dict) and fields.get("run") == "generate" and "data" in fields:
+        fields.setdefault("portion", {"number": round_, "of": number})
+    write_copy(document, template, path, fields)
 
 
 def _wiring(document: Document, round_: int, repeated: list[str]) -> Callable[[str], str]:
@@ -126,57 +120,20 @@ def _widen(document: Document, stages: dict[str, Any], repeated: list[str], numb
         name, dot, output = reference.partition(".")
         return _named(name, number) + dot + output
 
+    def each(reference: str) -> list[str]:
+        name, dot, output = reference.partition(".")
+        return [_named(name, round_) + dot + output for round_ in range(1, number + 1)]
+
     for stage, fields in stages.items():
         if not isinstance(fields, dict):
             continue
-        meant = [at for at in _references(fields) if str(_value(fields, at)).partition(".")[0] in repeated]
+        meant = [at for at in references(fields) if str(value_at(fields, at)).partition(".")[0] in repeated]
         for at in meant:
             if len(at) == 1:
-                _replace(fields, at, last)
+                replace_at(fields, at, last)
         for slot in dict.fromkeys(str(at[0]) for at in meant if len(at) > 1):
             items = {int(at[1]): at[2:] for at in meant if at[0] == slot}
-            _widen_list(document, ("stages", stage, slot), items, number)
-
-
-def _widen_list(document: Document, path: Path, items: dict[int, Path], number: int) -> None:
-    """`items`: by place in the list, where in the item its reference is; each becomes one item a round."""
-    found: list[tuple[Any, Place | None]] = []
-    for i, item in enumerate(_value(document.data, path)):
-        place = document.place((*path, i))
-        if i not in items:
-            found.append((item, place))
-            continue
-        name, dot, output = str(_value(item, items[i])).partition(".")
-        for round_ in range(1, number + 1):
-            wired = _named(name, round_) + dot + output
-            found.append(({**item, items[i][0]: wired} if items[i] else wired, place))
-    document.put(path, [item for item, _ in found], document.place(path) or Place(line=1))
-    document.places |= {(*path, i): place for i, (_, place) in enumerate(found) if place}
-
-
-def _references(fields: dict[str, Any]) -> Iterator[Path]:
-    """Where a stage names others: `model`, `rewards.0`, `parts.1.data`."""
-    kind = kind_of(fields.get("run"), fields.get("method"))
-    for slot in kind.slots if kind else ():
-        value = fields.get(slot)
-        if isinstance(value, str):
-            yield (slot,)
-        for i, item in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(item, str):
-                yield slot, i
-            elif isinstance(item, dict):
-                yield from ((slot, i, key) for key in ("data", "model") if isinstance(item.get(key), str))
-
-
-def _value(fields: Any, at: Path) -> Any:
-    for part in at:
-        fields = fields[part]
-    return fields
-
-
-def _replace(fields: dict[str, Any], at: Path, change: Callable[[str], str]) -> None:
-    holder = _value(fields, at[:-1])
-    holder[at[-1]] = change(holder[at[-1]])
+            widen_list(document, ("stages", stage, slot), items, each)
 
 
 def _of_each_round(document: Document, change: Override, repeated: list[str], number: int) -> list[Override]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -86,7 +88,7 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
         name=_next_name(session, project, planned.name),
         recipe=planned.recipe,
         recipe_text=planned.text,
-        settings={"overrides": planned.overrides, "notes": planned.notes},
+        settings={"overrides": planned.overrides, "notes": planned.notes, **_sweep(planned)},
         created_by=actor,
     )
     session.add(pipeline)
@@ -105,6 +107,10 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
             created_by=actor,
         )
     return pipeline
+
+
+def _sweep(planned: Plan) -> dict[str, Any]:
+    return {"sweep": planned.sweep.model_dump(mode="json")} if planned.sweep else {}
 
 
 def _input_ref(source: Source, runs: dict[str, Run]) -> InputRef:

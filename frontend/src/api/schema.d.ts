@@ -1646,6 +1646,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/pipelines/{pipeline}/sweep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Sweep
+         * @description The variants of a pipeline's sweep with their held-out figures, the best, and which others are within noise of
+         *     it. 404 `no_sweep` where the recipe has none.
+         */
+        get: operations["get_sweep"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/playground/comparisons": {
         parameters: {
             query?: never;
@@ -8820,6 +8841,56 @@ export interface components {
             state?: ("ready" | "waiting" | "done" | "paused" | "closed") | null;
         };
         /**
+         * SweepReport
+         * @description `figure` in words. `units` of a mean reward. `compared_by`: differences on the same `prompts`, or, of accuracies
+         *     that training measured, intervals that overlap; null where figures have neither. `best` and `within_noise` are
+         *     numbers of variants. `verdict`: the finding in a sentence.
+         */
+        SweepReport: {
+            /** Best */
+            best?: number | null;
+            /** Compared By */
+            compared_by?: ("prompts" | "intervals") | null;
+            /** Fields */
+            fields: string[];
+            /** Figure */
+            figure: string;
+            /**
+             * Goal
+             * @enum {string}
+             */
+            goal: "maximize" | "minimize";
+            /** Metric */
+            metric: string;
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /** Pipeline */
+            pipeline: string;
+            /** Prompts */
+            prompts?: number | null;
+            /**
+             * Search
+             * @enum {string}
+             */
+            search: "grid" | "random";
+            /** Seed */
+            seed: number | null;
+            /** Units */
+            units?: ("z" | "raw") | null;
+            /** Variants */
+            variants: components["schemas"]["VariantRow"][];
+            /** Verdict */
+            verdict: string;
+            /**
+             * Within Noise
+             * @default []
+             */
+            within_noise: number[];
+        };
+        /**
          * Task
          * @description An item that is locked to the annotator until `locked_until`; every draft and `next` renews it.
          */
@@ -8995,6 +9066,41 @@ export interface components {
             kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
             /** Name */
             name: string;
+        };
+        /**
+         * VariantRow
+         * @description `stage`: whose figure it is; `stages`: all that are not the same in every variant. `behind`: how far the best is
+         *     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
+         *     variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
+         *     `stages`, each counted for every variant that uses it.
+         */
+        VariantRow: {
+            behind?: components["schemas"]["Estimate"] | null;
+            /**
+             * Device Seconds
+             * @default 0
+             */
+            device_seconds: number;
+            figure?: components["schemas"]["Estimate"] | null;
+            /** Number */
+            number: number;
+            /** P Holm */
+            p_holm?: number | null;
+            /** Stage */
+            stage: string;
+            /** Stages */
+            stages: string[];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            /** Values */
+            values: {
+                [key: string]: unknown;
+            };
+            /** Within Noise */
+            within_noise?: boolean | null;
         };
         /**
          * VerdictOut
@@ -15996,6 +16102,65 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+                pipeline: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepReport"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

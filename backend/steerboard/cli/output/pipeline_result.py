@@ -16,8 +16,10 @@ from steerboard.cli.output.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_UN
 from steerboard.cli.output.progress import display_for
 from steerboard.cli.output.report_table import print_report, print_stages
 from steerboard.cli.output.run_rows import run_name
+from steerboard.cli.output.sweep_table import print_sweep
 from steerboard.cli.output.watch import follow
 from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.sweep import SweepReport
 
 
 def finish(
@@ -50,6 +52,9 @@ def finish(
         console.print()
         print_stages(console, found)
         print_report(console, found, name, examples)
+        if pipeline["settings"].get("sweep"):
+            console.print()
+            print_sweep(console, SweepReport.model_validate(client.get(f"pipelines/{pipeline['id']}/sweep")))
     broken = [run for run in runs if run["state"] != "succeeded"]
     for run in broken:
         _explain(client, run)

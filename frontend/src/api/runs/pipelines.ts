@@ -34,6 +34,17 @@ export const reportQuery = (project: string, pipeline: string) =>
       ),
   });
 
+export const sweepQuery = (project: string, pipeline: string) =>
+  queryOptions({
+    queryKey: [project, "pipeline", pipeline, "sweep"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/pipelines/{pipeline}/sweep", {
+          params: { path: { project, pipeline } },
+        }),
+      ),
+  });
+
 export const launchPipeline = (project: string, body: Schemas["PipelineCreate"]) =>
   data(api.POST("/api/v1/projects/{project}/pipelines", { params: { path: { project } }, body }));
 

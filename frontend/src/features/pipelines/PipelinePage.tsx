@@ -19,10 +19,11 @@ import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";
 import { ReportView } from "./ReportView";
+import { SweepView } from "./sweep/SweepView";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
 const ENDED = ["succeeded", "failed", "cancelled"];
-const TABS = ["report", "stages", "recipe"];
+const TABS = ["report", "sweep", "stages", "recipe"];
 const COLOR: Record<string, string> = {
   pending: "gray",
   queued: "indigo",
@@ -74,7 +75,9 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   const failed = pipeline.runs.filter((run) => run.state === "failed");
   const broken = pipeline.runs.filter((run) => run.state === "failed" || run.state === "cancelled").length;
   const cancelling = pipeline.runs.some((run) => active && run.cancel_requested_at && !run.ended_at);
-  const open = TABS.includes(tab ?? "") ? tab! : pipeline.state === "failed" ? "stages" : "report";
+  const swept = !!pipeline.settings.sweep;
+  const first = pipeline.state === "failed" ? "stages" : swept ? "sweep" : "report";
+  const open = TABS.includes(tab ?? "") && (tab !== "sweep" || swept) ? tab! : first;
   return (
     <Page
       title={pipeline.name}
@@ -141,6 +144,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
         }
       >
         <Tabs.List>
+          {swept && <Tabs.Tab value="sweep">Sweep</Tabs.Tab>}
           <Tabs.Tab value="report">Report</Tabs.Tab>
           <Tabs.Tab value="stages">Stages</Tabs.Tab>
           <Tabs.Tab value="recipe">Recipe</Tabs.Tab>
@@ -148,6 +152,11 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
         <Tabs.Panel value="report" pt="md">
           <ReportView project={project} pipeline={pipeline.id} live={active} />
         </Tabs.Panel>
+        {swept && (
+          <Tabs.Panel value="sweep" pt="md">
+            <SweepView project={project} pipeline={pipeline.id} runs={pipeline.runs} />
+          </Tabs.Panel>
+        )}
         <Tabs.Panel value="stages" pt="md">
           <RunsTable runs={pipeline.runs} label="Stages" />
         </Tabs.Panel>

@@ -1,0 +1,60 @@
+"""A sweep on a terminal: its variants with their figures, the best first to look at."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from steerboard.cli.output.listing import Column, print_table
+from steerboard.cli.output.progress import STYLES
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.sweep import SweepReport, VariantRow
+
+
+def print_sweep(console: Console, report: SweepReport) -> None:
+    """The variants by number, then the finding in a sentence."""
+    unit = f" ({report.units})" if report.units else ""
+    columns = (
+        Column("variant", right=True),
+        *(Column(name, right=True) for name in report.fields),
+        Column("state", styles=STYLES, drop=3),
+        Column(f"figure{unit} [95% interval]", right=True),
+        Column("behind the best", right=True, drop=2),
+        Column("standing", drop=1),
+        Column("device-seconds", right=True, drop=4),
+    )
+    rows = [
+        (
+            row.number,
+            *(_value(row.values.get(name)) for name in report.fields),
+            row.state,
+            _estimate(row.figure),
+            _estimate(row.behind),
+            _standing(report, row),
+            f"{row.device_seconds:.1f}",
+        )
+        for row in report.variants
+    ]
+    best = next((place for place, row in enumerate(report.variants) if row.number == report.best), None)
+    print_table(console, columns, rows, heading=True, bold=best)
+    console.print()
+    console.print(Text(report.verdict, style="bold"))
+    for note in report.notes:
+        console.print(Text(note, style="dim"))
+
+
+def _standing(report: SweepReport, row: VariantRow) -> str:
+    if row.number == report.best:
+        return "best"
+    return "within noise" if row.within_noise else ""
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _estimate(found: Estimate | None) -> str:
+    if found is None or found.value is None:
+        return ""
+    interval = "" if found.low is None else f" [{found.low:.3g}, {found.high:.3g}]"
+    return f"{found.value:.3g}{interval}"

@@ -1,0 +1,50 @@
+"""What a sweep found: the variants with their held-out figures, the best, and those that it cannot be told from."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.sweep import SweepGoal, SweepSearch
+
+
+class VariantRow(BaseModel):
+    """`stage`: whose figure it is; `stages`: all that are not the same in every variant. `behind`: how far the best is
+    ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
+    variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
+    `stages`, each counted for every variant that uses it."""
+
+    number: int
+    values: dict[str, Any]
+    stage: str
+    stages: list[str]
+    state: Literal["queued", "running", "succeeded", "failed", "cancelled"]
+    figure: Estimate | None = None
+    behind: Estimate | None = None
+    p_holm: float | None = None
+    within_noise: bool | None = None
+    device_seconds: float = 0.0
+
+
+class SweepReport(BaseModel):
+    """`figure` in words. `units` of a mean reward. `compared_by`: differences on the same `prompts`, or, of accuracies
+    that training measured, intervals that overlap; null where figures have neither. `best` and `within_noise` are
+    numbers of variants. `verdict`: the finding in a sentence."""
+
+    pipeline: str
+    search: SweepSearch
+    seed: int | None
+    fields: list[str]
+    metric: str
+    goal: SweepGoal
+    figure: str
+    units: Literal["z", "raw"] | None = None
+    prompts: int | None = None
+    compared_by: Literal["prompts", "intervals"] | None = None
+    variants: list[VariantRow]
+    best: int | None = None
+    within_noise: list[int] = []
+    verdict: str
+    notes: list[str] = []

@@ -1,0 +1,39 @@
+"""A sweep as it was planned: which fields of a recipe vary, the variants, and the figure that decides between them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from steerboard_contracts.conditions.condition import Condition
+
+SweepSearch = Literal["grid", "random"]
+SweepGoal = Literal["maximize", "minimize"]
+
+
+class PlannedVariant(BaseModel):
+    """One choice of `values`, by field (`dpo.beta`). `judged`: the stage whose figure decides. `stages`: those of this
+    variant that are not the same in every one; a stage that several variants share has the number of the first."""
+
+    number: int
+    values: dict[str, Any]
+    judged: str
+    stages: list[str]
+
+
+class PlannedSweep(BaseModel):
+    """`metric` as the recipe names it. Of an evaluation, `stage` is its stage, `judge` the place of the reward model
+    among its `rewards`, and `score` what the policies are asked for; of training, `figure` is one of the held-out
+    figures in the summary of each `judged` stage. `seed`: of a random search."""
+
+    search: SweepSearch
+    seed: int | None
+    fields: list[str]
+    metric: str
+    goal: SweepGoal
+    stage: str | None = None
+    judge: int = 0
+    score: Condition | None = None
+    figure: str | None = None
+    variants: list[PlannedVariant]

@@ -1,0 +1,60 @@
+"""A sweep in the browser: its variants as lines and rows, the best first, in light, dark and on a phone."""
+
+from __future__ import annotations
+
+import re
+
+from dashboard_world import World
+from page_checks import faults_of
+from playwright.sync_api import Page, expect
+
+RECIPE = """
+name: swept
+inputs:
+  instructions: {type: dataset, kind: instructions}
+  preferences: {type: dataset, kind: preferences}
+sweep:
+  vary:
+    tuned.lr: [1.0e-9, 3.0e-2]
+    tuned.max_steps: [2, 4]
+  metric: report
+stages:
+  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
+  reward: {run: train, method: reward_model, model: base, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 4}
+  tuned: {run: train, method: sft, model: base, data: $instructions, lr: 1.0e-3, batch: 8}
+  report:
+    run: evaluate
+    entrants: [base, tuned]
+    rewards: [reward]
+    prompts: 8
+    decoding: {temperature: 0.0, max_new_tokens: 8}
+"""
+
+
+def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: Page, world: World) -> None:
+    body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
+    world.client.post("pipelines", json=body).raise_for_status()
+    page.goto("/p/default/pipelines/swept-1")
+    # Before there are figures: the settings of every variant, and what is awaited.
+    expect(page.get_by_role("tab", name="Sweep")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_text("No figures yet: report is pending.")).to_be_visible()
+    rows = page.get_by_role("table", name=re.compile("^Variants")).get_by_role("row")
+    expect(rows).to_have_count(5)
+    expect(page.locator(".variant-line[data-variant]")).to_have_count(4)
+    world.wait(lambda: world.get("pipelines/swept-1")["state"] == "succeeded", "the sweep", 240)
+
+    found = world.get("pipelines/swept-1/sweep")
+    # Without a reload.
+    expect(page.get_by_text(found["verdict"], exact=True)).to_be_visible()
+    expect(rows.nth(1)).to_contain_text(f"tuned-{found['best']}")
+    expect(rows.nth(1)).to_contain_text("best")
+    noise = rows.filter(has_text="within noise")
+    expect(noise).to_have_count(len(found["within_noise"]))
+    expect(page.locator('.variant-line[data-level="2"][data-variant]')).to_have_count(1)
+    # A row that is pointed at is the line on top.
+    rows.nth(4).hover()
+    expect(page.locator('.variant-line[data-level="3"]')).to_have_count(1)
+    page.mouse.move(0, 0)
+    assert faults_of(page, "sweep") == {}
+    rows.nth(1).get_by_role("link").click()
+    expect(page.get_by_role("heading", name=re.compile(f"tuned-{found['best']}"))).to_be_visible()

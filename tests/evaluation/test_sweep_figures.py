@@ -1,0 +1,118 @@
+"""The report of a sweep: the best variant, and which others are within noise of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steerboard.evaluation.sweeps.figures import sweep_report
+from steerboard.evaluation.sweeps.loader import Rewards, StageFacts, SweepFacts
+from steerboard_contracts.report.sweep import SweepReport
+from steerboard_contracts.sweep import PlannedSweep, PlannedVariant
+
+BETAS = [0.01, 0.1, 0.3, 0.5]
+PROMPTS = 40
+
+
+def planned(**given: Any) -> PlannedSweep:
+    variants = [
+        PlannedVariant(number=n, values={"dpo.beta": beta}, judged=f"dpo-{n}", stages=[f"dpo-{n}"])
+        for n, beta in enumerate(BETAS, start=1)
+    ]
+    fields: dict[str, Any] = {"metric": "report", "goal": "maximize", "stage": "report", **given}
+    return PlannedSweep(search="grid", seed=None, fields=["dpo.beta"], variants=variants, **fields)
+
+
+def stages(*summaries: dict[str, Any], state: str = "succeeded") -> dict[str, StageFacts]:
+    given = summaries or tuple({} for _ in BETAS)
+    return {f"dpo-{n}": StageFacts(state, 10.0 * n, summary) for n, summary in enumerate(given, start=1)}
+
+
+def judged(*offsets: float, prompts: int = PROMPTS, noise: float = 0.3) -> SweepReport:
+    """Prompts differ by far more than variants do: only differences on the same prompt can tell these apart."""
+    random = np.random.default_rng(1)
+    hardness = random.normal(0, 10, size=(prompts, 1))
+    values = hardness + np.array(offsets) + random.normal(0, noise, size=(prompts, len(offsets)))
+    rewards = Rewards("independent", "z", [f"dpo-{n}" for n in range(1, len(offsets) + 1)], values)
+    return sweep_report(SweepFacts("dpo-sweep-1", planned(), stages(), 0, rewards))
+
+
+def test_differences_by_prompt_tell_variants_apart_that_their_intervals_do_not() -> None:
+    found = judged(0.0, 0.5, 2.0, 1.0)
+    assert (found.best, found.within_noise) == (3, [])
+    ends = [(row.figure.low or 0, row.figure.high or 0) for row in found.variants if row.figure]
+    assert max(low for low, _ in ends) < min(high for _, high in ends)
+    assert [row.within_noise for row in found.variants] == [False, False, None, False]
+    first = found.variants[0]
+    assert first.behind is not None
+    assert first.behind.value == pytest.approx(2.0, abs=0.2)
+    assert first.behind.low is not None
+    assert 1.5 < first.behind.low < first.behind.value < (first.behind.high or 0)
+    assert found.variants[2].behind is None
+    assert found.verdict.startswith("Variant 3 (dpo.beta 0.3) has the highest mean reward by independent, ")
+    assert found.verdict.endswith("; by their differences by prompt, it is better than every other.")
+    assert (found.units, found.prompts, found.compared_by) == ("z", PROMPTS, "prompts")
+
+
+def test_variants_that_do_not_differ_are_within_noise_and_the_report_names_them() -> None:
+    found = judged(0.0, 1.95, 2.0, 1.97)
+    assert {found.best, *found.within_noise} == {2, 3, 4}
+    numbers = " and ".join(map(str, found.within_noise))
+    assert found.verdict.endswith(f"; by their differences by prompt, variants {numbers} are within noise of it.")
+    assert any("evaluate it on other prompts" in note for note in found.notes)
+    every = judged(0.0, 0.0, 0.0, 0.0)
+    assert len(every.within_noise) == 3
+    assert every.verdict.endswith("every other is within noise of it.")
+    few = judged(0.0, 1.0, 2.0, 3.0, prompts=5)
+    assert len(few.within_noise) == 3
+    assert few.verdict.endswith("5 prompts are too few to tell it from others.")
+
+
+def test_the_best_is_still_found_where_a_variant_has_no_rewards() -> None:
+    found = judged(0.0, 0.5, 2.0)
+    assert found.best == 3
+    assert found.variants[3].figure is None
+    assert found.verdict.endswith("it is better than every other. 1 of 4 variants have no figure.")
+    assert [row.device_seconds for row in found.variants] == [10.0, 20.0, 30.0, 40.0]
+
+
+def test_variants_that_share_the_judged_stage_have_one_figure() -> None:
+    plan = planned()
+    plan.variants[3].judged = "dpo-3"
+    random = np.random.default_rng(2)
+    values = random.normal(size=(PROMPTS, 3)) + np.array([0, 0, 9])
+    rewards = Rewards("reward", "raw", ["dpo-1", "dpo-2", "dpo-3"], values)
+    found = sweep_report(SweepFacts("p-1", plan, stages(), 0, rewards))
+    assert (found.best, found.within_noise, found.units) == (3, [4], "raw")
+    assert found.variants[3].figure == found.variants[2].figure
+
+
+def test_accuracies_of_training_are_held_against_each_other_by_their_intervals() -> None:
+    given = planned(metric="dpo.held_out_accuracy", stage=None, figure="held_out_accuracy")
+    measured = [{"held_out_accuracy": share, "pairs": 400} for share in (0.5, 0.7, 0.72, 0.9)]
+    found = sweep_report(SweepFacts("p-1", given, stages(*measured)))
+    assert (found.best, found.within_noise, found.compared_by) == (4, [], "intervals")
+    close = [{**one, "held_out_accuracy": min(one["held_out_accuracy"], 0.72)} for one in measured]
+    again = sweep_report(SweepFacts("p-1", given, stages(*close)))
+    assert (again.best, again.within_noise) == (3, [2, 4])
+
+
+def test_the_lowest_loss_is_the_best_and_noise_is_not_guessed() -> None:
+    given = planned(metric="dpo.eval_loss", stage=None, figure="eval_loss", goal="minimize")
+    losses = [{"eval_loss": loss, "steps": 9} for loss in (0.7, 0.5, 0.6, 0.9)]
+    found = sweep_report(SweepFacts("p-1", given, stages(*losses)))
+    assert (found.best, found.within_noise, found.compared_by) == (2, [], None)
+    assert [row.within_noise for row in found.variants] == [None] * 4
+    assert "lowest dpo.eval_loss, 0.5; whether others are within noise of it is unknown" in found.verdict
+    other = sweep_report(SweepFacts("p-1", given.model_copy(update={"figure": "eval_los"}), stages(*losses)))
+    assert other.best is None
+    assert other.verdict == "No figures: the summary of dpo-1 has no eval_los; it has eval_loss."
+
+
+def test_before_the_evaluation_there_are_states_and_no_figures() -> None:
+    facts = SweepFacts("p-1", planned(), stages(state="running"), waits_for="report is pending")
+    found = sweep_report(facts)
+    assert [row.state for row in found.variants] == ["running"] * 4
+    assert (found.best, found.verdict, found.notes) == (None, "No figures yet: report is pending.", [])
