@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
+from steerboard_contracts.inspected_pairs import InspectPairs
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen
@@ -48,6 +49,7 @@ class PairConfig(TrainingConfig):
     batch: Annotated[Count, Field(description="Pairs in one optimiser step.", json_schema_extra=WORKFLOW)] = 128
     learn: Annotated[Literal["last"], Field(description="Of a pair, the last turn is learned.")] = "last"
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
+    inspect_pairs: InspectPairs = 64
 
 
 class ReferencedPairConfig(PairConfig):

@@ -181,6 +181,16 @@ class SelectionOutput(BaseModel):
     path: str
 
 
+class PairsOutput(BaseModel):
+    """A finished folder of inspected pairs (`steerboard_contracts.inspected_pairs`)."""
+
+    type: Literal["pairs"] = "pairs"
+    name: str = "pairs"
+    path: str
+    pairs: int
+    steps: list[int]
+
+
 class ResponsesOutput(BaseModel):
     """A finished jsonl file of `{position, sample, turns, tokens, finished}`, each prompt with each sample once."""
 
@@ -235,6 +245,7 @@ StageOutput = Annotated[
     | AnswersOutput
     | BenchmarkOutput
     | SelectionOutput
+    | PairsOutput
     | ResponsesOutput
     | ResponseRewardsOutput,
     Field(discriminator="type"),

@@ -81,6 +81,18 @@ def test_an_import_tells_what_became_of_every_row(pairs: Path) -> None:
 
 
 @pytest.mark.usefixtures("server")
+def test_methods_are_listed_with_their_rows_and_reached_by_a_conversion(pairs: Path) -> None:
+    run(datasets.app, "import", str(pairs), "--name", "pairs")
+    listed = run(datasets.app, "methods", "pairs")
+    fits, _, rest = listed.partition("Fit after a conversion")
+    assert "dpo " in fits
+    assert "sft " not in fits
+    assert "chosen_responses: 30 rows become 30 instructions" in rest
+    assert "rwr" in rest.partition("Do not fit")[2]
+    assert "pairs-chosen-responses-1: 30 instructions" in run(datasets.app, "convert", "pairs", "chosen-responses")
+
+
+@pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("ending", ["jsonl", "jsonl.gz", "parquet"])
 def test_an_exported_file_is_imported_back(pairs: Path, tmp_path: Path, ending: str) -> None:
     first = json.loads(run(datasets.app, "import", str(pairs), "--name", "first", "--json"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from dashboard_world import World
 from page_checks import faults_of, told
@@ -73,4 +74,34 @@ def test_pairs_are_counted_by_rule_with_examples_and_then_cleaned_into_a_new_ver
     page.get_by_role("tab", name="Cleaning").click()
     page.get_by_role("group", name="Contradiction").get_by_role("switch").uncheck()
     expect(page.get_by_role("button", name="Nothing to clean")).to_be_disabled()
+    assert not faults, told(faults)
+
+
+def test_methods_are_picked_by_what_they_would_learn_and_launched_after_a_conversion(page: Page, world: World) -> None:
+    rows = [
+        {"prompt": f"Tell me of {at}.", "response": f"Answer {n}.", "reward": float(n)}
+        for at in range(30)
+        for n in range(3)
+    ]
+    world.import_rows("graded", "labelled", rows)
+    page.goto("/p/default/datasets/graded")
+    page.get_by_role("tab", name="Methods").click()
+    as_it_is = page.get_by_role("region", name="Fit as it is")
+    expect(as_it_is.get_by_role("row").filter(has_text="Reward-weighted regression")).to_be_visible()
+    expect(as_it_is.get_by_role("link", name="Launch Reward-weighted regression")).to_have_attribute(
+        "href", "/p/default/launch/rwr?data=graded"
+    )
+    converted = page.get_by_role("region", name="Fit after a conversion")
+    expect(converted.get_by_role("region", name="Pairs from ranks")).to_contain_text(
+        "90 rows become 90 preferences: 0 lost, 0 gained, 0 tied"
+    )
+    extremes = converted.get_by_role("region", name="Best against worst")
+    expect(extremes).to_contain_text("90 rows become 30 preferences: 30 lost (30 between the best and the worst)")
+    faults = faults_of(page, "methods")
+    extremes.get_by_role("button", name=re.compile("^DPO:")).click()
+    expect(page).to_have_url("/p/default/launch/dpo?data=graded-best-against-worst-1")
+    expect(page.get_by_role("combobox", name="data")).to_have_value(re.compile("^graded-best-against-worst-1 "))
+    page.goto("/p/default/datasets/graded-best-against-worst-1")
+    expect(page.get_by_text("converted from graded")).to_be_visible()
+    expect(page.get_by_role("tab", name="Dropped")).to_have_count(0)
     assert not faults, told(faults)

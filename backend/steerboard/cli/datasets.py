@@ -13,15 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from steerboard.cli import cleaning
+from steerboard.cli import cleaning, conversions
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.output.console import JsonOption, console, note, print_json
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
 
-app = typer.Typer(no_args_is_help=True, help="Import, look at, clean and export datasets.")
+app = typer.Typer(no_args_is_help=True, help="Import, look at, clean, convert and export datasets.")
 app.add_typer(cleaning.app)
+app.add_typer(conversions.app)
 
 Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
 Out = dict[str, Any]

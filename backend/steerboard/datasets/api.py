@@ -14,6 +14,8 @@ from steerboard.accounts.http.routes import Router
 from steerboard.datasets import service
 from steerboard.datasets.cleaning import api as cleaning_api
 from steerboard.datasets.collections import api as collections_api
+from steerboard.datasets.conversions import api as conversions_api
+from steerboard.datasets.edits import api as edits_api
 from steerboard.datasets.imports import api as imports_api
 from steerboard.datasets.imports.execution.jobs import Job
 from steerboard.datasets.imports.execution.processes import ImportProcesses
@@ -52,6 +54,8 @@ from steerboard_contracts.samples import SampleKind
 router = Router(prefix="/datasets", tags=["datasets"])
 router.include_router(samples_api.router)
 router.include_router(cleaning_api.router)
+router.include_router(conversions_api.router)
+router.include_router(edits_api.router)
 project_router = Router()
 project_router.include_router(collections_api.router)
 project_router.include_router(imports_api.router)

@@ -55,7 +55,7 @@ class DatasetOut(BaseModel):
     content_hash: str
     origin: dict[str, Any] = Field(description="Where the rows came from: a file, a hub name or a run.")
     base_dataset_id: uuid.UUID | None
-    parent_id: uuid.UUID | None = Field(description="The dataset that this one is a cleaned version of.")
+    parent_id: uuid.UUID | None = Field(description="The dataset that this one was cleaned, converted or edited from.")
     reward_source: str | None
     normaliser: Normaliser | None
     rewards: RewardFigures | None

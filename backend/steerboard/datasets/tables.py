@@ -21,7 +21,7 @@ class Dataset(Base):
 
     A `labelled` dataset that a scoring run made has no rows of its own: it reads those of `base_dataset_id`,
     joined with the rewards of `reward_source_id`, and pins their mean, sd and n in `normaliser`. `parent_id`: the
-    dataset that this one is a cleaned version of.
+    dataset that this one was cleaned, converted or edited from.
     """
 
     __tablename__ = "datasets"
@@ -62,8 +62,8 @@ class SampleRow(Base):
 
 
 class DroppedRowRecord(Base):
-    """A row that a cleaned version of a dataset lacks. `row` and `of_row` are rows of its parent, which keeps their
-    content. `detail`: the other fields of `cleaning.schemas.Dropped`."""
+    """A row that a cleaned or edited version of a dataset lacks. `row` and `of_row` are rows of its parent, which
+    keeps their content. `detail`: the other fields of `cleaning.schemas.Dropped`."""
 
     __tablename__ = "dropped_rows"
 

@@ -14,6 +14,7 @@ from steerboard.platform.http.paging import Page, paginate
 from steerboard.runs import queries, queue, standalone
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
+from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
 from steerboard.runs.results.selections import selection_of
 from steerboard.runs.schemas import (
     LogLine,
@@ -121,6 +122,33 @@ def get_logs(
 def get_selection(run: str, session: Db, access: Reader) -> SelectionResult:
     """What a select run kept and dropped, and the best-of-k curve of the answers that it selected from."""
     return selection_of(session, queries.get_run(session, access.project, run))
+
+
+@router.get("/runs/{run}/pairs", responses=problems(404))
+def get_inspected_pairs(run: str, session: Db, access: Reader, request: Request) -> RunPairs:
+    """Which pairs a run that learned from pairs kept rewards of, and at which evaluated steps."""
+    return InspectedPairs(session, request.app.state.store, queries.get_run(session, access.project, run)).about()
+
+
+@router.get("/runs/{run}/pairs/{step}", responses=problems(404))
+def list_pair_margins(run: str, step: int, session: Db, access: Reader, request: Request) -> list[PairMargin]:
+    """The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer."""
+    found = queries.get_run(session, access.project, run)
+    return InspectedPairs(session, request.app.state.store, found).margins(step)
+
+
+@router.get("/runs/{run}/pairs/{step}/rows", responses=problems(404))
+def read_pairs(
+    run: str,
+    step: int,
+    session: Db,
+    access: Reader,
+    request: Request,
+    row: Annotated[list[int], Query(min_length=1, max_length=20, description="Rows of the dataset.")],
+) -> list[PairRead]:
+    """Pairs with both answers and the log-ratio of each token, in the order of their margins."""
+    found = queries.get_run(session, access.project, run)
+    return InspectedPairs(session, request.app.state.store, found).read(step, row)
 
 
 @router.post("/runs/{run}/cancel", responses=problems(404, 409))

@@ -37,6 +37,7 @@ SPEC = MethodSpec(
     outputs=("policy",),
     frozen=(REFERENCE,),
     sequences=2,
+    leaves_out="equal_sides",
     form=("tau", "reduction", "sft_weight"),
     place=62,
 )

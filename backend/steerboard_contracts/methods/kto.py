@@ -67,6 +67,9 @@ SPEC = MethodSpec(
             uses=("log_probs",),
         ),
     ),
+    splits_pairs=True,
+    leaves_out="identical_sides",
+    needs=("both_thumbs", "two_prompts"),
     form=("beta", "lambda_desirable", "lambda_undesirable"),
     place=70,
 )

@@ -49,6 +49,7 @@ SPEC = MethodSpec(
     outputs=("policy",),
     frozen=(REFERENCE,),
     sequences=2,
+    leaves_out="equal_sides",
     form=("beta", "preference_weight", "quality_weight", "sft_weight"),
     place=66,
 )

@@ -44,6 +44,7 @@ SPEC = MethodSpec(
     use="Align with ORPO",
     outputs=("policy",),
     sequences=2,
+    leaves_out="equal_sides",
     form=("beta", "sft_on"),
     place=68,
 )

@@ -37,5 +37,6 @@ SPEC = MethodSpec(
     use="Train a pairwise preference model on it",
     outputs=("preference",),
     starts_from=POLICIES | {"preference"},
+    leaves_out="identical_sides",
     place=25,
 )

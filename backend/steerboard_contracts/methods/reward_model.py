@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.inspected_pairs import InspectPairs
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Half
 from steerboard_contracts.specs.method import MethodSpec
@@ -25,6 +26,7 @@ class RewardModelConfig(TrainingConfig):
     centre: Annotated[NonNegative, Field(description="lambda of (r_w + r_l)^2.")] = 0.0
     use_margin: Annotated[bool, Field(description="Ask for a difference as large as the pair's margin.")] = False
     share_prompt: Annotated[bool, Field(description="Compute the prompt of a pair once.")] = True
+    inspect_pairs: InspectPairs = 64
     half: Annotated[Half | None, Field(description="Train on one of two disjoint halves of the prompts.")] = None
 
 

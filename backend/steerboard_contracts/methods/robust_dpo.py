@@ -29,6 +29,7 @@ SPEC = MethodSpec(
     outputs=("policy",),
     frozen=(REFERENCE,),
     sequences=2,
+    leaves_out="equal_sides",
     form=("beta", "label_smoothing", "reduction", "sft_weight"),
     place=64,
 )

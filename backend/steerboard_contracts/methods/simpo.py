@@ -44,6 +44,7 @@ SPEC = MethodSpec(
     use="Align with SimPO",
     outputs=("policy",),
     sequences=2,
+    leaves_out="equal_sides",
     form=("beta", "gamma_beta_ratio", "sft_weight"),
     place=67,
 )

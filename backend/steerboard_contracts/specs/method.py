@@ -20,6 +20,12 @@ Use = Literal["forward", "log_probs"]
 """What a method takes of a frozen model: forward passes at any step, or log pi of each training sequence, which is
 computed (or found in a cache) before the first step, and for which the model does not stay in memory."""
 
+LeftOut = Literal["equal_sides", "identical_sides"]
+"""Pairs that a method learns nothing of: of equal sides, without or with regard to the space around them."""
+
+Need = Literal["both_thumbs", "two_prompts"]
+"""What its training rows must have together: desirable and undesirable answers; more than one prompt."""
+
 PreviewKind = Literal["selection", "weights"]
 # What each preview takes, and which of it a method has to have in its config.
 PREVIEWS: dict[PreviewKind, tuple[frozenset[str], frozenset[str]]] = {
@@ -112,6 +118,10 @@ class MethodSpec:
     also_trains: tuple[Trained, ...] = ()
     sequences: int = 1
     """Sequences that a row becomes: 2 for a pair."""
+    splits_pairs: bool = False
+    """Each side of a pair is a row of its own."""
+    leaves_out: LeftOut | None = None
+    needs: tuple[Need, ...] = ()
     reads: Reads = "labels"
     learns_from_rewards: bool = False
     condition: str | None = None
@@ -141,6 +151,8 @@ class MethodSpec:
         self._check_words("role of a model", self.outputs, get_args(ModelRole))
         self._check_words("role of a model", self.starts_from, get_args(ModelRole))
         self._check_words("way to read", (self.reads,), get_args(Reads))
+        self._check_words("pairs to leave out", (self.leaves_out or "equal_sides",), get_args(LeftOut))
+        self._check_words("need of its rows", self.needs or get_args(Need), get_args(Need))
         self._check_frozen()
         if self.sequences < 1:
             raise BadMethod(f"a row of {self.name} becomes {self.sequences} sequences; it must be 1 or more")

@@ -299,6 +299,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/datasets/{dataset}/conversions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Convert Dataset
+         * @description A new dataset of another kind, made of this one's rows; `GET .../methods` counts what it would have. Each row
+         *     names the row that it is from.
+         */
+        post: operations["convert_dataset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/datasets/{dataset}/dropped": {
         parameters: {
             query?: never;
@@ -308,12 +329,33 @@ export interface paths {
         };
         /**
          * List Dropped Rows
-         * @description The rows that a cleaned dataset lacks, by their number in the dataset that was cleaned, and why they were
-         *     dropped. Empty for datasets that were not made by cleaning.
+         * @description The rows that a cleaned or edited dataset lacks, by their number in the dataset that it was made from, and why
+         *     they were dropped. Empty for other datasets.
          */
         get: operations["list_dropped_rows"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/edits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Edit Dataset
+         * @description A new version of a preference dataset, with marked pairs left out or their sides changed. `GET .../dropped` of
+         *     the new version lists what it lacks.
+         */
+        post: operations["edit_dataset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -354,6 +396,27 @@ export interface paths {
          * @description Pin one source's rewards as a labelled dataset, normalised over all its rows.
          */
         post: operations["pin_labelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/datasets/{dataset}/methods": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Dataset Methods
+         * @description Which training methods fit the rows, as they are or after a conversion, with the rows each would learn from,
+         *     and the rows that a conversion loses and gains. Nothing is changed.
+         */
+        get: operations["list_dataset_methods"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2311,6 +2374,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/pairs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Inspected Pairs
+         * @description Which pairs a run that learned from pairs kept rewards of, and at which evaluated steps.
+         */
+        get: operations["get_inspected_pairs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/runs/{run}/pairs/{step}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Pair Margins
+         * @description The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer.
+         */
+        get: operations["list_pair_margins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/runs/{run}/pairs/{step}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Pairs
+         * @description Pairs with both answers and the log-ratio of each token, in the order of their margins.
+         */
+        get: operations["read_pairs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/resume": {
         parameters: {
             query?: never;
@@ -3774,6 +3897,24 @@ export interface components {
             /** Spearman */
             spearman: number | null;
         };
+        /** ConversionCreate */
+        ConversionCreate: {
+            /**
+             * Conversion
+             * @enum {string}
+             */
+            conversion: "chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards";
+            /**
+             * Name
+             * @description Of the new dataset. Null: DATASET-CONVERSION-N, N counting them.
+             */
+            name?: string | null;
+            /**
+             * Source
+             * @description Whose rewards `pinned_rewards` takes; the only one's by default.
+             */
+            source?: string | null;
+        };
         /**
          * Criterion
          * @description A ranking of its own.
@@ -3911,6 +4052,25 @@ export interface components {
             /** Score Text */
             score_text: string;
         };
+        /**
+         * DatasetMethods
+         * @description Every method of the platform, and what it could learn from one dataset.
+         */
+        DatasetMethods: {
+            /** Dataset */
+            dataset: string;
+            /** Held Out Rows */
+            held_out_rows: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            /** Methods */
+            methods: components["schemas"]["MethodFit"][];
+            /** Rows */
+            rows: number;
+        };
         /** DatasetOut */
         DatasetOut: {
             /** Base Dataset Id */
@@ -3946,7 +4106,7 @@ export interface components {
             };
             /**
              * Parent Id
-             * @description The dataset that this one is a cleaned version of.
+             * @description The dataset that this one was cleaned, converted or edited from.
              */
             parent_id: string | null;
             prompt_characters: components["schemas"]["Spread"] | null;
@@ -4139,11 +4299,8 @@ export interface components {
             of_sample?: components["schemas"]["SampleOut"] | null;
             /** Row */
             row: number;
-            /**
-             * Rule
-             * @enum {string}
-             */
-            rule: "empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate";
+            /** Rule */
+            rule: ("empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate") | "marked";
             sample: components["schemas"]["SampleOut"];
             /** Similarity */
             similarity?: number | null;
@@ -4171,6 +4328,26 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /** EditCreate */
+        EditCreate: {
+            /**
+             * Drop
+             * @description Rows to leave out.
+             * @default []
+             */
+            drop: number[];
+            /**
+             * Flip
+             * @description Rows whose sides change places; their margins, of the other order, go.
+             * @default []
+             */
+            flip: number[];
+            /**
+             * Name
+             * @description Of the new version. Null: DATASET-edited-N.
+             */
+            name?: string | null;
         };
         /**
          * EndpointChange
@@ -6036,6 +6213,33 @@ export interface components {
             role: "system" | "user" | "assistant";
         };
         /**
+         * MethodFit
+         * @description `ways`: those that work first, of which the first is the one with the most training rows.
+         */
+        MethodFit: {
+            /** About */
+            about: string;
+            /** Data */
+            data: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled")[];
+            /**
+             * Fit
+             * @enum {string}
+             */
+            fit: "as_is" | "after_conversion" | "none";
+            /** Label */
+            label: string;
+            /** Method */
+            method: string;
+            /** Source */
+            source: string;
+            /** Title */
+            title: string;
+            /** Ways */
+            ways: components["schemas"]["Way"][];
+            /** Why Not */
+            why_not: string | null;
+        };
+        /**
          * MethodLeftOut
          * @description A method of another package that is installed and cannot be used. `name` is its entry point's.
          */
@@ -6739,6 +6943,50 @@ export interface components {
             items: components["schemas"]["VerdictOut"][];
             /** Next */
             next?: string | null;
+        };
+        /**
+         * PairMargin
+         * @description `margin`: the reward of the chosen answer less that of the rejected one.
+         */
+        PairMargin: {
+            /** Chosen Reward */
+            chosen_reward: number;
+            /** Margin */
+            margin: number;
+            /** Rejected Reward */
+            rejected_reward: number;
+            /** Row */
+            row: number;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+        };
+        /**
+         * PairRead
+         * @description With both answers, and the log-ratios of their first tokens.
+         */
+        PairRead: {
+            /** Chosen */
+            chosen: components["schemas"]["TokenRatio"][];
+            /** Chosen Reward */
+            chosen_reward: number;
+            /** Margin */
+            margin: number;
+            /** Rejected */
+            rejected: components["schemas"]["TokenRatio"][];
+            /** Rejected Reward */
+            rejected_reward: number;
+            /** Row */
+            row: number;
+            /** @description The row of the dataset. */
+            sample: components["schemas"]["SampleOut"];
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
         };
         /**
          * PairRow
@@ -8206,6 +8454,23 @@ export interface components {
             type: string;
         };
         /**
+         * RunPairs
+         * @description Which pairs were inspected, and at which steps. `compared_with`: what log-ratios are relative to, the reference
+         *     or the model that training started from; null where there are rewards only.
+         */
+        RunPairs: {
+            /** Compared With */
+            compared_with: ("reference" | "start") | null;
+            /** Dataset */
+            dataset: string;
+            /** Held Out */
+            held_out: number;
+            /** Steps */
+            steps: number[];
+            /** Train */
+            train: number;
+        };
+        /**
          * RunPlace
          * @description A waiting run's position. `place` is among the runs of the pool that have its priority.
          */
@@ -8998,6 +9263,16 @@ export interface components {
             /** Scopes */
             scopes: string[];
         };
+        /**
+         * TokenRatio
+         * @description `log_ratio`: log-prob of the token less what it was compared with, in nats.
+         */
+        TokenRatio: {
+            /** Log Ratio */
+            log_ratio: number;
+            /** Text */
+            text: string;
+        };
         /** TransitionOut */
         TransitionOut: {
             /** Attempt */
@@ -9188,6 +9463,69 @@ export interface components {
         WaitingOut: {
             /** Items */
             items: components["schemas"]["WaitingItem"][];
+        };
+        /**
+         * Way
+         * @description How a method gets its rows: from the dataset as it is, or from what a conversion makes of it.
+         *
+         *     `read` rows of the dataset become `rows` of `kind`: those read, less `lost`, plus `gained`. Of them the method
+         *     leaves out `left_out`; it learns from `train` and is measured on `held_out`, which count two for each pair where it
+         *     takes the sides apart.
+         */
+        Way: {
+            /** About */
+            about: string;
+            /**
+             * Conversion
+             * @description Null: none is needed.
+             */
+            conversion: ("chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards") | null;
+            /**
+             * Gained
+             * @description New rows beyond one for each row that is used.
+             */
+            gained: number;
+            /** Held Out */
+            held_out: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "instructions" | "preferences" | "unpaired" | "prompts" | "labelled";
+            /** Left Out */
+            left_out: number;
+            /** Lost */
+            lost: number;
+            /**
+             * Lost By
+             * @description Rows of the dataset of which nothing is made, by why.
+             */
+            lost_by: {
+                [key: string]: number;
+            };
+            /** Read */
+            read: number;
+            /** Rows */
+            rows: number;
+            /**
+             * Source
+             * @description Whose rewards are pinned.
+             */
+            source: string | null;
+            /**
+             * Tied
+             * @description Comparisons that decide nothing: answers or prompts whose scores are equal.
+             */
+            tied: number;
+            /** Title */
+            title: string;
+            /** Train */
+            train: number;
+            /**
+             * Why Not
+             * @description Why the method cannot be trained on what this way gives.
+             */
+            why_not: string | null;
         };
         /**
          * WebhookChange
@@ -10626,10 +10964,82 @@ export interface operations {
             };
         };
     };
+    convert_dataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConversionCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_dropped_rows: {
         parameters: {
             query?: {
-                rule?: ("empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate") | null;
+                rule?: ("empty_round" | "wrong_roles" | "identical_sides" | "small_margin" | "evaluation_overlap" | "contradiction" | "duplicate" | "near_duplicate") | "marked" | null;
                 cursor?: string | null;
                 limit?: number;
             };
@@ -10671,6 +11081,78 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    edit_dataset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10802,6 +11284,65 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_dataset_methods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dataset: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetMethods"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18412,6 +18953,188 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MetricSeries"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_inspected_pairs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunPairs"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_pair_margins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                step: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairMargin"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_pairs: {
+        parameters: {
+            query: {
+                /** @description Rows of the dataset. */
+                row: number[];
+            };
+            header?: never;
+            path: {
+                run: string;
+                step: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairRead"][];
                 };
             };
             /** @description Sign in first */

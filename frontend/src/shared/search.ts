@@ -16,7 +16,7 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === "number" && Number.isFinite(number) ? number : undefined;
 }
 
-const DATASET_VIEWS = ["statistics", "cleaning", "dropped"] as const;
+const DATASET_VIEWS = ["statistics", "methods", "cleaning", "dropped"] as const;
 
 export interface DatasetSearch {
   view?: (typeof DATASET_VIEWS)[number];

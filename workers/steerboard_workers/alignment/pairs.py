@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig, PairConfig, ReferencedPairConfig
@@ -55,6 +57,22 @@ class Responses:
         sums = sequence_sums(log_probs, counts).view(-1, 2)
         reference = batch.frozen_log_probs.get(REFERENCE.name)
         return cls(sums[:, 1], batch.response_lengths, sums[:, 0], before, reference)
+
+    @classmethod
+    def of_labels(cls, examples: Sequence[Example], labels: Sequence[Sequence[NDArray[np.float32]]]) -> Responses:
+        """`labels`: of each example, log-probs (labels,) of each sequence."""
+        pairs = [(example, side) for example in examples for side in range(len(example.responses))]
+        values = [found for sides in labels for found in sides]
+        lengths = [len(example.responses[side]) for example, side in pairs]
+        reference = [example.frozen_log_probs.get(REFERENCE.name) for example in examples]
+        known = [one for one in reference if one is not None]
+        return cls(
+            torch.tensor([float(one[-n:].sum()) for one, n in zip(values, lengths, strict=True)]),
+            torch.tensor(lengths, dtype=torch.float32),
+            torch.tensor([float(one[:-n].sum()) for one, n in zip(values, lengths, strict=True)]),
+            torch.tensor([float(len(one) - n) for one, n in zip(values, lengths, strict=True)]),
+            torch.from_numpy(np.concatenate(known)) if len(known) == len(examples) and known else None,
+        )
 
     @property
     def means(self) -> Tensor:
@@ -124,6 +142,10 @@ class PairMethod(TrainingMethod[P]):
     def rounding(self, responses: Responses) -> Tensor:
         """(S,) by how much a score may be off."""
         return torch.zeros_like(responses.log_probs)
+
+    def rewards(self, responses: Responses) -> Tensor:
+        """(S,) as metrics have them."""
+        return self.scale * self.score(responses)
 
     @property
     def sft_weight(self) -> float:

@@ -29,6 +29,7 @@ from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData, load_data
 from steerboard_workers.stages.training.frozen import FrozenModels
 from steerboard_workers.stages.training.further import batcher_for_all, open_further
+from steerboard_workers.stages.training.inspection import inspector_of
 from steerboard_workers.stages.training.loop import Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
@@ -75,7 +76,10 @@ def run(stage: Stage) -> Succeeded:
         stage.log,
         reserve_mb=stage.spec.disk_reserve_mb,
     )
-    trainer = Trainer(stage, config, sharing, method.objective(), batcher, data, source, phases, checkpoints, passes)
+    inspector = inspector_of(stage, method, start.tokenizer, data, passes, frozen)
+    trainer = Trainer(
+        stage, config, sharing, method.objective(), batcher, data, source, phases, checkpoints, passes, inspector
+    )
     preflight = Preflight(stage, config, trainer, batcher, start)
     memory = preflight.check()
     try:
@@ -91,10 +95,12 @@ def run(stage: Stage) -> Succeeded:
     # Others than the main process end meanwhile: no collective would wait for as long as a large model's writing takes.
     trained = {JointModule.MAIN: start, **further}
     save_all(stage, config, trained, sharing, data, summary)
+    pairs = inspector.save(stage) if inspector is not None and sharing.accelerator.is_main_process else None
     sharing.accelerator.end_training()
     # Not part of the model: equal runs make equal folders, whatever memory they found and time they took.
     outputs = [ModelOutput(name=n, path=stage.output_path(n), role=setup.role) for n, setup in trained.items()]
-    return Succeeded(outputs=list(outputs), summary=summary | memory | frozen.costs)
+    further_outputs = [pairs] if pairs is not None else []
+    return Succeeded(outputs=[*outputs, *further_outputs], summary=summary | memory | frozen.costs)
 
 
 def signature(stage: Stage) -> str:

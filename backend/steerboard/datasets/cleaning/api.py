@@ -12,7 +12,7 @@ from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
 from steerboard.datasets.cleaning import process, service
 from steerboard.datasets.cleaning.process import CleaningJob
-from steerboard.datasets.cleaning.rules import Rule
+from steerboard.datasets.cleaning.rules import Reason
 from steerboard.datasets.cleaning.schemas import CleaningCreate, CleaningPreview, CleaningPreviewIn, DroppedRow
 from steerboard.datasets.lookup import get_dataset
 from steerboard.datasets.queries import dataset_out
@@ -66,12 +66,12 @@ def list_dropped_rows(
     session: Db,
     access: Read,
     dataset: str,
-    rule: Rule | None = None,
+    rule: Reason | None = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> Page[DroppedRow]:
-    """The rows that a cleaned dataset lacks, by their number in the dataset that was cleaned, and why they were
-    dropped. Empty for datasets that were not made by cleaning."""
+    """The rows that a cleaned or edited dataset lacks, by their number in the dataset that it was made from, and why
+    they were dropped. Empty for other datasets."""
     found = get_dataset(session, access.project, dataset)
     query = select(DroppedRowRecord).where(DroppedRowRecord.dataset_id == found.id)
     if rule is not None:

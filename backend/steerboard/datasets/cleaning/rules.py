@@ -15,6 +15,8 @@ Rule = Literal[
     "duplicate",
     "near_duplicate",
 ]
+# Why a version lacks a row: a rule, or a person who marked it.
+Reason = Rule | Literal["marked"]
 # In this order; a row is dropped by the first rule that fits. Rules of one row come first: those that compare rows see
 # what is left, and a contradiction is settled by all its votes before equal rows become one.
 RULES: tuple[Rule, ...] = get_args(Rule)

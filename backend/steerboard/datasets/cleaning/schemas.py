@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steerboard.datasets.cleaning.rules import Rule
+from steerboard.datasets.cleaning.rules import Reason, Rule
 from steerboard.datasets.schemas import SampleOut
 from steerboard_statistics.near_duplicates import LEAST_SIMILARITY, SIMILARITY
 
@@ -109,7 +109,7 @@ class Dropped(BaseModel):
     """Why a row is dropped. `of_row`: the row that it repeats or contradicts. `similarity`: of a near duplicate."""
 
     row: int
-    rule: Rule
+    rule: Reason
     of_row: int | None = None
     similarity: float | None = None
     evaluation: EvaluationMatch | None = None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -29,18 +28,14 @@ from steerboard.datasets.errors import NothingToClean
 from steerboard.datasets.hooks import EvaluationText, evaluation_texts
 from steerboard.datasets.lookup import announce
 from steerboard.datasets.queries import sample_out
-from steerboard.datasets.rows.exporting import ordered_fields, stored_rows
-from steerboard.datasets.rows.row_writer import COPY_SAMPLES, RowWriter, canonical_json, copy_in
+from steerboard.datasets.rows.copying import INHERITED, write_changed
+from steerboard.datasets.rows.exporting import StoredRow, stored_rows
+from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.datasets.tables import Dataset, DroppedRowRecord, SampleRow
-from steerboard.platform.names import check_name, names_like, next_name
-from steerboard.platform.storage import scratch
-from steerboard.platform.storage.disk import create_file
+from steerboard.datasets.versions import next_version
+from steerboard.platform.names import check_name
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.samples import validate_sample
 
-# Columns of the origin that describe the rows as well after cleaning.
-_INHERITED = ("extra_columns", "prompts_as_text", "split")
-_VERSION = re.compile(r"-clean-[0-9]{1,9}\Z")
 _COPY_DROPPED = "COPY dropped_rows (dataset_id, row, rule, of_row, detail) FROM STDIN"
 
 
@@ -75,7 +70,7 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
     (`invalid_name`).
     """
     evaluations = _evaluations(session, project, dataset, given)
-    name = check_name(given.name) if given.name is not None else _next_name(session, project, dataset)
+    name = check_name(given.name) if given.name is not None else next_version(session, project, dataset, "clean")
     found = _analyse(session, dataset, given, evaluations)
     if found.kept == found.rows:
         raise NothingToClean(
@@ -89,7 +84,11 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
     all_for_training = dataset.origin.get("split") == "train"
     making = new_dataset(session, project, name, "preferences", hold_out=not all_for_training)
     with session.begin_nested(), making as (made, writer_for):
-        writer = _write_kept(session, dataset, found, writer_for)
+
+        def kept(row: StoredRow) -> Any:
+            return None if found.is_dropped(row.row) else orjson.Fragment(row.sample)
+
+        writer = write_changed(session, dataset, writer_for, kept)
         about = CleaningOrigin(
             of=dataset.name,
             of_id=str(dataset.id),
@@ -99,34 +98,13 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
             checked_prompts=len(evaluations),
             actor=actor,
         )
-        inherited = {key: dataset.origin[key] for key in _INHERITED if key in dataset.origin}
+        inherited = {key: dataset.origin[key] for key in INHERITED if key in dataset.origin}
         made.parent_id = dataset.id
         made.origin = {**inherited, **about.model_dump(), **writer.about()}
         complete(session, made, writer, None)
         _record(session, made, found)
         announce(session, made)
     return made
-
-
-def _write_kept(
-    session: Session, dataset: Dataset, found: Analysis, writer_for: Callable[[Any], RowWriter]
-) -> RowWriter:
-    """By way of a file: a connection does not read by COPY while it writes by COPY."""
-    with scratch.folder("cleaning") as folder:
-        path = folder / "kept.jsonl"
-        with create_file(path, "the rows that are kept") as file:
-            for row in stored_rows(session, dataset):
-                if not found.is_dropped(row.row):
-                    kept = [row.row, orjson.Fragment(row.sample), row.extra]
-                    file.write(orjson.dumps(kept, option=orjson.OPT_APPEND_NEWLINE))
-        with copy_in(session, COPY_SAMPLES) as copy, path.open("rb") as lines:
-            writer = writer_for(copy)
-            for line in lines:
-                number, stored, extra_text = orjson.loads(line)
-                fields = ordered_fields("preferences", stored)
-                sample = validate_sample("preferences", fields, number)
-                writer.add(sample, fields, canonical_json(fields), extra_text)
-    return writer
 
 
 def examples(session: Session, dataset: Dataset, dropped: Iterable[Dropped]) -> list[DroppedRow]:
@@ -184,14 +162,6 @@ def _made_from(session: Session, dataset: Dataset | None) -> uuid.UUID | None:
 
 def _is_on(given: CleaningRules, rule: str) -> bool:
     return given.min_margin is not None if rule == "small_margin" else bool(getattr(given, rule))
-
-
-def _next_name(session: Session, project: Project, dataset: Dataset) -> str:
-    """NAME-clean-1, NAME-clean-2, ...: one above the highest that exists, also for a version of a version."""
-    base = check_name(f"{_VERSION.sub('', dataset.name)[:110]}-clean")
-    # One at a time, or two calls would choose the same number.
-    session.execute(select(Dataset.id).where(Dataset.id == dataset.id).with_for_update(key_share=True))
-    return next_name(base, names_like(session, Dataset.name, f"{base}-", Dataset.project_id == project.id))
 
 
 def _record(session: Session, made: Dataset, found: Analysis) -> None:

@@ -16,6 +16,9 @@ from steerboard.runs import inputs
 from steerboard.runs.tables import Run, RunInput
 
 MOST_NODES = 500
+# The role of a dataset in one that was made of it without a run, by the type of that one's origin. What is used of its
+# rows is what the new one has.
+MADE_BY = {"cleaning": "cleaned", "conversion": "converted", "edit": "edited"}
 
 Thing = Model | Dataset | Run
 
@@ -75,7 +78,7 @@ def upstream(session: Session, thing: Thing) -> list[tuple[Thing, str]]:
         if thing.base_dataset_id:
             found.append((session.get(Dataset, thing.base_dataset_id), "rows"))
         if thing.parent_id:
-            found.append((session.get(Dataset, thing.parent_id), "cleaned"))
+            found.append((session.get(Dataset, thing.parent_id), MADE_BY[thing.origin["type"]]))
         source = session.get(RewardSource, thing.reward_source_id) if thing.reward_source_id else None
         if source and source.model_id:
             found.append((session.get(Model, source.model_id), "rewards"))

@@ -26,6 +26,7 @@ from steerboard_contracts.stage import (
     BenchmarkOutput,
     DatasetOutput,
     ModelOutput,
+    PairsOutput,
     ResponseRewardsOutput,
     ResponsesOutput,
     RewardsOutput,
@@ -41,6 +42,7 @@ def upload(store: ArtifactStore, outputs: list[StageOutput], folder: Path) -> No
     for output in outputs:
         if isinstance(output, ModelOutput):
             check_folder(inside(folder, output.path))
+        if isinstance(output, ModelOutput | PairsOutput):
             store.put_folder(inside(folder, output.path))
 
 
@@ -82,6 +84,9 @@ def register(
             ).id
         elif isinstance(output, RewardsOutput):
             row.dataset_id = _labelled(session, project, run, inputs, path).id
+        elif isinstance(output, PairsOutput):
+            row.artifact_hash = registry.store_folder(session, store, path).hash
+            row.document = {"pairs": output.pairs, "steps": output.steps}
         elif isinstance(output, ResponsesOutput):
             row.document = {"responses": hooks.store_responses(session, run, path)}
         elif isinstance(output, ResponseRewardsOutput):

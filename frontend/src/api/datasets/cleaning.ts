@@ -4,6 +4,8 @@ import { api, data, type Schemas } from "../client";
 export type CleaningRules = Partial<Schemas["CleaningCreate"]>;
 export type DroppedRow = Schemas["DroppedRow"];
 export type Rule = Schemas["RuleCount"]["rule"];
+/** Why a version lacks a row: a rule, or a person who marked it. */
+export type Reason = DroppedRow["rule"];
 
 const EXAMPLES = 5;
 
@@ -30,7 +32,7 @@ export const cleanDataset = (project: string, dataset: string, body: CleaningRul
     }),
   );
 
-export const droppedQuery = (project: string, dataset: string, rule: Rule | null) =>
+export const droppedQuery = (project: string, dataset: string, rule: Reason | null) =>
   infiniteQueryOptions({
     queryKey: [project, "dataset", dataset, "dropped", rule],
     queryFn: ({ pageParam }) =>

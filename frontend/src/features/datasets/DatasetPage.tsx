@@ -13,12 +13,15 @@ import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { CleaningView } from "./cleaning/CleaningView";
 import { DroppedView } from "./cleaning/DroppedView";
+import { MethodsView } from "./methods/MethodsView";
 import { SampleTable } from "./SampleTable";
 import { StatisticsView } from "./StatisticsView";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
 const LinkItem = createLink(Menu.Item);
 type Dataset = Schemas["DatasetOut"];
+
+const MADE_BY: Record<string, string> = { cleaning: "cleaned", conversion: "converted", edit: "edited" };
 
 export function DatasetPage() {
   const { project, dataset } = route.useParams();
@@ -41,10 +44,13 @@ export function DatasetPage() {
 function DatasetView({ project, dataset }: { project: string; dataset: Dataset }) {
   const { view } = route.useSearch();
   const navigate = route.useNavigate();
+  const madeBy = MADE_BY[dataset.origin.type as string];
+  const lacks = !!dataset.origin.dropped && !!dataset.parent_id;
   const views = [
     "statistics",
+    "methods",
     ...(dataset.kind === "preferences" ? ["cleaning"] : []),
-    ...(dataset.parent_id ? ["dropped"] : []),
+    ...(lacks ? ["dropped"] : []),
   ];
   return (
     <Page
@@ -58,7 +64,7 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
           ; created <When at={dataset.created_at} />
           {dataset.parent_id && (
             <>
-              , cleaned from{" "}
+              , {madeBy} from{" "}
               <Link
                 underline="always"
                 size="sm"
@@ -100,6 +106,7 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
         <Tabs.List mb="md">
           <Tabs.Tab value="samples">Samples</Tabs.Tab>
           <Tabs.Tab value="statistics">Statistics</Tabs.Tab>
+          <Tabs.Tab value="methods">Methods</Tabs.Tab>
           {views.includes("cleaning") && <Tabs.Tab value="cleaning">Cleaning</Tabs.Tab>}
           {views.includes("dropped") && <Tabs.Tab value="dropped">Dropped</Tabs.Tab>}
         </Tabs.List>
@@ -110,12 +117,15 @@ function DatasetView({ project, dataset }: { project: string; dataset: Dataset }
           <StatisticsView project={project} dataset={dataset} />
           <Origin dataset={dataset} />
         </Tabs.Panel>
+        <Tabs.Panel value="methods">
+          <MethodsView project={project} dataset={dataset} />
+        </Tabs.Panel>
         {dataset.kind === "preferences" && (
           <Tabs.Panel value="cleaning">
             <CleaningView project={project} dataset={dataset} />
           </Tabs.Panel>
         )}
-        {dataset.parent_id && (
+        {lacks && (
           <Tabs.Panel value="dropped">
             <DroppedView project={project} dataset={dataset} />
           </Tabs.Panel>

@@ -26,6 +26,7 @@ import { RunProgress } from "../../shared/Progress";
 import { ReportBody, type Report } from "../../shared/ReportBody";
 import { StateBadge } from "../../shared/StateBadge";
 import { show } from "../../shared/schemaForm";
+import { PairsView } from "./pairs/PairsView";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
 import { RunLogs } from "./RunLogs";
@@ -68,12 +69,14 @@ function RunView({ run }: { run: RunDetail }) {
     Schemas["BenchmarkResult"] | undefined;
   const selection = run.outputs.find((output) => output.type === "selection")?.document as
     Schemas["SelectionResult"] | undefined;
+  const inspected = run.outputs.some((output) => output.type === "pairs");
   const parts = run.kind === "evaluate" ? "Parts" : "Shards";
   const tabs = [
     ...(benchmark ? [["benchmark", "Result"]] : []),
     ...(selection ? [["selection", "Selection"]] : []),
     ...(reported ? [["report", "Report"]] : []),
     ["charts", "Charts"],
+    ...(inspected ? [["pairs", "Pairs"]] : []),
     ["log", "Log"],
     ["life", "Timeline"],
     ["config", "Config"],
@@ -190,6 +193,11 @@ function RunView({ run }: { run: RunDetail }) {
         <Tabs.Panel value="charts" pt="md">
           <RunCharts run={run.id} live={live} kind={run.kind} />
         </Tabs.Panel>
+        {inspected && (
+          <Tabs.Panel value="pairs" pt="md">
+            <PairsView project={project} run={run.id} />
+          </Tabs.Panel>
+        )}
         <Tabs.Panel value="log" pt="md">
           <RunLogs run={run.id} live={live} />
         </Tabs.Panel>

@@ -78,6 +78,18 @@ class FrozenModels:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
+    def per_label(self, examples: list[Example]) -> tuple[str, list[list[NDArray[np.float32]]]]:
+        """Log-probs of every label, before the first step: of the frozen model that the method reads log-probs of, or
+        of the model that training starts from. With the name of that one, "start" for the latter."""
+        one = next((one for one in needed_method(self._config.method).frozen if "log_probs" in one.uses), None)
+        source = self._source(one) if one is not None else START
+        name = "start" if one is None else one.name
+        folder = self._stage.model_path(source or START)
+        if one is None or source is None or self._weights(folder) == self._weights(self._stage.model_path(START)):
+            return name, self._passes.per_label(examples)
+        reader = self._open(one, source, examples)
+        return name, self._passes.per_label_of(reader, examples)
+
     @property
     def costs(self) -> dict[str, float]:
         """Device-seconds of all log-probs, and of those that other runs computed, for the run's summary."""

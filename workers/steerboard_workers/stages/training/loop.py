@@ -28,6 +28,7 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.inspection import PairInspector
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     gathered_states,
@@ -68,8 +69,10 @@ class Trainer:
         phases: Phases,
         checkpoints: Checkpoints,
         passes: ForwardPasses,
+        inspector: PairInspector | None = None,
     ) -> None:
         self._stage = stage
+        self._inspector = inspector
         self._config = config
         self._sharing = sharing
         self._accelerator = sharing.accelerator
@@ -111,6 +114,8 @@ class Trainer:
             if last or (self._config.evaluate_every and step % self._config.evaluate_every == 0):
                 evaluated = self.evaluate()
                 values |= {f"eval_{name}": value for name, value in evaluated.items()}
+                if self._inspector is not None:
+                    self._inspector.look(step)
             self._record(step, values)
             self._stage.progress(step, self.total, "steps", "training")
             if not last and self._checkpoint_is_due(step):
@@ -282,7 +287,10 @@ class Trainer:
         tensors = self._sharing.state()
         if self._accelerator.is_main_process:
             state = {"random": states, "source": source}
-            path = self._checkpoints.save(step, tensors, state, {"history": self.progress.history})
+            record: dict[str, Any] = {"history": self.progress.history}
+            if self._inspector is not None:
+                record["pairs"] = self._inspector.state()
+            path = self._checkpoints.save(step, tensors, state, record)
             self._stage.checkpointed(step, path)
         else:
             for _ in tensors:
@@ -304,6 +312,8 @@ class Trainer:
             restore_random_states(random_of[self._accelerator.process_index])
         self.progress = Progress(step, history)
         if found is not None:
+            if self._inspector is not None:
+                self._inspector.restore(found.record.get("pairs"))  # which older checkpoints lack
             self._stage.log(f"resumed from step {step} ({found.path.name})")
         if len(random_of) != self.processes:
             self._stage.log(

@@ -68,6 +68,10 @@ class ForwardPasses:
         reader = self._reader(model)
         if reader.batcher.reads != "labels":
             raise BadInput(f"frozen model {model} reads ends, and has no log-probs", code="missing_input")
+        return self.per_label_of(reader, examples)
+
+    def per_label_of(self, reader: Reader, examples: Sequence[Example]) -> list[list[Values]]:
+        """`per_label` of any model."""
         parts = reader.cut(examples)
         of_all: list[Values] = [found for _, found in self.run(reader, parts, _labels)]
         known: dict[int, list[Values]] = {}

@@ -2,7 +2,7 @@ import { Button, Group, Select, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";
-import { droppedQuery, type Rule } from "../../../api/datasets/cleaning";
+import { droppedQuery, type Reason } from "../../../api/datasets/cleaning";
 import { Loaded } from "../../../shared/Feedback";
 import { count } from "../../../shared/format";
 import { Link } from "../../../shared/links";
@@ -15,11 +15,11 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
     of: string;
     of_id: string;
     read: number;
-    dropped: Partial<Record<Rule, number>>;
+    dropped: Partial<Record<Reason, number>>;
   };
-  const [rule, setRule] = useState<Rule | null>(null);
+  const [rule, setRule] = useState<Reason | null>(null);
   const query = useInfiniteQuery(droppedQuery(project, dataset.name, rule));
-  const counts = Object.entries(dropped) as [Rule, number][];
+  const counts = Object.entries(dropped) as [Reason, number][];
   const total = counts.reduce((sum, [, rows]) => sum + rows, 0);
   return (
     <Stack>
@@ -37,13 +37,13 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
         are not in this version.
       </Text>
       <Select
-        label="Rule"
+        label="Why"
         maw={320}
         clearable
         placeholder={`all: ${count(total)} pairs`}
         data={counts.map(([value, rows]) => ({ value, label: `${title(value)}: ${count(rows)}` }))}
         value={rule}
-        onChange={(value) => setRule(value as Rule | null)}
+        onChange={(value) => setRule(value as Reason | null)}
       />
       <Loaded query={query} rows={4}>
         {(found) => (

@@ -1,0 +1,93 @@
+"""`steerboard datasets methods` and `convert`: what can learn from a dataset, and the conversions for it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from steerboard.cli.client import Client, path_of
+from steerboard.cli.output.console import JsonOption, console, print_json
+from steerboard.cli.output.listing import plain
+
+app = typer.Typer()
+
+Out = dict[str, Any]
+Name = Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")]
+# Of a large dataset; only silence on the line itself is an error.
+_PATIENT = httpx.Timeout(None, connect=5.0)
+
+
+@app.command("methods")
+def list_methods(dataset: Name, json: JsonOption = False) -> None:
+    """Which methods fit a dataset, as it is or after a conversion, with the rows that each would get.
+
+    A conversion makes a new dataset, and names what it loses and gains: steerboard datasets convert NAME CONVERSION.
+    """
+    with console(stderr=True).status(f"Looking through {dataset}"):
+        found: Out = Client().get(path_of("datasets", dataset, "methods"), timeout=_PATIENT)
+    if json:
+        print_json(found)
+    else:
+        _print_methods(found, console())
+
+
+@app.command()
+def convert(
+    dataset: Name,
+    conversion: Annotated[str, typer.Argument(help="As `steerboard datasets methods` names it.")],
+    source: Annotated[str | None, typer.Option(help="Reward source that pinned_rewards takes.")] = None,
+    name: Annotated[str | None, typer.Option(help="Of the new dataset; DATASET-CONVERSION-N by default.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a new dataset of another kind. The dataset stays; each new row names the row that it is from."""
+    body = {"conversion": conversion.replace("-", "_"), "source": source, "name": name}
+    with console(stderr=True).status(f"Converting {dataset}"):
+        made: Out = Client().post(path_of("datasets", dataset, "conversions"), body, timeout=_PATIENT)
+    if json:
+        print_json(made)
+        return
+    out = console()
+    rows = f": {made['rows']:,} {made['kind']} ({made['held_out_rows']:,} held out)"
+    out.print(Text.assemble(("Made ", "green"), (made["name"], "bold"), rows))
+    for why, count in (made["origin"].get("lost") or {}).items():
+        out.print(f"  {count:,} rows lost: {_words(why)}")
+
+
+def _print_methods(found: Out, out: Console) -> None:
+    out.print(f"{found['dataset']}: {found['rows']:,} {found['kind']}, {found['held_out_rows']:,} held out")
+    titles = {"as_is": "Fit as it is", "after_conversion": "Fit after a conversion", "none": "Do not fit"}
+    for fit, title in titles.items():
+        mine = [one for one in found["methods"] if one["fit"] == fit]
+        if not mine:
+            continue
+        out.print(Text(title, style="bold"))
+        width = max(len(one["method"]) for one in mine)
+        for one in mine:
+            ways = [way for way in one["ways"] if way["why_not"] is None]
+            if fit == "none":
+                out.print(plain(f"  {one['method']:<{width}}  {one['why_not']}"), soft_wrap=True)
+            for place, way in enumerate(ways):
+                name = "" if place else one["method"]
+                out.print(plain(f"  {name:<{width}}  {_way(way)}"), soft_wrap=True)
+
+
+def _way(way: Out) -> str:
+    learned = f"{way['train']:,} to learn from, {way['held_out']:,} held out"
+    counts = [learned]
+    if way["left_out"]:
+        counts.append(f"{way['left_out']:,} left out")
+    if way["conversion"] is None:
+        return "; ".join(counts)
+    name = way["conversion"] + (f" --source {way['source']}" if way["source"] else "")
+    for key in ("lost", "gained", "tied"):
+        if way[key]:
+            counts.append(f"{way[key]:,} {key}")
+    return f"{name}: {way['read']:,} rows become {way['rows']:,} {way['kind']}; " + ", ".join(counts)
+
+
+def _words(why: str) -> str:
+    return why.replace("_", " ")

@@ -1,0 +1,31 @@
+"""Edits of datasets over HTTP, below `/api/v1/projects/{project}/datasets`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.http.routes import Router
+from steerboard.datasets.edits import service
+from steerboard.datasets.edits.schemas import EditCreate
+from steerboard.datasets.lookup import get_dataset
+from steerboard.datasets.queries import dataset_out
+from steerboard.datasets.schemas import DatasetOut
+from steerboard.platform.http.errors import problems
+
+router = Router()
+
+Write = Annotated[Access, Depends(AccessTo("write"))]
+
+
+@router.post("/{dataset}/edits", status_code=201, responses=problems(404, 409))
+def edit_dataset(session: Db, access: Write, dataset: str, body: EditCreate) -> DatasetOut:
+    """A new version of a preference dataset, with marked pairs left out or their sides changed. `GET .../dropped` of
+    the new version lists what it lacks."""
+    found = get_dataset(session, access.project, dataset)
+    made = service.edit(session, access.project, found, body, access.actor)
+    detail = {"dataset": made.name, "dropped": len(set(body.drop)), "flipped": len(set(body.flip))}
+    audit(session, access, "dataset.edit", found.name, detail)
+    return dataset_out(session, made)

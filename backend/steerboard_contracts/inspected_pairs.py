@@ -1,0 +1,59 @@
+"""What a run that learns from pairs keeps of some of them at each evaluation: a folder with an index and step files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+from steerboard_contracts.samples import Finite, Split
+
+INDEX_FILE = "index.json"
+# Of an answer, tokens whose log-ratios are kept; of a run, steps, of which older ones are thinned out.
+MOST_TOKENS = 512
+MOST_STEPS = 24
+
+InspectPairs = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=256,
+        description="Of each split, pairs whose rewards and log-ratios are kept at every evaluation, to be read; "
+        "0: none.",
+    ),
+]
+
+
+def step_file(step: int) -> str:
+    return f"step-{step:08d}.json"
+
+
+class InspectedPair(BaseModel):
+    """`row` of the dataset that was trained on. `chosen` and `rejected`: the texts of an answer's first tokens, empty
+    for a token that completes a character with the next one."""
+
+    row: int
+    split: Split
+    chosen: list[str]
+    rejected: list[str]
+
+
+class PairsIndex(BaseModel):
+    """`compared_with`: whose log-probs the log-ratios are relative to: the reference, or the model that training
+    started from where a method has none. None: the method gives rewards only."""
+
+    method: str
+    compared_with: Literal["reference", "start"] | None
+    pairs: list[InspectedPair]
+    steps: list[int]
+
+
+class StepPairs(BaseModel):
+    """Of each pair of the index, in its order: rewards as the run's metrics have them, and the log-ratio of each
+    token that the index has, in nats."""
+
+    step: int
+    chosen_rewards: list[Finite]
+    rejected_rewards: list[Finite]
+    chosen_log_ratios: list[list[Finite]]
+    rejected_log_ratios: list[list[Finite]]

@@ -1,0 +1,74 @@
+import { Badge, Card, Group, SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
+import type { PairRead } from "../../../api/runs/pairs";
+import { count, signed } from "../../../shared/format";
+import { Turns } from "../../../shared/text/Turns";
+import { TokenText } from "./TokenText";
+
+export type Mark = "drop" | "flip";
+
+interface Properties {
+  pair: PairRead;
+  /** The log-ratio that gets the full colour. */
+  most: number;
+  mark: Mark | undefined;
+  onMark: ((mark: Mark | undefined) => void) | null;
+}
+
+/** One pair with both answers, token by token where log-ratios are known, and the mark that drops or flips it. */
+export function PairCard({ pair, most, mark, onMark }: Properties) {
+  const sample = pair.sample.sample as {
+    prompt: { role: string; content: string }[];
+    chosen: string;
+    rejected: string;
+  };
+  const name = `Row ${count(pair.row)}`;
+  return (
+    <Card withBorder p="sm" role="group" aria-label={name}>
+      <Group justify="space-between" gap="xs">
+        <Group gap="xs">
+          <Text fw={600} size="sm">
+            {name}
+          </Text>
+          <Text size="sm" c="dimmed">
+            margin {signed(pair.margin, 3)}, {pair.split === "train" ? "trained on" : "held out"}
+          </Text>
+          {pair.margin < 0 && (
+            <Badge color="orange" className="state-badge">
+              wrong-sided
+            </Badge>
+          )}
+        </Group>
+        {onMark && (
+          <SegmentedControl
+            size="xs"
+            aria-label={`Mark row ${pair.row}`}
+            value={mark ?? "keep"}
+            onChange={(value) => onMark(value === "keep" ? undefined : (value as Mark))}
+            data={[
+              { value: "keep", label: "Keep" },
+              { value: "drop", label: "Drop" },
+              { value: "flip", label: "Flip" },
+            ]}
+          />
+        )}
+      </Group>
+      <Stack gap="xs" mt="xs">
+        <Turns turns={sample.prompt} />
+        <SimpleGrid cols={{ base: 1, md: 2 }}>
+          {(["chosen", "rejected"] as const).map((side) => (
+            <div key={side}>
+              <Text size="xs" c="dimmed">
+                {side}, reward {signed(side === "chosen" ? pair.chosen_reward : pair.rejected_reward)}
+              </Text>
+              {pair[side].length > 0 ? (
+                <TokenText tokens={pair[side]} most={most} />
+              ) : (
+                <pre className="text">{sample[side]}</pre>
+              )}
+            </div>
+          ))}
+        </SimpleGrid>
+      </Stack>
+    </Card>
+  );
+}

@@ -1,0 +1,292 @@
+import { Alert, Button, Card, Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
+import { useLocalStorage } from "@mantine/hooks";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useMay } from "../../../api/accounts/session";
+import type { Schemas } from "../../../api/client";
+import { datasetsQuery } from "../../../api/datasets/datasets";
+import {
+  editDataset,
+  type PairMargin,
+  pairMarginsQuery,
+  readPairsQuery,
+  type RunPairs,
+  runPairsQuery,
+} from "../../../api/runs/pairs";
+import { ActionBar } from "../../../shared/ActionBar";
+import { Loaded } from "../../../shared/Feedback";
+import { count, percent } from "../../../shared/format";
+import { Link } from "../../../shared/links";
+import { extent, inside, type Range } from "./margins";
+import { MarginBrush } from "./MarginBrush";
+import { type Mark, PairCard } from "./PairCard";
+
+type Marks = Record<number, Mark>;
+const PAGE = 10;
+/** Rows that one edit takes. */
+const MOST_MARKS = 1000;
+
+/** The margins of a run's pairs at an evaluated step; a range of them to be read, marked, and dropped or flipped. */
+export function PairsView({ project, run }: { project: string; run: string }) {
+  const query = useQuery(runPairsQuery(project, run));
+  return <Loaded query={query}>{(about) => <Steps project={project} run={run} about={about} />}</Loaded>;
+}
+
+function Steps({ project, run, about }: { project: string; run: string; about: RunPairs }) {
+  const [step, setStep] = useState(about.steps.at(-1)!);
+  const [split, setSplit] = useState<string>(about.held_out ? "held_out" : "train");
+  const query = useQuery(pairMarginsQuery(project, run, step));
+  return (
+    <Stack>
+      <Text size="sm" c="dimmed" maw={720}>
+        A sample of the pairs of{" "}
+        <Link
+          size="sm"
+          underline="always"
+          to="/p/$project/datasets/$dataset"
+          params={{ project, dataset: about.dataset }}
+          search={{}}
+        >
+          {about.dataset}
+        </Link>
+        , as the model saw them after a step. The margin is the reward of the chosen answer less that of the
+        rejected one.
+        {about.compared_with && (
+          <>
+            {" "}
+            Tokens are coloured by their log-ratio to{" "}
+            {about.compared_with === "reference" ? "the reference" : "the model that training started from"}:
+            teal where they became likelier, red where less likely.
+          </>
+        )}
+      </Text>
+      <Group align="flex-end">
+        <Select
+          label="After step"
+          w={140}
+          allowDeselect={false}
+          data={about.steps.map(String)}
+          value={String(step)}
+          onChange={(value) => value && setStep(Number(value))}
+        />
+        <SegmentedControl
+          aria-label="Split"
+          value={split}
+          onChange={setSplit}
+          data={[
+            { value: "held_out", label: `Held out: ${count(about.held_out)}`, disabled: !about.held_out },
+            { value: "train", label: `Trained on: ${count(about.train)}`, disabled: !about.train },
+          ]}
+        />
+      </Group>
+      <Loaded query={query}>
+        {(pairs) => (
+          <Margins
+            key={`${step} ${split}`}
+            project={project}
+            run={run}
+            step={step}
+            dataset={about.dataset}
+            pairs={pairs.filter((one) => one.split === split)}
+          />
+        )}
+      </Loaded>
+    </Stack>
+  );
+}
+
+interface MarginsProperties {
+  project: string;
+  run: string;
+  step: number;
+  dataset: string;
+  pairs: PairMargin[];
+}
+
+function Margins({ project, run, step, dataset, pairs }: MarginsProperties) {
+  const mayWrite = useMay(project, "write");
+  const whole = extent(pairs);
+  const [range, setRange] = useState<Range>(whole);
+  const [shown, setShown] = useState(PAGE);
+  // They outlive the page, and hold for all steps of the run.
+  const [marks, setMarks] = useLocalStorage<Marks>({ key: `steerboard-marks-${run}`, defaultValue: {} });
+  const chosen = inside(pairs, range);
+  const wrong = pairs.filter((one) => one.margin < 0);
+  const wrongHere = chosen.filter((one) => one.margin < 0);
+  const markAll = (mark: Mark) =>
+    setMarks((old) => ({ ...old, ...Object.fromEntries(wrongHere.map((one) => [one.row, mark])) }));
+  return (
+    <Stack>
+      <Card withBorder maw={860}>
+        <Text size="sm" mb="xs" role="status">
+          {count(wrong.length)} of {count(pairs.length)} pairs ({percent(wrong.length / pairs.length, 0)}) are
+          wrong-sided; {count(chosen.length)} in the range.
+        </Text>
+        <MarginBrush
+          pairs={pairs}
+          whole={whole}
+          range={range}
+          onChange={(next) => {
+            setRange(next);
+            setShown(PAGE);
+          }}
+        />
+        <Group gap="xs" mt="sm">
+          <Button
+            size="compact-sm"
+            variant="default"
+            disabled={!wrong.length}
+            onClick={() => setRange([whole[0], Math.max(...wrong.map((one) => one.margin))])}
+          >
+            Wrong-sided only
+          </Button>
+          <Button size="compact-sm" variant="default" onClick={() => setRange(whole)}>
+            All
+          </Button>
+          {mayWrite &&
+            (["flip", "drop"] as const).map((mark) => (
+              <Button
+                key={mark}
+                size="compact-sm"
+                variant="light"
+                disabled={!wrongHere.length}
+                onClick={() => markAll(mark)}
+              >
+                Mark {count(wrongHere.length)} wrong-sided: {mark}
+              </Button>
+            ))}
+        </Group>
+      </Card>
+      {chunks(chosen.slice(0, shown)).map((part) => (
+        <Pairs
+          key={part[0]!.row}
+          {...{ project, run, step, marks }}
+          rows={part.map((one) => one.row)}
+          onMark={
+            mayWrite
+              ? (row, mark) =>
+                  setMarks(({ [row]: _, ...others }) => (mark ? { ...others, [row]: mark } : others))
+              : null
+          }
+        />
+      ))}
+      {chosen.length > shown && (
+        <Button variant="default" onClick={() => setShown(shown + PAGE)}>
+          Show more of {count(chosen.length)}
+        </Button>
+      )}
+      {mayWrite && (
+        <NewVersion project={project} dataset={dataset} marks={marks} onMade={() => setMarks({})} />
+      )}
+    </Stack>
+  );
+}
+
+interface PairsProperties {
+  project: string;
+  run: string;
+  step: number;
+  rows: number[];
+  marks: Marks;
+  onMark: ((row: number, mark: Mark | undefined) => void) | null;
+}
+
+function Pairs({ project, run, step, rows, marks, onMark }: PairsProperties) {
+  const query = useQuery(readPairsQuery(project, run, step, rows));
+  return (
+    <Loaded query={query} rows={4}>
+      {(pairs) => {
+        const ratios = pairs.flatMap((pair) =>
+          [...pair.chosen, ...pair.rejected].map((token) => Math.abs(token.log_ratio)),
+        );
+        // One odd token must not make all others pale.
+        const most = ratios.sort((a, b) => a - b)[Math.floor(ratios.length * 0.98)] ?? 1;
+        return (
+          <Stack gap="sm">
+            {pairs.map((pair) => (
+              <PairCard
+                key={pair.row}
+                pair={pair}
+                most={most}
+                mark={marks[pair.row]}
+                onMark={onMark && ((mark) => onMark(pair.row, mark))}
+              />
+            ))}
+          </Stack>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function NewVersion({
+  project,
+  dataset,
+  marks,
+  onMade,
+}: {
+  project: string;
+  dataset: string;
+  marks: Marks;
+  onMade: () => void;
+}) {
+  const client = useQueryClient();
+  const rowsOf = (mark: Mark) =>
+    Object.entries(marks)
+      .filter(([, one]) => one === mark)
+      .map(([row]) => Number(row));
+  const drop = rowsOf("drop");
+  const flip = rowsOf("flip");
+  const edit = useMutation({
+    mutationFn: () => editDataset(project, dataset, drop, flip),
+    onSuccess: async () => {
+      onMade();
+      await client.invalidateQueries({ queryKey: datasetsQuery(project).queryKey });
+    },
+  });
+  const marked = drop.length + flip.length;
+  return (
+    <ActionBar
+      says={
+        marked > MOST_MARKS
+          ? `${count(marked)} rows are marked; one version takes ${count(MOST_MARKS)}`
+          : `${count(drop.length)} to drop, ${count(flip.length)} to flip`
+      }
+      error={edit.error}
+      outcome={edit.data && <Made project={project} made={edit.data} />}
+    >
+      <Button variant="default" disabled={!marked} onClick={onMade}>
+        Clear marks
+      </Button>
+      <Button
+        disabled={!marked || marked > MOST_MARKS}
+        loading={edit.isPending}
+        onClick={() => edit.mutate()}
+      >
+        New dataset version
+      </Button>
+    </ActionBar>
+  );
+}
+
+function Made({ project, made }: { project: string; made: Schemas["DatasetOut"] }) {
+  return (
+    <Alert color="teal" variant="light" title={`${count(made.rows)} pairs in ${made.name}`}>
+      <Link
+        size="sm"
+        underline="always"
+        to="/p/$project/datasets/$dataset"
+        params={{ project, dataset: made.name }}
+        search={{}}
+      >
+        Open the dataset
+      </Link>
+    </Alert>
+  );
+}
+
+function chunks(pairs: PairMargin[]): PairMargin[][] {
+  return Array.from({ length: Math.ceil(pairs.length / PAGE) }, (_, at) =>
+    pairs.slice(at * PAGE, (at + 1) * PAGE),
+  );
+}

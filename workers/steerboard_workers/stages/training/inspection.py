@@ -1,0 +1,181 @@
+"""Keeps, at each evaluation of a run that learns from pairs, what the model makes of some of them: rewards and the
+log-ratio of each token. A fixed sample of both splits, drawn once.
+
+What is kept travels with checkpoints, so that a run that resumes has the steps before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.inspected_pairs import (
+    INDEX_FILE,
+    MOST_STEPS,
+    MOST_TOKENS,
+    InspectedPair,
+    PairsIndex,
+    StepPairs,
+    step_file,
+)
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.samples import Split
+from steerboard_contracts.stage import PairsOutput
+from steerboard_workers.alignment.examples import Example, Ids
+from steerboard_workers.alignment.pairs import PairMethod, Responses
+from steerboard_workers.alignment.training_method import TrainingMethod
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.frozen import FrozenModels
+from steerboard_workers.stages.training.passes import ForwardPasses
+
+Labels = list[list[NDArray[np.float32]]]
+FOLDER = "pairs"
+# A character has at most four bytes, and a byte may be a token.
+_BYTES = 4
+_UNFINISHED = "\ufffd"
+
+
+class PairInspector:
+    """Every process calls `look`, for its passes are shared; the main one keeps what is found."""
+
+    def __init__(
+        self,
+        method: TrainingMethod[Any],
+        pairs: Sequence[tuple[Split, Example]],
+        index: PairsIndex,
+        passes: ForwardPasses,
+        before: Labels | None,
+    ) -> None:
+        self._method = method
+        self._examples = [example for _, example in pairs]
+        self._index = index
+        self._passes = passes
+        self._before = before
+        self._steps: dict[int, StepPairs] = {}
+
+    def look(self, step: int) -> None:
+        """What the model makes of the pairs after `step` optimiser steps."""
+        self._steps[step] = self._rewarded(step) if self._before is None else self._by_token(step, self._before)
+        if len(self._steps) > MOST_STEPS:
+            # The newest stays; of the others every second goes.
+            for one in sorted(self._steps)[-2::-2]:
+                del self._steps[one]
+
+    def _rewarded(self, step: int) -> StepPairs:
+        rewards = np.stack(self._passes.per_sequence(self._examples))
+        none: list[list[float]] = [[] for _ in self._examples]
+        return _found(step, rewards, none, none)
+
+    def _by_token(self, step: int, before: Labels) -> StepPairs:
+        assert isinstance(self._method, PairMethod)
+        now = self._passes.per_label(self._examples)
+        rewards = self._method.rewards(Responses.of_labels(self._examples, now)).view(-1, 2).numpy()
+        sides: tuple[list[list[float]], list[list[float]]] = ([], [])
+        for example, new, old in zip(self._examples, now, before, strict=True):
+            for side, into in enumerate(sides):
+                ratios = (new[side] - old[side])[-len(example.responses[side]) :]
+                into.append([round(float(one), 4) for one in ratios[:MOST_TOKENS]])
+        return _found(step, rewards, *sides)
+
+    # -- across attempts ------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint's record."""
+        rows = [pair.row for pair in self._index.pairs]
+        return {"rows": rows, "steps": [one.model_dump(mode="json") for one in self._steps.values()]}
+
+    def restore(self, state: Mapping[str, Any] | None) -> None:
+        """Of other pairs, as of a run that resumes with another number of them, nothing is taken."""
+        if state is not None and state["rows"] == [pair.row for pair in self._index.pairs]:
+            self._steps = {one["step"]: StepPairs.model_validate(one) for one in state["steps"]}
+
+    def save(self, stage: Stage) -> PairsOutput | None:
+        """A folder among the run's outputs; None where no step was evaluated."""
+        steps = sorted(self._steps)
+        if not steps:
+            return None
+        index = self._index.model_copy(update={"steps": steps})
+        with stage.output_folder(FOLDER) as folder:
+            (folder / INDEX_FILE).write_text(index.model_dump_json())
+            for step in steps:
+                (folder / step_file(step)).write_text(self._steps[step].model_dump_json())
+        return PairsOutput(path=stage.output_path(FOLDER), pairs=len(index.pairs), steps=steps)
+
+
+def inspector_of(
+    stage: Stage,
+    method: TrainingMethod[Any],
+    tokenizer: Any,
+    data: TrainingData,
+    passes: ForwardPasses,
+    frozen: FrozenModels,
+) -> PairInspector | None:
+    """None for methods that do not compare the two answers of a pair, and where none are to be inspected. Called by
+    every process before the first step, with the weights that training starts from."""
+    config = method.config
+    limit = getattr(config, "inspect_pairs", 0)
+    by_token = isinstance(method, PairMethod)
+    compares = by_token or (len(method.sides) == 2 and needed_method(config.method).reads == "ends")
+    pairs = [*_sample("held_out", data.held_out, limit, config.seed), *_sample("train", data.train, limit, config.seed)]
+    if not compares or not pairs:
+        return None
+    examples = [example for _, example in pairs]
+    name, before = frozen.per_label(examples) if by_token else (None, None)
+    index = PairsIndex.model_validate(
+        {
+            "method": config.method,
+            "compared_with": name,
+            "pairs": [_described(split, example, tokenizer) for split, example in pairs],
+            "steps": [],
+        }
+    )
+    stage.log(f"{len(pairs)} pairs are inspected at each evaluation")
+    return PairInspector(method, pairs, index, passes, before)
+
+
+def _sample(split: Split, examples: Sequence[Example], limit: int, seed: int) -> list[tuple[Split, Example]]:
+    """At most `limit`, in their order."""
+    places = range(len(examples))
+    if len(examples) > limit:
+        generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**62]))
+        places = sorted(generator.choice(len(examples), limit, replace=False))  # type: ignore[assignment]
+    return [(split, examples[place]) for place in places]
+
+
+def _described(split: Split, example: Example, tokenizer: Any) -> InspectedPair:
+    chosen, rejected = (token_texts(tokenizer, ids[:MOST_TOKENS]) for ids in example.responses)
+    return InspectedPair(row=example.row, split=split, chosen=chosen, rejected=rejected)
+
+
+def token_texts(tokenizer: Any, ids: Ids) -> list[str]:
+    """The text that each token adds. Where tokens are parts of a character, the last of them has it."""
+    given, texts, start = [int(one) for one in ids], [], 0
+
+    def text(part: list[int]) -> str:
+        found: str = tokenizer.decode(part, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return found
+
+    for end in range(1, len(given) + 1):
+        # Behind the token before it: alone, some tokenizers take its leading space away.
+        before = given[start - 1 : start] if start else []
+        added = text(before + given[start:end]).removeprefix(text(before))
+        if added.endswith(_UNFINISHED) and end < len(given) and end - start < _BYTES:
+            texts.append("")
+            continue
+        texts.append(added)
+        start = end
+    return texts
+
+
+def _found(step: int, rewards: NDArray[Any], chosen: list[list[float]], rejected: list[list[float]]) -> StepPairs:
+    return StepPairs(
+        step=step,
+        chosen_rewards=[float(one) for one in rewards[:, 0]],
+        rejected_rewards=[float(one) for one in rewards[:, 1]],
+        chosen_log_ratios=chosen,
+        rejected_log_ratios=rejected,
+    )
