@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
+from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
 from steerboard_contracts.fields import RunKind as RunKind
@@ -294,6 +295,7 @@ RunConfig = Annotated[
     | Annotated[GenerateConfig, Tag("generate")]
     | Annotated[MixConfig, Tag("mix")]
     | Annotated[ScoreConfig, Tag("score")]
+    | Annotated[CombineConfig, Tag("combine")]
     | Annotated[SelectConfig, Tag("select")]
     | Annotated[EvaluateConfig, Tag("evaluate")]
     | Annotated[BenchmarkConfig, Tag("benchmark")]

@@ -17,20 +17,52 @@ from steerboard_contracts.samples import Finite
 TemplateName = Literal["plain", "chat"]
 
 
+class RewardPart(BaseModel):
+    """One of several rewards that were added up: weight * (R - mean) / sd, by its own labelled dataset of `n` rows."""
+
+    reward_source: str
+    reward_model_hash: str | None = None
+    weight: Finite
+    mean: Finite
+    sd: Annotated[Finite, Field(gt=0)]
+    n: Annotated[int, Field(ge=2)]
+
+    def z(self, reward: float) -> float:
+        return (reward - self.mean) / self.sd
+
+
 class Normaliser(BaseModel):
-    """z = (R - mean) / sd over one whole labelled dataset, computed in float64 (population sd)."""
+    """z = (R - mean) / sd over one whole labelled dataset, computed in float64 (population sd).
+
+    `parts`: where R is a sum of several rewards, how each was normalised and weighted, so that other answers can be
+    given the same sum.
+    """
 
     mean: Finite
     sd: Annotated[Finite, Field(gt=0)]
     n: Annotated[int, Field(ge=2)]
     reward_source: str
     reward_model_hash: str | None = None
+    # Left out of what is stored where there are none: most rewards are of one model.
+    parts: list[RewardPart] = Field(default=[], exclude_if=lambda parts: not parts)
 
     def z(self, reward: float) -> float:
         return (reward - self.mean) / self.sd
 
     def raw(self, z: float) -> float:
         return z * self.sd + self.mean
+
+    def part(self, weight: float) -> RewardPart:
+        """This reward as one of several that are added up."""
+        named = {"reward_source": self.reward_source, "reward_model_hash": self.reward_model_hash}
+        return RewardPart(**named, weight=weight, mean=self.mean, sd=self.sd, n=self.n)
+
+    def of_model(self, reward_model_hash: str) -> Normaliser | None:
+        """What brings that model's own rewards to z units: this, or what was used for its part of the sum."""
+        if self.reward_model_hash == reward_model_hash:
+            return self
+        part = next((one for one in self.parts if one.reward_model_hash == reward_model_hash), None)
+        return None if part is None else Normaliser.model_validate(part.model_dump(exclude={"weight"}))
 
     @classmethod
     def fit(cls, rewards: Sequence[float], reward_source: str, reward_model_hash: str | None = None) -> Normaliser:

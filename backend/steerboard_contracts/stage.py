@@ -189,6 +189,12 @@ class PairsOutput(BaseModel):
     path: str
     pairs: int
     steps: list[int]
+class CombinationOutput(BaseModel):
+    """A finished `steerboard_contracts.report.combination.CombinationResult` as JSON."""
+
+    type: Literal["combination"] = "combination"
+    name: str = "combination"
+    path: str
 
 
 class ResponsesOutput(BaseModel):
@@ -246,6 +252,7 @@ StageOutput = Annotated[
     | BenchmarkOutput
     | SelectionOutput
     | PairsOutput
+    | CombinationOutput
     | ResponsesOutput
     | ResponseRewardsOutput,
     Field(discriminator="type"),

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from steerboard_contracts.report.correlations import Correlations
 from steerboard_statistics.bootstrap import Floats, divide
 from steerboard_statistics.ranks import without_noise
 
@@ -62,6 +63,19 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
         return None
     a, b = points[:, 0] / spread[0], points[:, 1] / spread[1]
     return min(max(float(a @ b), -1.0), 1.0)
+
+
+def correlations(names: Sequence[str], values: Sequence[ArrayLike]) -> Correlations:
+    """Between every two of `values`, each (n,), over the points at which all of them are finite."""
+    points = np.column_stack([np.asarray(one, dtype=np.float64) for one in values])
+    points = points[np.isfinite(points).all(axis=1)]
+    # Equal up to rounding is a tie.
+    ranks = np.column_stack([scipy.stats.rankdata(without_noise(column)) for column in points.T])
+
+    def matrix(columns: Floats) -> list[list[float | None]]:
+        return [[pearson(one, other) for other in columns.T] for one in columns.T]
+
+    return Correlations(names=list(names), n=len(points), pearson=matrix(points), spearman=matrix(ranks))
 
 
 def _finite(value: float) -> float | None:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import RewardBin
 from steerboard_contracts.report.selection import BestOfK
 from steerboard_statistics.best_of_k import Floats, best_of_k, kl_bound
 from steerboard_statistics.bootstrap import Resamples, estimates, mean_interval
-from steerboard_statistics.correlation import pearson
+from steerboard_statistics.correlation import correlations
 from steerboard_statistics.rewards import histograms
 
 Ints = NDArray[np.int64]
@@ -75,11 +76,10 @@ class AnswerGroups:
 
         return histograms({"margin": self._of(margin)})["margin"]
 
-    def correlations(self, names: Sequence[str]) -> list[list[float | None]]:
-        """Pearson's r of values over all answers of all groups."""
+    def correlations(self, names: Sequence[str], titles: Sequence[str]) -> Correlations:
+        """Of values over all answers of all groups."""
         rows = np.concatenate([block.ravel() for block in self._blocks.values()])
-        found = [self._values[name][rows] for name in names]
-        return [[pearson(one, other) for other in found] for one in found]
+        return correlations(titles, [self._values[name][rows] for name in names])
 
     def curve(self, rewards: Sequence[str], characters: str) -> tuple[list[BestOfK], int]:
         """For each k up to the median number of answers: the best of k. Also the number of groups that it is over.

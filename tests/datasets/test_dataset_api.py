@@ -149,7 +149,9 @@ def test_grades_are_imported_weighed_and_pinned(client: TestClient) -> None:
         answer = client.post(f"{BASE}/rows/rewards", data={"source": name}, files={"file": ("g.csv", grades.encode())})
         assert answer.status_code == 201
         assert answer.json()["figures"]["mean"] == 1.5 * factor
-    weighted = client.post(f"{BASE}/rows/rewards/weighted", json={"name": "ab", "weights": {"a": 1, "b": 0.5}})
+    weighted = client.post(
+        f"{BASE}/rows/rewards/weighted", json={"name": "ab", "weights": {"a": 1, "b": 0.5}, "scale": "raw"}
+    )
     assert weighted.json()["figures"]["high"] == 18.0
     labelled = client.post(f"{BASE}/rows/labelled", json={"name": "labelled", "source": "ab"})
     assert labelled.status_code == 201

@@ -157,7 +157,7 @@ def test_grades_that_come_again_replace_the_figures_of_the_earlier_ones(world: W
 def test_old_datasets_get_the_same_figures_when_asked_or_in_the_background(world: World) -> None:
     world.grade(VALUES)
     with transaction(world.sessions) as session:
-        service.add_weighted(session, world.project, world.answers, "double", {"judge": 2.0})
+        service.add_weighted(session, world.project, world.answers, "double", {"judge": 2.0}, scale="raw")
     labelled = world.pin()
     before = world.shown(labelled)
     for in_background in (False, True):

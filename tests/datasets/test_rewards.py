@@ -20,6 +20,7 @@ from steerboard.datasets.queries import reward_sources
 from steerboard.datasets.tables import Dataset, Reward
 from steerboard.platform.database import transaction
 from steerboard_contracts.errors import BadInput, SteerboardError
+from steerboard_contracts.prompts import Normaliser
 
 Write = Callable[..., Path]
 VALUES = [0.5, -1.25, 3.0, 0.1]
@@ -147,7 +148,7 @@ def test_a_weighted_source_is_the_sum_of_its_parts(
         for name, values in (("a", VALUES), ("b", other)):
             source = service.imported_source(session, project, name)
             service.record_rewards(session, answers, source, write_jsonl(graded(values)))
-        service.add_weighted(session, project, answers, "both", {"a": 0.25, "b": -2.0})
+        service.add_weighted(session, project, answers, "both", {"a": 0.25, "b": -2.0}, scale="raw")
         found = {s.name: s for s in reward_sources(session, answers)}
         both = service.get_source(session, project, "both")
         rewards = list(
@@ -156,6 +157,30 @@ def test_a_weighted_source_is_the_sum_of_its_parts(
     assert rewards == [0.25 * a - 2 * b for a, b in zip(VALUES, other, strict=True)]
     assert found["both"].kind == "weighted"
     assert found["b"].figures.p50 == 2.5
+
+
+def test_a_weighted_source_adds_z_scores_and_its_labelled_dataset_keeps_how(
+    sessions: sessionmaker[Session], project: Project, answers: Dataset, write_jsonl: Write
+) -> None:
+    other = [100.0, 200.0, 300.0, 400.0]
+    with transaction(sessions) as session:
+        for name, values in (("a", VALUES), ("b", other)):
+            source = service.imported_source(session, project, name)
+            service.record_rewards(session, answers, source, write_jsonl(graded(values)))
+        both = service.add_weighted(session, project, answers, "both", {"a": 1.0, "b": -2.0})
+        labelled = service.pin_labelled(session, project, name="l", dataset=answers, source=both, run_id=None)
+        rewards = session.scalars(select(Reward.value).where(Reward.reward_source_id == both.id).order_by(Reward.row))
+        by = [Normaliser.fit(values, name) for name, values in (("a", VALUES), ("b", other))]
+        z = [[one.z(value) for value in values] for one, values in zip(by, (VALUES, other), strict=True)]
+        assert rewards.all() == pytest.approx([a - 2 * b for a, b in zip(*z, strict=True)])
+        normaliser = Normaliser.model_validate(labelled.normaliser)
+        assert normaliser.parts == [by[0].part(1.0), by[1].part(-2.0)]
+        assert (normaliser.mean, normaliser.reward_source) == (pytest.approx(0), "both")
+        constant = service.imported_source(session, project, "constant")
+        service.record_rewards(session, answers, constant, write_jsonl(graded([1.0] * 4)))
+        with pytest.raises(BadInput) as refused:
+            service.add_weighted(session, project, answers, "none", {"a": 1.0, "constant": 1.0})
+        assert refused.value.code == "degenerate_rewards"
 
 
 def test_a_weighted_source_needs_complete_parts(
@@ -194,5 +219,5 @@ def test_weights_cannot_make_rewards_too_large(
             session, answers, service.imported_source(session, project, "judge"), write_jsonl(graded(VALUES))
         )
         with pytest.raises(BadInput) as refused:
-            service.add_weighted(session, project, answers, "sum", {"judge": 1e200})
+            service.add_weighted(session, project, answers, "sum", {"judge": 1e200}, scale="raw")
         assert refused.value.code == "reward_too_large"

@@ -1,4 +1,5 @@
-"""Selecting among several answers, in the browser: from a dataset's page to the best-of-k curve."""
+"""Several answers or several rewards, in the browser: from a dataset's page to the best-of-k curve, or to one reward
+with the correlations."""
 
 from __future__ import annotations
 
@@ -55,3 +56,33 @@ def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, 
     expect(page.get_by_role("heading", level=1)).to_contain_text(made["label"])
     expect(page.get_by_role("main")).to_contain_text("preferences")
     assert world.get(f"runs/{run['id']}/selection")["rewards"][1]["weight"] == 0.5
+
+
+def test_two_rewards_are_combined_from_a_datasets_page_and_show_how_they_go_together(
+    page: Page, world: World, scored: None
+) -> None:
+    page.goto("/p/default/datasets/helpful")
+    page.get_by_role("button", name="Use it").click()
+    page.get_by_role("menuitem", name="Combine with other rewards of the same answers").click()
+    choose(page, "data.1", "^harmless")
+    page.get_by_role("textbox", name="weights", exact=True).fill("[1, -0.5]")
+    page.get_by_role("button", name="Launch", exact=True).click()
+    expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
+    panel = page.get_by_role("tabpanel", name="Combination")
+    rewards = panel.get_by_role("table", name="Rewards", exact=True)
+    expect(rewards.get_by_role("row", name=re.compile("^harmless -0.5 "))).to_be_visible()
+    table = panel.get_by_role("table", name="Correlation of the rewards")
+    expect(table.get_by_role("row")).to_have_count(4)
+    expect(table.get_by_role("row", name=re.compile("^sum"))).to_contain_text("1.00")
+    expect(panel).to_contain_text("over 48 answers")
+    found = faults_of(page, "combination")
+    assert not found, told(found)
+    (run,) = world.get("runs?kind=combine")["items"]
+    result = world.get(f"runs/{run['id']}/combination")
+    made = next(one for one in world.get(f"runs/{run['id']}")["outputs"] if one["type"] == "rewards")
+    labelled = world.get(f"datasets/{made['label']}")
+    assert labelled["kind"] == "labelled"
+    figures = ("reward_source", "weight", "mean", "sd", "n")
+    parts, shown = labelled["normaliser"]["parts"], result["rewards"]
+    assert [[one[name] for name in figures] for one in parts] == [[one[name] for name in figures] for one in shown]
+    assert [one["reward_source"] for one in parts] == ["helpful", "harmless"]

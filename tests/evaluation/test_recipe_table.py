@@ -123,6 +123,16 @@ def test_grades_of_somebody_else_are_named() -> None:
     assert any("those of graded-hh, not of the reward model that judges here" in w for w in found.warnings)
 
 
+def test_a_sum_of_rewards_is_named_and_its_scores_are_not_compared_with_one_rewards_percentiles() -> None:
+    info = dt("zscore")
+    assert info.score_scale is not None
+    info.score_scale.normaliser = BY_REWARD.model_copy(update={"parts": [BY_REWARD.part(1.0), BY_REWARD.part(0.5)]})
+    entries = [entry("dt_5", "decision_transformer", 5.0, info=info)]
+    warnings = made(entries, scores([1.0, 1.0], labelled=LABELLED), graded_by="p-1.both", summed=2).warnings
+    assert any("those of p-1.both, a sum of 2 rewards" in warning for warning in warnings)
+    assert not any("percentile" in warning for warning in warnings)
+
+
 def test_known_quality_makes_the_report_synthetic() -> None:
     found = made([entry("sft")], scores([1.0, 1.0]), quality=[[0.2, 0.4]])
     assert (found.synthetic, found.methods[0].quality_mean) == (True, pytest.approx(0.3))

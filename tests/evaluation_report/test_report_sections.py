@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import scipy
 
 from evaluation_rows import Evaluated
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
 
@@ -208,3 +210,60 @@ def test_an_evaluation_of_which_nothing_is_known_has_a_report_all_the_same(evalu
     report = alone.report()
     assert report.entrants[0].missing == 1
     assert report.judges[0].comparison.winner is None
+
+
+def test_each_reward_has_its_own_curve_and_the_sum_that_was_trained_on_too(evaluated: Make) -> None:
+    """dt learned from helpful - 0.5 harmless. Asked for more, it is more helpful, less harmless, and has more of the
+    sum."""
+    made = evaluated(prompts=4)
+    named = [{"reward_source": name, "reward_model_hash": f"{name}-hash", "n": 90} for name in ("helpful", "harmless")]
+    parts = [
+        {**named[0], "weight": 1.0, "mean": 1.0, "sd": 2.0},
+        {**named[1], "weight": -0.5, "mean": 0.0, "sd": 10.0},
+    ]
+    normaliser = {"mean": 0.5, "sd": 0.25, "n": 90, "reward_source": "both", "parts": parts}
+    dt = made.model("our-dt", method="decision_transformer", info={"normaliser": normaliser})
+    for score in (5.0, -5.0, 0.0):
+        made.entrant(f"dt@{score:g}", source="model", model_id=dt.id, score=Condition.of({"rm_score": score}))
+    made.entrant("sft")
+    helpful = {"dt@5": [7.0] * 4, "dt@0": [3.0] * 4, "dt@-5": [1.0, 1.0, 1.0, 5.0], "sft": [0.0] * 4}
+    harmless = {"dt@5": [10.0] * 4, "dt@0": [20.0] * 4, "dt@-5": [30.0] * 4, "sft": [0.0, 0.0, 0.0, 40.0]}
+    made.rewards(helpful, name="helpful", content_hash="helpful-hash")
+    made.rewards(harmless, name="harmless", content_hash="harmless-hash")
+    report = made.report()
+    curves = {reward.reward_model: reward.curves for reward in report.rewards}
+    for name, means, rho in (("helpful", [2.0, 3.0, 7.0], 1.0), ("harmless", [30.0, 20.0, 10.0], -1.0)):
+        (curve,) = curves[name]
+        assert (curve.model, curve.attribute, curve.spearman) == ("our-dt", "rm_score", rho)
+        assert [point.requested for point in curve.points] == [-5.0, 0.0, 5.0]
+        assert [point.entrant for point in curve.points] == ["dt@-5", "dt@0", "dt@5"]
+        assert [point.achieved.value for point in curve.points] == means
+        assert [point.achieved.n for point in curve.points] == [4, 4, 4]
+    (total,) = report.reward_sums
+    assert (total.name, total.trained) == ("both", ["dt@5", "dt@-5", "dt@0"])
+    (curve,) = total.curves
+    # Means of (h - 1) / 2 - 0.5 k / 10, then in z units of the labelled sums.
+    sums = [(2 - 1) / 2 - 1.5, (3 - 1) / 2 - 1.0, (7 - 1) / 2 - 0.5]
+    assert [point.achieved.value for point in curve.points] == pytest.approx([(one - 0.5) / 0.25 for one in sums])
+    together = report.reward_correlations
+    assert together is not None
+    assert (together.names, together.n) == (["helpful", "harmless"], 16)
+    flat = [[value for name in helpful for value in table[name]] for table in (helpful, harmless)]
+    assert together.pearson[0][1] == pytest.approx(scipy.stats.pearsonr(*flat)[0])
+    assert together.spearman[1][0] == pytest.approx(scipy.stats.spearmanr(*flat)[0])
+    assert [reward.trained for reward in report.rewards] == [total.trained] * 2, "neither is independent of dt"
+
+
+def test_a_sum_of_rewards_needs_all_its_reward_models_and_one_model_correlates_with_nothing(evaluated: Make) -> None:
+    made = evaluated(prompts=2)
+    part = {"reward_source": "helpful", "reward_model_hash": "helpful-hash", "weight": 1.0} | {
+        "mean": 1,
+        "sd": 2,
+        "n": 9,
+    }
+    other = part | {"reward_model_hash": "unknown"}
+    dt = made.model("our-dt", info={"normaliser": {**Z, "parts": [part, other]}})
+    made.entrant("dt", source="model", model_id=dt.id)
+    made.rewards({"dt": [1.0, 2.0]}, name="helpful", content_hash="helpful-hash")
+    report = made.report()
+    assert (report.reward_sums, report.reward_correlations, report.rewards[0].curves) == ([], None, [])

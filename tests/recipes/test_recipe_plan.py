@@ -257,6 +257,22 @@ def test_weights_of_a_selection_are_one_for_each_dataset(shelf: Shelf) -> None:
     make_plan(two.replace(", 3.0", ""), list(SELECTED), shelf)
 
 
+def test_several_rewards_of_the_same_answers_are_combined_for_training(shelf: Shelf) -> None:
+    scored = "  scored: {run: score, data: answers, reward: $judge}\n"
+    kept = "  kept: {run: select, data: scored, keep: best}\n"
+    two = (
+        scored + scored.replace("scored", "again") + "  kept: {run: combine, data: [scored, again], weights: [1, -2]}\n"
+    )
+    recipe = SELECTION.replace(scored + kept, two).replace("method: raft", "method: decision_transformer")
+    combined = stage(make_plan(recipe, list(SELECTED), shelf), "kept")
+    assert list(combined.inputs) == ["data.0", "data.1"]
+    assert combined.config.model_dump()["weights"] == [1.0, -2.0]
+    wrong = refused(shelf, recipe.replace("[1, -2]", "[1]"), *SELECTED)
+    assert wrong == ["stages.kept.weights (line 10): has 1 items for 2 of `data`"]
+    pairs = refused(shelf, recipe.replace("decision_transformer", "dpo"), *SELECTED)
+    assert any("`kept` (combine) makes a dataset of kind" in one for one in pairs)
+
+
 def test_the_recipe_raft_fits_and_learns_the_selected_answers(shelf: Shelf) -> None:
     made = make_plan(SHIPPED.with_name("raft.yaml").read_text(), ["base=tiny", "preferences=hh"], shelf)
     assert stage(made, "raft").needs == ["sft", "best"]

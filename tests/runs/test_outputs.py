@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from model_folders import write_model
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
-from steerboard.datasets.tables import Dataset, Reward
+from steerboard.datasets.tables import Dataset, Reward, RewardSource
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.storage.artifacts import ArtifactStore
@@ -28,8 +28,10 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import (
     AnswersOutput,
+    CombinationOutput,
     DatasetOutput,
     ModelOutput,
     RewardsOutput,
@@ -153,6 +155,16 @@ SELECTED = {
 }
 
 
+COMBINED = {
+    "rows": 4,
+    "mean": 0.0,
+    "sd": 1.0,
+    "rewards": [],
+    "correlations": {"names": [], "n": 4, "pearson": [], "spearman": []},
+    "histogram": [],
+}
+
+
 def test_a_selection_becomes_a_labelled_dataset_with_its_own_rewards_and_a_document(bench: Bench) -> None:
     rows = [
         {**row, "reward": float(n), "source": "generated", "group": n, "candidate": 0} for n, row in enumerate(ROWS)
@@ -179,6 +191,39 @@ def test_a_selection_becomes_a_labelled_dataset_with_its_own_rewards_and_a_docum
         other = bench.world.create("other")
         with pytest.raises(NotFound):
             selections.selection_of(session, session.get_one(Run, other))
+
+
+def test_combined_rewards_share_the_rows_and_keep_how_each_was_normalised(bench: Bench) -> None:
+    """Two imported labelled datasets, as a combine run adds them up: the new one is over the rows of the first."""
+    world = bench.world
+    given = {"helpful": [1.0, 2.0, 3.0, 4.0], "harmless": [40.0, 0.0, 0.0, 0.0]}
+    by = {name: Normaliser.fit(values, name) for name, values in given.items()}
+    with transaction(world.sessions) as session:
+        project = session.get_one(Project, world.project.id)
+        ids = []
+        for name, values in given.items():
+            labelled = [{**row, "reward": value} for row, value in zip(ROWS, values, strict=True)]
+            path = bench.folder / bench.write(f"{name}.jsonl", labelled)
+            ids.append(import_file(session, project, path=path, name=name, kind="labelled").dataset.id)
+    refs = {f"data.{place}": InputRef(dataset=id_) for place, id_ in enumerate(ids)}
+    run_id = world.create("both", config={"run": "combine", "weights": [1.0, -0.5]}, inputs=refs)
+    total = [by["helpful"].z(a) - 0.5 * by["harmless"].z(b) for a, b in zip(*given.values(), strict=True)]
+    values = bench.write("rewards.jsonl", [{"row": row, "value": value} for row, value in enumerate(total)])
+    (bench.folder / "combination.json").write_text(json.dumps(COMBINED))
+    bench.register(world.claim(), [RewardsOutput(path=values, rows=4), CombinationOutput(path="combination.json")])
+    with transaction(world.sessions) as session:
+        made = inputs.output_of(session, run_id)
+        assert isinstance(made, Dataset)
+        assert (made.name, made.kind, made.base_dataset_id, made.run_id) == ("both", "labelled", ids[0], run_id)
+        source = session.get_one(RewardSource, made.reward_source_id)
+        kept = select(Reward.value).where(Reward.reward_source_id == source.id).order_by(Reward.row)
+        assert session.scalars(kept).all() == total
+        assert (source.kind, list((source.weights or {}).values())) == ("weighted", [1.0, -0.5])
+        assert Normaliser.model_validate(made.normaliser).parts == [
+            by["helpful"].part(1.0),
+            by["harmless"].part(-0.5),
+        ]
+        assert selections.combination_of(session, session.get_one(Run, run_id)).rows == 4
 
 
 def test_answers_are_kept_in_the_run_even_with_characters_that_postgres_refuses(bench: Bench) -> None:

@@ -99,17 +99,20 @@ class HandPipeline:
         self, name: str, config: Mapping[str, Any], inputs: Mapping[str, str], shard: Shard | None = None
     ) -> Result:
         """Run a stage to its end and keep its output under `name`."""
-        folder = self.prepare(name, config, inputs, shard)
+        result = self.run_folder(self.prepare(name, config, inputs, shard))
+        if isinstance(result.last, Succeeded):
+            self._keep(name, result, inputs)
+        return result
+
+    def run_folder(self, folder: Path) -> Result:
+        """Run a prepared stage to its end."""
         started = time.monotonic()
         lines = run_here(folder) if self.here else run_apart(folder)
         seconds = time.monotonic() - started
         events = [STAGE_EVENT.validate_json(line) for line in lines]
         last = events[-1]
         assert isinstance(last, Succeeded | Failed)
-        result = Result(last, events, seconds, folder)
-        if isinstance(last, Succeeded):
-            self._keep(name, result, inputs)
-        return result
+        return Result(last, events, seconds, folder)
 
     def _keep(self, name: str, result: Result, inputs: Mapping[str, str]) -> None:
         assert isinstance(result.last, Succeeded)

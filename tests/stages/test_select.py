@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy
 from hand_pipeline import HandPipeline
 
 from steerboard_contracts.configs import RUN_CONFIG
@@ -174,7 +175,11 @@ def test_several_rewards_are_z_scored_before_they_are_weighted(stages):
     assert texts == ["b", "e"]
     assert [one["source"] for one in found["rewards"]] == ["helpful", "harmless"]
     r = np.corrcoef([1, 0, 0.9, 2, 0, 0], [0, 100, 90, 0, 300, 0])[0, 1]
-    assert found["correlations"] == [[pytest.approx(1), pytest.approx(r)], [pytest.approx(r), pytest.approx(1)]]
+    together = found["correlations"]
+    assert (together["names"], together["n"]) == (["helpful", "harmless"], 6)
+    assert together["pearson"] == [[pytest.approx(1), pytest.approx(r)], [pytest.approx(r), pytest.approx(1)]]
+    rho = scipy.stats.spearmanr([1, 0, 0.9, 2, 0, 0], [0, 100, 90, 0, 300, 0])[0]
+    assert together["spearman"][0][1] == pytest.approx(rho)
     last = found["curve"][-1]
     assert last["rewards"] == [pytest.approx(0), pytest.approx((100 + 300) / 2)]
 

@@ -185,9 +185,9 @@ def import_rewards(session: Db, access: Write, form: Form, dataset: str) -> Rewa
 
 @router.post("/{dataset}/rewards/weighted", status_code=201, responses=problems(404, 409))
 def add_weighted_source(session: Db, access: Write, dataset: str, body: WeightedSourceIn) -> RewardSourceOut:
-    """A new source: the weighted sum of others that graded every row."""
+    """A new source: the weighted sum of others that graded every row, each as z-scores over the rows unless `raw`."""
     found = service.get_dataset(session, access.project, dataset)
-    source = service.add_weighted(session, access.project, found, body.name, body.weights)
+    source = service.add_weighted(session, access.project, found, body.name, body.weights, body.scale)
     audit(session, access, "rewards.weighted", found.name, body.model_dump())
     return next(out for out in reward_sources(session, found) if out.id == source.id)
 

@@ -94,6 +94,7 @@ def reward_sources(session: Session, dataset: Dataset) -> list[RewardSourceOut]:
             kind=cast(Literal["model", "weighted", "imported"], source.kind),
             model_id=source.model_id,
             weights=source.weights,
+            parts=source.parts,
             figures=RewardFigures.model_validate(stored.figures),
         )
         for source, stored in graded_by(session, dataset)

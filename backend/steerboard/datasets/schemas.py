@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.prompts import Normaliser, RewardPart
 from steerboard_contracts.samples import SampleKind
 
 BadRows = Literal["refuse", "skip"]
@@ -106,6 +106,9 @@ class RewardSourceOut(BaseModel):
     kind: Literal["model", "weighted", "imported"]
     model_id: uuid.UUID | None
     weights: dict[str, float] | None
+    parts: list[RewardPart] | None = Field(
+        default=None, description="Of a sum of z-scores: how each reward was normalised and weighted."
+    )
     figures: RewardFigures
 
 
@@ -129,6 +132,9 @@ class WeightedSourceIn(BaseModel):
 
     name: str
     weights: dict[str, float] = Field(min_length=1, description="Reward source -> weight.")
+    scale: Literal["zscore", "raw"] = Field(
+        "zscore", description="Units that are weighted: z-scores over the rows, or the rewards as they were given."
+    )
 
 
 class LabelledIn(BaseModel):

@@ -17,7 +17,6 @@ from steerboard.datasets.lookup import announce, delete_dataset, get_dataset
 from steerboard.datasets.parsing.extras import ColumnTypes, encode_extra
 from steerboard.datasets.rewards.files import read_rewards
 from steerboard.datasets.rewards.service import (
-    add_weighted,
     get_source,
     imported_source,
     pin_labelled,
@@ -26,6 +25,7 @@ from steerboard.datasets.rewards.service import (
     store_own_labels,
     store_rewards,
 )
+from steerboard.datasets.rewards.sums import add_weighted, combined_source
 from steerboard.datasets.rows.exporting import write_export, write_for_stage
 from steerboard.datasets.rows.row_writer import (
     COPY_SAMPLES,
@@ -41,6 +41,7 @@ from steerboard_contracts.stage import DatasetInput
 __all__ = [
     "add_weighted",
     "announce",
+    "combined_source",
     "delete_dataset",
     "export_for_stage",
     "get_dataset",

@@ -76,7 +76,7 @@ class DroppedRowRecord(Base):
 
 class RewardSource(Base):
     """Who gave rewards: a reward model (`model`), a weighted sum of sources (`weighted`), a file or a
-    selection among answers (`imported`)."""
+    selection among answers (`imported`). `parts`: of a sum of z-scores, a `RewardPart` for each."""
 
     __tablename__ = "reward_sources"
     __table_args__ = (UniqueConstraint("project_id", "name"),)
@@ -87,6 +87,7 @@ class RewardSource(Base):
     kind: Mapped[str]
     model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id"))
     weights: Mapped[Json | None]
+    parts: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True))
     created_at: Mapped[CreatedAt]
 
 

@@ -22,6 +22,7 @@ from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas import RunWork
 from steerboard.runs.standalone import checked
 from steerboard.runs.tables import Run
+from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.configs import (
     BenchmarkConfig,
     EvaluateConfig,
@@ -136,7 +137,7 @@ def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int
         return float(prompts * config.decoding.n)
     if isinstance(config, ScoreConfig):
         return float(rows)
-    if isinstance(config, SelectConfig):
+    if isinstance(config, SelectConfig | CombineConfig):
         first = things.get("data.0")
         return float(first.rows) if isinstance(first, Dataset) else 0.0
     if isinstance(config, BenchmarkConfig):

@@ -15,7 +15,7 @@ from steerboard.runs import queries, queue, standalone
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
-from steerboard.runs.results.selections import selection_of
+from steerboard.runs.results.selections import combination_of, selection_of
 from steerboard.runs.schemas import (
     LogLine,
     MetricSeries,
@@ -32,6 +32,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.fields import RunKind
+from steerboard_contracts.report.combination import CombinationResult
 from steerboard_contracts.report.selection import SelectionResult
 from steerboard_contracts.run_kinds import run_kinds
 
@@ -149,6 +150,10 @@ def read_pairs(
     """Pairs with both answers and the log-ratio of each token, in the order of their margins."""
     found = queries.get_run(session, access.project, run)
     return InspectedPairs(session, request.app.state.store, found).read(step, row)
+@router.get("/runs/{run}/combination", responses=problems(404))
+def get_combination(run: str, session: Db, access: Reader) -> CombinationResult:
+    """How a combine run normalised and weighted each reward, and how the rewards go together."""
+    return combination_of(session, queries.get_run(session, access.project, run))
 
 
 @router.post("/runs/{run}/cancel", responses=problems(404, 409))

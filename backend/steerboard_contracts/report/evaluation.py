@@ -11,13 +11,14 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
 from steerboard_contracts.report.sections.human import HumanReport
 from steerboard_contracts.report.sections.judges import JudgeReport
-from steerboard_contracts.report.sections.rewards import RewardReport
+from steerboard_contracts.report.sections.rewards import RewardReport, RewardSum
 
 
 class AgreementRow(BaseModel):
@@ -90,7 +91,8 @@ class Unfinished(BaseModel):
 
 class EvaluationReport(BaseModel):
     """`unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
-    paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended."""
+    paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended.
+    `reward_correlations`: between reward models, over the answers that all of them have scored."""
 
     evaluation: str
     evaluation_id: UUID
@@ -108,6 +110,8 @@ class EvaluationReport(BaseModel):
     human: list[HumanReport]
     judges: list[JudgeReport]
     rewards: list[RewardReport]
+    reward_correlations: Correlations | None = None
+    reward_sums: list[RewardSum] = []
     agreement: list[AgreementRow]
     contamination: Contamination
     hacking: list[HackingRow]

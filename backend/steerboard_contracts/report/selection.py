@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from typing import Any
 
+from pydantic import BaseModel, model_validator
+
+from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import RewardBin
 from steerboard_contracts.selection import Keep
@@ -48,8 +51,8 @@ class SelectionResult(BaseModel):
     selected by.
 
     `curve` is over `curve_groups`, those with as many answers as its last k. `unique_texts`: share of a group.
-    `length_gap`: characters of the best answer less the mean of its group. `correlations`: Pearson's r between rewards
-    over all answers, null where one is constant; empty for a single reward. `margins`: best score less worst.
+    `length_gap`: characters of the best answer less the mean of its group. `correlations`: between the rewards,
+    over all answers; null for a single reward. `margins`: best score less worst.
     """
 
     keep: Keep
@@ -65,7 +68,17 @@ class SelectionResult(BaseModel):
     unique_texts: Estimate
     length_gap: Estimate
     rewards: list[SelectedReward]
-    correlations: list[list[float | None]] = []
+    correlations: Correlations | None = None
     margins: list[RewardBin] = []
     curve: list[BestOfK]
     curve_groups: int
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_former_releases(cls, value: Any) -> Any:
+        """They kept Pearson's r alone."""
+        if not isinstance(value, dict) or not isinstance(value.get("correlations"), list):
+            return value
+        r, names = value["correlations"], [reward["source"] for reward in value["rewards"]]
+        kept = {"names": names, "n": value["answers"] - value["dropped"].get("single", 0), "pearson": r}
+        return {**value, "correlations": {**kept, "spearman": [[None] * len(r) for _ in r]} if r else None}

@@ -458,7 +458,7 @@ export interface paths {
         put?: never;
         /**
          * Add Weighted Source
-         * @description A new source: the weighted sum of others that graded every row.
+         * @description A new source: the weighted sum of others that graded every row, each as z-scores over the rows unless `raw`.
          */
         post: operations["add_weighted_source"];
         delete?: never;
@@ -2334,6 +2334,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/combination": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Combination
+         * @description How a combine run normalised and weighted each reward, and how the rewards go together.
+         */
+        get: operations["get_combination"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/logs": {
         parameters: {
             query?: never;
@@ -3779,6 +3799,48 @@ export interface components {
             score?: components["schemas"]["Condition"] | null;
         };
         /**
+         * CombinationResult
+         * @description `mean`, `sd` and `histogram` are of the sums, in their own units. The last row of `correlations` is the sum's.
+         */
+        CombinationResult: {
+            correlations: components["schemas"]["Correlations"];
+            /** Histogram */
+            histogram: components["schemas"]["RewardBin"][];
+            /** Mean */
+            mean: number;
+            /** Rewards */
+            rewards: components["schemas"]["CombinedReward"][];
+            /** Rows */
+            rows: number;
+            /** Sd */
+            sd: number;
+        };
+        /**
+         * CombinedReward
+         * @description One of the rewards. `histogram`: of its z-scores, before they are weighted. `share`: of the variance of the
+         *     sum, weight x cov(z, sum) / var(sum); the shares add up to 1, and one is negative where the others outweigh it.
+         */
+        CombinedReward: {
+            /** Dataset */
+            dataset: string;
+            /** Histogram */
+            histogram: components["schemas"]["RewardBin"][];
+            /** Mean */
+            mean: number;
+            /** N */
+            n: number;
+            /** Reward Model Hash */
+            reward_model_hash?: string | null;
+            /** Reward Source */
+            reward_source: string;
+            /** Sd */
+            sd: number;
+            /** Share */
+            share: number;
+            /** Weight */
+            weight: number;
+        };
+        /**
          * Comparison
          * @description One source's view (people of a campaign, a judge, a reward model) of the entrants.
          *
@@ -3914,6 +3976,21 @@ export interface components {
              * @description Whose rewards `pinned_rewards` takes; the only one's by default.
              */
             source?: string | null;
+        };
+        /**
+         * Correlations
+         * @description Pearson's r and Spearman's rho between every two of `names` over the same `n` answers; null where one is
+         *     constant, or n below 2.
+         */
+        Correlations: {
+            /** N */
+            n: number;
+            /** Names */
+            names: string[];
+            /** Pearson */
+            pearson: (number | null)[][];
+            /** Spearman */
+            spearman: (number | null)[][];
         };
         /**
          * Criterion
@@ -4841,6 +4918,7 @@ export interface components {
          * EvaluationReport
          * @description `unfinished`: what is still in progress or has failed, in words; the figures cover what exists. `recipe`: the
          *     paper's table, the control curve and the costs, if a recipe's stage started the evaluation and has ended.
+         *     `reward_correlations`: between reward models, over the answers that all of them have scored.
          */
         EvaluationReport: {
             /** Agreement */
@@ -4888,6 +4966,12 @@ export interface components {
             /** Ranks */
             ranks: components["schemas"]["RankShare"][];
             recipe?: components["schemas"]["Report"] | null;
+            reward_correlations?: components["schemas"]["Correlations"] | null;
+            /**
+             * Reward Sums
+             * @default []
+             */
+            reward_sums: components["schemas"]["RewardSum"][];
             /** Rewards */
             rewards: components["schemas"]["RewardReport"][];
             /** Seconds */
@@ -6745,12 +6829,20 @@ export interface components {
         /**
          * Normaliser
          * @description z = (R - mean) / sd over one whole labelled dataset, computed in float64 (population sd).
+         *
+         *     `parts`: where R is a sum of several rewards, how each was normalised and weighted, so that other answers can be
+         *     given the same sum.
          */
         Normaliser: {
             /** Mean */
             mean: number;
             /** N */
             n: number;
+            /**
+             * Parts
+             * @default []
+             */
+            parts: components["schemas"]["RewardPart"][];
             /** Reward Model Hash */
             reward_model_hash?: string | null;
             /** Reward Source */
@@ -7858,6 +7950,17 @@ export interface components {
             verdict: string;
         };
         /**
+         * Requested
+         * @description What an entrant was asked for, and its mean reward.
+         */
+        Requested: {
+            achieved: components["schemas"]["Estimate"];
+            /** Entrant */
+            entrant: string;
+            /** Requested */
+            requested: number;
+        };
+        /**
          * ResponseOut
          * @description `rewards`: raw, by the name of the assessment. `cut`: it is so long that its turns end early here.
          */
@@ -7962,6 +8065,20 @@ export interface components {
             unit: "characters";
         };
         /**
+         * RewardCurve
+         * @description One reward along what a model is asked for, in the units of its comparison; `spearman` is over the means.
+         */
+        RewardCurve: {
+            /** Attribute */
+            attribute: string;
+            /** Model */
+            model: string;
+            /** Points */
+            points: components["schemas"]["Requested"][];
+            /** Spearman */
+            spearman: number | null;
+        };
+        /**
          * RewardFigures
          * @description Raw rewards of a labelled dataset.
          */
@@ -8028,6 +8145,24 @@ export interface components {
             value: number;
         };
         /**
+         * RewardPart
+         * @description One of several rewards that were added up: weight * (R - mean) / sd, by its own labelled dataset of `n` rows.
+         */
+        RewardPart: {
+            /** Mean */
+            mean: number;
+            /** N */
+            n: number;
+            /** Reward Model Hash */
+            reward_model_hash?: string | null;
+            /** Reward Source */
+            reward_source: string;
+            /** Sd */
+            sd: number;
+            /** Weight */
+            weight: number;
+        };
+        /**
          * RewardReport
          * @description `trained`: entrants that were trained on this model's rewards, which it cannot judge independently.
          *
@@ -8047,6 +8182,11 @@ export interface components {
             comparison: components["schemas"]["Comparison"];
             /** Content Hash */
             content_hash: string;
+            /**
+             * Curves
+             * @default []
+             */
+            curves: components["schemas"]["RewardCurve"][];
             /** Histogram Raw */
             histogram_raw: {
                 [key: string]: components["schemas"]["RewardBin"][];
@@ -8097,10 +8237,31 @@ export interface components {
             model_id: string | null;
             /** Name */
             name: string;
+            /**
+             * Parts
+             * @description Of a sum of z-scores: how each reward was normalised and weighted.
+             */
+            parts?: components["schemas"]["RewardPart"][] | null;
             /** Weights */
             weights: {
                 [key: string]: number;
             } | null;
+        };
+        /**
+         * RewardSum
+         * @description Several rewards added up as in the data that `trained` learned from: the sum of weight times (R - mean) / sd over
+         *     `parts`, in z units of the labelled sums.
+         */
+        RewardSum: {
+            comparison: components["schemas"]["Comparison"];
+            /** Curves */
+            curves: components["schemas"]["RewardCurve"][];
+            /** Name */
+            name: string;
+            /** Parts */
+            parts: components["schemas"]["RewardPart"][];
+            /** Trained */
+            trained: string[];
         };
         /** RewardsIn */
         RewardsIn: {
@@ -8795,18 +8956,14 @@ export interface components {
          *     selected by.
          *
          *     `curve` is over `curve_groups`, those with as many answers as its last k. `unique_texts`: share of a group.
-         *     `length_gap`: characters of the best answer less the mean of its group. `correlations`: Pearson's r between rewards
-         *     over all answers, null where one is constant; empty for a single reward. `margins`: best score less worst.
+         *     `length_gap`: characters of the best answer less the mean of its group. `correlations`: between the rewards,
+         *     over all answers; null for a single reward. `margins`: best score less worst.
          */
         SelectionResult: {
             /** Answers */
             answers: number;
             best: components["schemas"]["Estimate"];
-            /**
-             * Correlations
-             * @default []
-             */
-            correlations: (number | null)[][];
+            correlations?: components["schemas"]["Correlations"] | null;
             /** Curve */
             curve: components["schemas"]["BestOfK"][];
             /** Curve Groups */
@@ -9610,6 +9767,13 @@ export interface components {
         WeightedSourceIn: {
             /** Name */
             name: string;
+            /**
+             * Scale
+             * @description Units that are weighted: z-scores over the rows, or the rewards as they were given.
+             * @default zscore
+             * @enum {string}
+             */
+            scale: "zscore" | "raw";
             /**
              * Weights
              * @description Reward source -> weight.
@@ -18399,7 +18563,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -18846,6 +19010,65 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_combination: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CombinationResult"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19360,7 +19583,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge";
                 project: string;
             };
             cookie?: never;

@@ -166,8 +166,7 @@ class CurveServer:
         with self._using(work, work.curve.reward_model_id, work.curve.reward_model_name) as reward_model:
             samples = [(work.curve.prompts[i], work.texts[i]) for i in places]
             work.rewards += rewards_of(reward_model, samples, work.wanted)
-        if own_units(work.normaliser, reward_model) is None:
-            work.normaliser = None
+        work.normaliser = own_units(work.normaliser, reward_model)
 
     @contextmanager
     def _using(self, work: _Work, model_id: uuid.UUID, name: str) -> Iterator[HeldModel]:

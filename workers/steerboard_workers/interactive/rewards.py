@@ -25,5 +25,5 @@ def rewards_of(reward_model: HeldModel, samples: Sequence[tuple[Prompt, str]], w
 
 
 def own_units(normaliser: Normaliser | None, reward_model: HeldModel) -> Normaliser | None:
-    """A policy's normaliser, if it is about the rewards of this very model."""
-    return normaliser if normaliser is not None and normaliser.reward_model_hash == reward_model.hash else None
+    """What brought this very model's rewards to z units where a policy learned from them, if it did."""
+    return normaliser.of_model(reward_model.hash) if normaliser is not None else None

@@ -25,6 +25,7 @@ MODULES: dict[RunKind, str] = {
     "generate": "steerboard_workers.stages.generate",
     "mix": "steerboard_workers.stages.mix",
     "score": "steerboard_workers.stages.score",
+    "combine": "steerboard_workers.stages.combine",
     "select": "steerboard_workers.stages.select",
     "benchmark": "steerboard_workers.stages.benchmark",
     "answer": "steerboard_workers.stages.answer",

@@ -42,6 +42,10 @@ class Labelled:
         """Whether that reward model gave the rewards; grades from elsewhere are on a scale of their own."""
         return self.normaliser.reward_model_hash == reward_model_hash
 
+    def units_of(self, reward_model_hash: str) -> Normaliser | None:
+        """What brought that model's rewards to z units, where they are a part of the labelled rows' rewards."""
+        return self.normaliser.of_model(reward_model_hash)
+
 
 def percentiles(rewards: Sequence[float]) -> RewardPercentiles | None:
     """None without rewards."""

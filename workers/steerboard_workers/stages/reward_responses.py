@@ -92,10 +92,11 @@ def _normalise(stage: Stage, scorer: Scorer, seed: int, pairs: list[Pair], found
         texts = labelled.sample
         scorer.score(texts, len(texts), "labelled rows")
         found.labelled = percentiles([scorer.value(text) for text in texts])
+        found.normaliser = labelled.units_of(model)
     elif pairs:
         texts = [side for pair in pairs for side in pair]
         found.normalised_by = f"the held-out pairs of {found.dataset}"
-    if texts:
+    if texts and found.normaliser is None:
         try:
             found.normaliser = Normaliser.fit([scorer.value(text) for text in texts], name, model)
         except BadInput as error:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.errors import BadInput, EmptySelection, ErrorLocation
+from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.selection import SelectConfig
 from steerboard_workers.alignment.groups import group_of
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.same_rows import finite_reward, labelled_inputs, same_rows, weights_of
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
-# What must be the same in every dataset for its rewards to be those of the same answers.
-_SAME = ("prompt", "response", "group", "candidate")
 
 
 @dataclass(frozen=True)
@@ -49,38 +47,16 @@ class ScoredAnswers:
 def read_scored(stage: Stage, config: SelectConfig) -> ScoredAnswers:
     """Every answer with its score. Raises `BadInput` (`no_groups`, `bad_groups`, `rows_differ`, `wrong_dataset_kind`,
     `bad_weights`, `non_finite_reward`, `missing_input`)."""
-    slots = stage.input_names("data")
-    if not slots:
-        raise BadInput(f"stage {stage.spec.name} needs an input named data.0", code="missing_input")
-    weights = config.weights or [1.0] * len(slots)
-    if len(weights) != len(slots):
-        raise BadInput(f"{len(weights)} weights are given for {len(slots)} datasets", code="bad_weights")
-    datasets = [stage.dataset(slot) for slot in slots]
-    for dataset in datasets:
-        if dataset.kind != "labelled":
-            raise BadInput(
-                f"dataset {dataset.name} is of kind {dataset.kind}, and has no rewards to select by",
-                code="wrong_dataset_kind",
-                hint="Score it with a reward model first.",
-            )
-    if datasets[0].rows == 0:
-        raise EmptySelection(f"dataset {datasets[0].name} has no rows")
-    reading = _Reading(len(slots), datasets[0].name)
-    for place, rows in enumerate(zip_longest(*(stage.rows(slot) for slot in slots))):
-        for dataset, row in zip(datasets, rows, strict=True):
-            if rows[0] is None or row is None or any(row.get(name) != rows[0].get(name) for name in _SAME):
-                raise BadInput(
-                    f"row {place} of {dataset.name} is not that of {datasets[0].name}: rewards can be added up only "
-                    "where they are of the same answers",
-                    code="rows_differ",
-                    hint="Score one dataset of answers with each reward model.",
-                )
+    datasets = labelled_inputs(stage)
+    weights = weights_of(config.weights, datasets)
+    first, *_ = datasets.values()
+    reading = _Reading(len(datasets), first.name)
+    for place, rows in enumerate(same_rows(stage, datasets)):
         reading.add(place, rows)
-        stage.progress(place + 1, datasets[0].rows, "rows", "reading")
     rewards = [np.frombuffer(values) for values in reading.rewards]
     normalisers = [
         dataset.normaliser or Normaliser.fit(values.tolist(), dataset.name)
-        for dataset, values in zip(datasets, rewards, strict=True)
+        for dataset, values in zip(datasets.values(), rewards, strict=True)
     ]
     characters = np.frombuffer(reading.characters)
     scores = np.zeros(len(characters))
@@ -89,8 +65,8 @@ def read_scored(stage: Stage, config: SelectConfig) -> ScoredAnswers:
         scores += weight * unit
     scores -= config.penalty * characters
     return ScoredAnswers(
-        name=datasets[0].name,
-        slots=slots,
+        name=first.name,
+        slots=list(datasets),
         groups=reading.ordered_groups(),
         scores=scores,
         rewards=rewards,
@@ -125,10 +101,7 @@ class _Reading:
         self.texts.append(_hash(row["response"]))
         self.characters.append(len(row["response"]))
         for values, one in zip(self.rewards, rows, strict=True):
-            reward = float(one["reward"])
-            if not math.isfinite(reward):
-                raise BadInput(f"{self._dataset}: the reward of row {place} is {reward}", code="non_finite_reward")
-            values.append(reward)
+            values.append(finite_reward(one, place, self._dataset))
 
     def ordered_groups(self) -> list[list[int]]:
         """Rows of each group by candidate."""

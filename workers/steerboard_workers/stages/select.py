@@ -158,6 +158,7 @@ def _result(
     found = AnswerGroups(
         several, answers.scores, answers.texts, {**values, _SCORE: answers.scores, _CHARACTERS: answers.characters}
     )
+    sources = [normaliser.reward_source for normaliser in answers.normalisers]
     curve, curve_groups = found.curve(names, _CHARACTERS)
     return SelectionResult(
         keep=config.keep,
@@ -184,7 +185,7 @@ def _result(
                 answers.slots, answers.normalisers, answers.weights, names, strict=True
             )
         ],
-        correlations=found.correlations(names) if len(names) > 1 else [],
+        correlations=found.correlations(names, sources) if len(names) > 1 else None,
         margins=found.margins(),
         curve=curve,
         curve_groups=curve_groups,

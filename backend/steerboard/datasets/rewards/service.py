@@ -7,15 +7,14 @@ import uuid
 from array import array
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import delete, func, insert, literal, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.errors import NameTaken, RewardsMismatch
+from steerboard.datasets.errors import RewardsMismatch
 from steerboard.datasets.formats.records import Source
 from steerboard.datasets.hooks import model_hash
 from steerboard.datasets.lookup import announce, check_free_name, owner_of
@@ -23,13 +22,13 @@ from steerboard.datasets.rewards.files import GradedRow, read_rewards
 from steerboard.datasets.rows.exporting import ordered_fields, stored_rows
 from steerboard.datasets.rows.row_writer import COPY_REWARDS, ContentHash, canonical_json, copy_in
 from steerboard.datasets.schemas import RewardFigures
-from steerboard.datasets.statistics.reward_arrays import figures, recorded_values, save_rewards
+from steerboard.datasets.statistics.reward_arrays import figures, save_rewards
 from steerboard.datasets.statistics.service import statistics_of
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import check_name, find
 from steerboard_contracts.errors import BadInput, ErrorLocation
-from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.prompts import Normaliser, RewardPart
 from steerboard_contracts.samples import LARGEST_REWARD
 
 # Another device or batch may give the last bits of a reward differently; more than this is a different model.
@@ -127,7 +126,7 @@ def _complete(rows: int, graded: Iterable[GradedRow]) -> array[float]:
                 f"line {line}: the reward of row {row} is not a finite number", code="non_finite_reward", errors=place
             )
         if abs(value) > LARGEST_REWARD:
-            raise _too_large(f"line {line}: the reward of row {row}", place)
+            raise too_large(f"line {line}: the reward of row {row}", place)
         values[row] = value
         seen[row] = 1
     missing = rows - sum(seen)
@@ -136,7 +135,7 @@ def _complete(rows: int, graded: Iterable[GradedRow]) -> array[float]:
     return values
 
 
-def _too_large(what: str, errors: list[ErrorLocation] | None = None) -> BadInput:
+def too_large(what: str, errors: list[ErrorLocation] | None = None) -> BadInput:
     return BadInput(f"{what} is larger than {LARGEST_REWARD:g}", code="reward_too_large", errors=errors)
 
 
@@ -147,51 +146,6 @@ def _check_same(recorded: Iterable[float], values: array[float], pinned: str) ->
                 f"row {row} has the reward {old:g} in dataset {pinned!r}, which pins it; it cannot become {new:g}",
                 hint="Give these rewards a different source name.",
             )
-
-
-def add_weighted(
-    session: Session, project: Project, dataset: Dataset, name: str, weights: dict[str, float]
-) -> RewardSource:
-    """A new source whose rewards are sum(weight * reward) of others that graded every row of the dataset."""
-    parts = {ref: get_source(session, project, ref) for ref in weights}
-    owner = owner_of(dataset)
-    for ref, part in parts.items():
-        graded = session.scalar(
-            select(func.count()).where(Reward.dataset_id == owner, Reward.reward_source_id == part.id)
-        )
-        if graded != dataset.rows:
-            raise RewardsMismatch(f"{ref!r} has graded {graded:,} of {dataset.rows:,} rows")
-    if not all(math.isfinite(weight) for weight in weights.values()):
-        raise BadInput("a weight is not a finite number", code="bad_weights")
-    if session.scalar(select(RewardSource.id).where(RewardSource.project_id == project.id, RewardSource.name == name)):
-        raise NameTaken(f"there is already a reward source {name!r}")
-    source = RewardSource(
-        project_id=project.id,
-        name=check_name(name),
-        kind="weighted",
-        model_id=None,
-        weights={str(part.id): weights[ref] for ref, part in parts.items()},
-    )
-    session.add(source)
-    session.flush()
-    first, *others = [(part.id, weights[ref]) for ref, part in parts.items()]
-    total: Any = 0.0
-    rewards = [Reward.__table__.alias(f"part_{i}") for i in range(1 + len(others))]
-    joined: Any = rewards[0]
-    conditions = []
-    for table, (part_id, weight) in zip(rewards, [first, *others], strict=True):
-        total = total + table.c.value * weight
-        conditions += [table.c.dataset_id == owner, table.c.reward_source_id == part_id]
-        if table is not rewards[0]:
-            joined = joined.join(table, table.c.row == rewards[0].c.row)
-    rows = select(literal(owner), literal(source.id), rewards[0].c.row, total).select_from(joined).where(*conditions)
-    session.execute(insert(Reward).from_select(["dataset_id", "reward_source_id", "row", "value"], rows))
-    statistics_of(session, dataset)
-    values = recorded_values(session, owner, source.id, dataset.rows)
-    if float(np.abs(values).max()) > LARGEST_REWARD:
-        raise _too_large("a weighted sum")
-    save_rewards(session, owner, source.id, values)
-    return source
 
 
 def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> tuple[Normaliser, RewardFigures]:
@@ -250,6 +204,8 @@ def pin_labelled(
         raise RewardsMismatch(f"{source.name!r} has graded {len(rewards):,} of {dataset.rows:,} rows")
     known_model = model_hash(session, source.model_id) if source.model_id else None
     normaliser, reward_figures = fit(source, rewards, known_model)
+    if source.parts:
+        normaliser.parts = [RewardPart.model_validate(part) for part in source.parts]
     labelled.content_hash = content.hexdigest(rewards)
     labelled.normaliser = normaliser.model_dump()
     labelled.origin = {

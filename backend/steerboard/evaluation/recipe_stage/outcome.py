@@ -61,13 +61,16 @@ def _findings(session: Session, run: Run, evaluation: Evaluation, config: Evalua
     judges = list(scores.values())[: sum(name.startswith("rewards.") for name in resolve(session, run))]
     if not judges:
         raise UnusableInput(f"the reward models of evaluation {evaluation.name} have been deleted")
+    by = _labelled_by(session, run)
+    # A model that gave a part of the rewards is no independent one.
+    others = [one for one in judges[1:] if by is None or by.of_model(one.content_hash) is None]
     return Findings(
         prompts=[messages for _, messages in prompts],
         entries=entries,
         main=judges[0],
-        independent=judges[1] if len(judges) > 1 else None,
+        independent=others[0] if others else None,
         quality=quality.rewards if quality is not None else None,
-        graded_by=_graded_by(session, run, judges[0]),
+        **_graded_by(by, judges[0]),
     )
 
 
@@ -121,15 +124,20 @@ def _scores(
     )
 
 
-def _graded_by(session: Session, run: Run, main: Scores) -> str | None:
-    """Who gave the labelled rows their rewards, where it was not the model that judges here."""
+def _labelled_by(session: Session, run: Run) -> Normaliser | None:
+    """Of the labelled rows: what they were normalised by, and so who gave them their rewards."""
     labelled = resolve(session, run).get("labelled")
-    if not isinstance(labelled, Dataset):
+    if not isinstance(labelled, Dataset) or not labelled.normaliser:
         return None
-    normaliser = labelled.normaliser or {}
-    if normaliser.get("reward_model_hash") == main.content_hash:
-        return None
-    return str(normaliser.get("reward_source") or labelled.name)
+    return Normaliser.model_validate(labelled.normaliser)
+
+
+def _graded_by(by: Normaliser | None, main: Scores) -> dict[str, Any]:
+    """Who gave the labelled rows their rewards, where it was not the model that judges here, or not that alone."""
+    if by is None or by.reward_model_hash == main.content_hash:
+        return {}
+    one_of_them = by.of_model(main.content_hash) is not None
+    return {"graded_by": by.reward_source, "summed": len(by.parts) if one_of_them else 0}
 
 
 def _summary(document: Report, evaluation: Evaluation) -> dict[str, Any]:

@@ -74,7 +74,8 @@ class Scores:
 @dataclass(frozen=True)
 class Findings:
     """All that the table is made of. `quality[entry][prompt]` is known of synthetic answers. `graded_by`: who gave the
-    labelled rows their rewards, where that was not `main`."""
+    labelled rows their rewards, where that was not `main`; `summed`: of how many rewards, `main`'s among them, that is
+    the sum."""
 
     prompts: list[Prompt]
     entries: list[Entry]
@@ -82,6 +83,7 @@ class Findings:
     independent: Scores | None
     quality: list[list[float]] | None
     graded_by: str | None = None
+    summed: int = 0
 
 
 def report(config: EvaluateConfig, findings: Findings) -> Report:
@@ -216,7 +218,12 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
         if row.truncated > MANY_CUT:
             at = "" if row.score is None else f" at {row.score:g}"
             warnings.append(f"{row.entrant}{at}: {row.truncated:.0%} of the answers were cut at the token limit.")
-    if findings.graded_by is not None and main.summary.labelled is not None:
+    if findings.summed:
+        warnings.append(
+            f"The labelled rows' rewards are those of {findings.graded_by}, a sum of {findings.summed} rewards; the "
+            "reward model that judges here gave one of them. The evaluation's report compares by each, and by the sum."
+        )
+    elif findings.graded_by is not None and main.summary.labelled is not None:
         warnings.append(
             f"The labelled rows' rewards are those of {findings.graded_by}, not of the reward model that judges here: "
             f"z units and percentiles are by its own rewards of {main.summary.labelled.n} labelled rows."
@@ -225,12 +232,13 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
 
 
 def _beyond(findings: Findings, low: float, high: float) -> list[str]:
-    """Requested z-scores outside the labelled data. A quantile scale's scores are all inside it."""
+    """Requested z-scores outside the labelled data. A quantile scale's scores are all inside it, and one of a sum of
+    rewards is of other units than those of the model that judges."""
     warnings = []
     for entry in findings.entries:
         scale = entry.info.score_scale if entry.info else None
         score = entry.score.score if entry.score is not None else None
-        if scale is None or scale.kind != "zscore" or score is None:
+        if scale is None or scale.kind != "zscore" or scale.normaliser.parts or score is None:
             continue
         if score > high or score < low:
             end = f"99.9th percentile ({high:.2f})" if score > high else f"0.1th percentile ({low:.2f})"

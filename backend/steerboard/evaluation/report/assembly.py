@@ -24,6 +24,7 @@ from steerboard.evaluation.report.sections.human import human_sections
 from steerboard.evaluation.report.sections.judges import add_self_preference, judge_sections
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.rewards import reward_sections
+from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums
 from steerboard.evaluation.report.sources import lengths
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
 from steerboard.platform.http.errors import NotFound
@@ -67,6 +68,8 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         human=human,
         judges=judges,
         rewards=rewards,
+        reward_correlations=reward_correlations(data),
+        reward_sums=reward_sums(data),
         agreement=agreement_rows(sources, seed=data.seed),
         contamination=contamination(data),
         hacking=[],

@@ -25,6 +25,8 @@ class Who:
     """An entrant. `known_origin`: its lineage was recorded here from the base model on, so what trained it is known.
 
     `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers.
+    `summed_rewards`: what its training data's
+    rewards were normalised by, where they were a sum of several.
     """
 
     id: uuid.UUID
@@ -39,6 +41,7 @@ class Who:
     content_hash: str | None
     known_origin: bool
     trained_on: frozenset[str]
+    summed_rewards: Normaliser | None = None
 
 
 @dataclass(frozen=True)

@@ -83,5 +83,6 @@ def _named(model: Model) -> set[str]:
     if model.role in REWARD_ROLES:
         return {model.artifact_hash}
     normaliser, lineage = model.info.get("normaliser") or {}, model.info.get("lineage") or {}
-    named = (normaliser.get("reward_model_hash"), lineage.get("reward_model"))
+    parts = [part for part in normaliser.get("parts") or [] if isinstance(part, dict)]
+    named = (*(one.get("reward_model_hash") for one in (normaliser, *parts)), lineage.get("reward_model"))
     return {hash_ for hash_ in named if isinstance(hash_, str)}

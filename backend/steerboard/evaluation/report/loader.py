@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Subquery, func, select, type_coerce
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Session
@@ -113,6 +114,7 @@ def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozen
         # A base model was trained elsewhere, nobody here knows on what.
         known_origin=model is not None and model.role != "base",
         trained_on=(upstream.get(model.id, frozenset()) if model else frozenset()) | _chosen_by(entrant),
+        summed_rewards=_summed_rewards(model) if model else None,
     )
 
 
@@ -120,6 +122,15 @@ def _chosen_by(entrant: Entrant) -> frozenset[str]:
     """The reward model that chose among an entrant's answers: no more independent of them than one that taught it."""
     best_of = entrant.decoding.get("best_of")
     return frozenset([best_of["content_hash"]]) if best_of else frozenset()
+
+
+def _summed_rewards(model: Model) -> Normaliser | None:
+    """`info` came from a file, which may be anybody's."""
+    try:
+        normaliser = Normaliser.model_validate(model.info.get("normaliser"))
+    except ValidationError:
+        return None
+    return normaliser if normaliser.parts else None
 
 
 def _places(evaluation: Evaluation) -> Subquery:

@@ -82,6 +82,9 @@ def upstream(session: Session, thing: Thing) -> list[tuple[Thing, str]]:
         source = session.get(RewardSource, thing.reward_source_id) if thing.reward_source_id else None
         if source and source.model_id:
             found.append((session.get(Model, source.model_id), "rewards"))
+        elif source and source.weights and not thing.run_id:  # a run names what it added up
+            added = select(RewardSource.model_id).where(RewardSource.id.in_(map(uuid.UUID, source.weights)))
+            found += ((session.get(Model, model), "rewards") for model in session.scalars(added) if model)
     return [(source, role) for source, role in found if source is not None]
 
 

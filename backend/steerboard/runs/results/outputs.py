@@ -21,9 +21,11 @@ from steerboard.runs import hooks
 from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.stage import (
     AnswersOutput,
     BenchmarkOutput,
+    CombinationOutput,
     DatasetOutput,
     ModelOutput,
     PairsOutput,
@@ -144,6 +146,8 @@ def _model(
 
 
 def _labelled(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
+    if run.kind == "combine":
+        return _combined(session, project, run, inputs, path)
     data, reward = inputs.get("data"), inputs.get("reward")
     if not isinstance(data, Dataset) or not isinstance(reward, Model):
         raise UnusableInput(f"run {run.name} made rewards, but has no dataset `data` and model `reward` as inputs")
@@ -156,7 +160,25 @@ def _labelled(session: Session, project: Project, run: Run, inputs: Things, path
     return labelled
 
 
-def _document(output: AnswersOutput | BenchmarkOutput | SelectionOutput, path: Path) -> dict[str, Any]:
+def _combined(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
+    """Over the rows of the first of the labelled datasets, whose rows are those of the others."""
+    config = CombineConfig.model_validate(run.config)
+    given = [inputs.get(f"data.{place}") for place in range(len(inputs))]
+    data = [one for one in given if isinstance(one, Dataset) and one.reward_source_id and one.normaliser]
+    if len(data) != len(given) or not data:
+        raise UnusableInput(f"run {run.name} made rewards, but has no labelled datasets `data` as inputs")
+    name = output_name(session, run)
+    weights = config.weights or [1.0] * len(data)
+    source = datasets.combined_source(session, project, name, data, weights)
+    datasets.record_rewards(session, data[0], source, path)
+    labelled = datasets.pin_labelled(session, project, name=name, dataset=data[0], source=source, run_id=run.id)
+    session.flush()
+    return labelled
+
+
+def _document(
+    output: AnswersOutput | BenchmarkOutput | SelectionOutput | CombinationOutput, path: Path
+) -> dict[str, Any]:
     """The file as an object that Postgres stores."""
     document = storable(json.loads(path.read_bytes()))
     return {"answers": document} if isinstance(output, AnswersOutput) else dict(document)

@@ -1,19 +1,31 @@
-"""What a finished select run found about the answers that it selected from."""
+"""What finished runs found about rewards: a selection among answers, or a combination of several rewards."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.tables import Run, RunOutput
+from steerboard_contracts.report.combination import CombinationResult
 from steerboard_contracts.report.selection import SelectionResult
 
 
 def selection_of(session: Session, run: Run) -> SelectionResult:
     """Raises `NotFound` for a run that has selected nothing."""
-    found = select(RunOutput.document).where(RunOutput.run_id == run.id, RunOutput.type == "selection")
+    return SelectionResult.model_validate(_document(session, run, "selection", "A select run"))
+
+
+def combination_of(session: Session, run: Run) -> CombinationResult:
+    """Raises `NotFound` for a run that has combined nothing."""
+    return CombinationResult.model_validate(_document(session, run, "combination", "A combine run"))
+
+
+def _document(session: Session, run: Run, kind: str, which: str) -> dict[str, Any]:
+    found = select(RunOutput.document).where(RunOutput.run_id == run.id, RunOutput.type == kind)
     document = session.scalar(found)
     if document is None:
-        raise NotFound(f"run {run.name} has no selection", hint="A select run has one when it has succeeded.")
-    return SelectionResult.model_validate(document)
+        raise NotFound(f"run {run.name} has no {kind}", hint=f"{which} has one when it has succeeded.")
+    return document

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.prompts import RewardPart
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import Comparison, ScoreRow
@@ -43,6 +44,34 @@ class Calibration(BaseModel):
     expected_error: float | None
 
 
+class Requested(BaseModel):
+    """What an entrant was asked for, and its mean reward."""
+
+    requested: float
+    entrant: str
+    achieved: Estimate
+
+
+class RewardCurve(BaseModel):
+    """One reward along what a model is asked for, in the units of its comparison; `spearman` is over the means."""
+
+    model: str
+    attribute: str
+    points: list[Requested]
+    spearman: float | None
+
+
+class RewardSum(BaseModel):
+    """Several rewards added up as in the data that `trained` learned from: the sum of weight times (R - mean) / sd over
+    `parts`, in z units of the labelled sums."""
+
+    name: str
+    parts: list[RewardPart]
+    trained: list[str]
+    comparison: Comparison
+    curves: list[RewardCurve]
+
+
 class RewardReport(BaseModel):
     """`trained`: entrants that were trained on this model's rewards, which it cannot judge independently.
 
@@ -65,3 +94,4 @@ class RewardReport(BaseModel):
     best_of_n: list[BestOfN]
     warnings: list[str]
     benchmarks: list[FinishedBenchmark] = []
+    curves: list[RewardCurve] = []

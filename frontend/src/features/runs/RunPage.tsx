@@ -30,6 +30,7 @@ import { PairsView } from "./pairs/PairsView";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
 import { RunLogs } from "./RunLogs";
+import { CombinationBody } from "./CombinationBody";
 import { SelectionBody } from "./SelectionBody";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { When } from "../../shared/When";
@@ -70,10 +71,13 @@ function RunView({ run }: { run: RunDetail }) {
   const selection = run.outputs.find((output) => output.type === "selection")?.document as
     Schemas["SelectionResult"] | undefined;
   const inspected = run.outputs.some((output) => output.type === "pairs");
+  const combination = run.outputs.find((output) => output.type === "combination")?.document as
+    Schemas["CombinationResult"] | undefined;
   const parts = run.kind === "evaluate" ? "Parts" : "Shards";
   const tabs = [
     ...(benchmark ? [["benchmark", "Result"]] : []),
     ...(selection ? [["selection", "Selection"]] : []),
+    ...(combination ? [["combination", "Combination"]] : []),
     ...(reported ? [["report", "Report"]] : []),
     ["charts", "Charts"],
     ...(inspected ? [["pairs", "Pairs"]] : []),
@@ -84,7 +88,7 @@ function RunView({ run }: { run: RunDetail }) {
   ] as [string, string][];
   // What one wants to see of a run that draws no curves, or drew its last.
   const first =
-    (benchmark ?? selection ?? reported)
+    (benchmark ?? selection ?? combination ?? reported)
       ? tabs[0]![0]
       : bad
         ? "life"
@@ -188,6 +192,11 @@ function RunView({ run }: { run: RunDetail }) {
         {selection && (
           <Tabs.Panel value="selection" pt="md">
             <SelectionBody result={selection} />
+          </Tabs.Panel>
+        )}
+        {combination && (
+          <Tabs.Panel value="combination" pt="md">
+            <CombinationBody result={combination} />
           </Tabs.Panel>
         )}
         <Tabs.Panel value="charts" pt="md">

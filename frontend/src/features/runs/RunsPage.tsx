@@ -18,6 +18,7 @@ const KINDS = [
   "generate",
   "mix",
   "score",
+  "combine",
   "select",
   "evaluate",
   "benchmark",

@@ -1,6 +1,7 @@
-import { Card, SegmentedControl, Stack, Table, Text, Title } from "@mantine/core";
+import { Card, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../../api/client";
+import { CorrelationTable } from "../../shared/CorrelationTable";
 import { Chart, type Line } from "../../shared/charts/Chart";
 import { Histogram } from "../../shared/charts/Histogram";
 import { Facts, type Fact } from "../../shared/Facts";
@@ -152,42 +153,13 @@ function Rewards({ result }: { result: Result }) {
 }
 
 function Correlations({ result }: { result: Result }) {
-  const rows = result.correlations ?? [];
-  if (!rows.length) return null;
-  const names = result.rewards.map((one) => one.source);
+  if (!result.correlations) return null;
   return (
     <div>
-      <Title order={3} size="h6" mb="xs">
+      <Title order={3} size="h6">
         Correlation of the rewards
       </Title>
-      <Table.ScrollContainer minWidth={300}>
-        <Table aria-label="Correlation of the rewards" w="auto">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th />
-              {names.map((name, at) => (
-                <Table.Th key={at} ta="right">
-                  {name}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {rows.map((row, at) => (
-              <Table.Tr key={at}>
-                <Table.Th scope="row" fw={500}>
-                  {names[at]}
-                </Table.Th>
-                {row.map((r, other) => (
-                  <Table.Td key={other} ta="right">
-                    {signed(r)}
-                  </Table.Td>
-                ))}
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <CorrelationTable of={result.correlations} />
     </div>
   );
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, RewardFacts
+from steerboard.evaluation.report.sections.several_rewards import reward_curves, reward_grid
 from steerboard.evaluation.report.sources import Source, moved, names_of, signs_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import BestOfN, Calibration, LengthCell, RewardReport
@@ -55,6 +56,7 @@ def _section(data: EvaluationData, facts: RewardFacts) -> tuple[RewardReport, So
         best_of_n=_best_of_n(data, (rewards - shift) / scale, columns),
         warnings=[],
         benchmarks=facts.benchmarks,
+        curves=reward_curves(data, comparison),
     )
     report.warnings.extend(_warnings(report))
     return report, Source("reward", facts.name, scores, signs_of(scores), comparison)
@@ -64,8 +66,7 @@ def _samples(data: EvaluationData, facts: RewardFacts) -> tuple[Floats, Floats]:
     """Raw rewards, and characters of the last turns that they are of: (prompts, entrants, samples), NaN for none."""
     answers = data.answers
     width = 1 + int(max(facts.sample.max(initial=0), answers.sample.max(initial=0)))
-    rewards, lengths = np.full((*data.shape, width), np.nan), np.full((*data.shape, width), np.nan)
-    rewards[facts.row, facts.entrant, facts.sample] = facts.values
+    rewards, lengths = reward_grid(data, facts, width), np.full((*data.shape, width), np.nan)
     turns = np.array([prompt.turns for prompt in data.prompts], dtype=np.int64)
     last = np.minimum(turns[answers.row], answers.characters.shape[1]) - 1
     lengths[answers.row, answers.entrant, answers.sample] = answers.characters[np.arange(len(last)), last]

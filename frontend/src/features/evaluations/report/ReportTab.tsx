@@ -14,6 +14,7 @@ import { MethodsView } from "./MethodsView";
 import { RankShares } from "./RankShares";
 import { RewardSection } from "./RewardSection";
 import { Warnings } from "./Section";
+import { RewardCorrelations, RewardSumSection } from "./SeveralRewards";
 
 /** Everything that is known of an evaluation, the cautions first. */
 export function ReportTab({ project, evaluation }: { project: string; evaluation: string }) {
@@ -134,6 +135,10 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
           {report.rewards.map((reward) => (
             <RewardSection key={reward.reward_model} reward={reward} />
           ))}
+          {(report.reward_sums ?? []).map((sum) => (
+            <RewardSumSection key={sum.name} sum={sum} />
+          ))}
+          <RewardCorrelations report={report} />
         </Part>
       )}
       {report.agreement.length > 0 && (

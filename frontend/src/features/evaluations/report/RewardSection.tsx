@@ -10,6 +10,7 @@ import { asPercent, Figure, type Report } from "./figures";
 import { LengthHeatMap } from "./LengthHeatMap";
 import { Facts } from "../../../shared/Facts";
 import { Section, Warnings } from "./Section";
+import { RewardCurves } from "./SeveralRewards";
 
 type Reward = Report["rewards"][number];
 
@@ -43,6 +44,7 @@ export function RewardSection({ reward }: { reward: Reward }) {
         comparison={reward.comparison}
         score={reward.units === "z" ? "Mean reward, z" : "Mean reward, raw"}
       />
+      <RewardCurves curves={reward.curves ?? []} of={reward.reward_model} units={reward.units ?? "raw"} />
       {!!reward.benchmarks?.length && <Benchmarks reward={reward} />}
       <Histograms reward={reward} />
       {reward.best_of_n.length > 0 && <BestOfN rows={reward.best_of_n} />}
