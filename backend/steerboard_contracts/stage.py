@@ -189,6 +189,8 @@ class PairsOutput(BaseModel):
     path: str
     pairs: int
     steps: list[int]
+
+
 class CombinationOutput(BaseModel):
     """A finished `steerboard_contracts.report.combination.CombinationResult` as JSON."""
 

@@ -150,6 +150,8 @@ def read_pairs(
     """Pairs with both answers and the log-ratio of each token, in the order of their margins."""
     found = queries.get_run(session, access.project, run)
     return InspectedPairs(session, request.app.state.store, found).read(step, row)
+
+
 @router.get("/runs/{run}/combination", responses=problems(404))
 def get_combination(run: str, session: Db, access: Reader) -> CombinationResult:
     """How a combine run normalised and weighted each reward, and how the rewards go together."""
