@@ -36,7 +36,15 @@ from steerboard.runs import tables as runs
 from steerboard.webhooks import tables as webhooks
 
 # Parameters of paths that name nothing of a project.
-SHARED = {"kind": "mix", "name": "demo", "path": "config.json", "position": "0", "pool": "default", "code": "x"}
+SHARED = {
+    "kind": "mix",
+    "name": "demo",
+    "path": "config.json",
+    "position": "0",
+    "step": "1",
+    "pool": "default",
+    "code": "x",
+}
 CHAT = [{"role": "user", "content": "What is tea?"}]
 
 

@@ -274,12 +274,15 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
     asked: EvaluationWorld,
 ) -> None:
     report = finished(asked, text=BEST)
+    evaluation = asked.get("evaluations/compare-1.report")
+    best = next(one for one in evaluation["entrants"] if one["name"] == "sft_best_of_4")
     rows = {row["name"]: row for row in report["methods"]}
     assert rows["sft_best_of_4"]["reward_mean"] > rows["sft"]["reward_mean"]
     assert rows["sft_best_of_4"]["win_rate_vs_sft"] > 0.5
     assert rows["sft"]["win_rate_vs_sft"] is None
-    evaluation = asked.get("evaluations/compare-1.report")
-    best = next(one for one in evaluation["entrants"] if one["name"] == "sft_best_of_4")
+    spent = asked.get(f"runs/{best['run']['id']}")["device_seconds"]
+    assert rows["sft_best_of_4"]["device_seconds"] == pytest.approx(rows["sft"]["device_seconds"] + spent)
+    assert spent > 0
     assert (best["samples"], best["decoding"]["temperature"]) == (1, 1.0)
     assert best["decoding"]["best_of"] == {
         "n": 4,

@@ -17,7 +17,7 @@ from steerboard.evaluation.recipe_stage import table
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores
 from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
-from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, RewardAssessment, RewardValue
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, RewardAssessment, RewardValue
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.inputs import log_prob_cost, resolve, training_cost
@@ -92,7 +92,8 @@ def _entries(
             score=entrant.score,
             best_of=entrant.best_of,
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
-            device_seconds=sum(training_cost(session, model)) if model is not None else 0.0,
+            device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
+            + _choosing_cost(session, entrant),
             log_prob_seconds=log_prob_cost(session, model) if model is not None else (0.0, 0.0),
             texts=[""] * len(places),
             tokens=[0] * len(places),
@@ -106,6 +107,13 @@ def _entries(
         entry.tokens[place] = sum(response.tokens or ())
         entry.finished[place] = all(response.finished or ())
     return list(entries.values())
+
+
+def _choosing_cost(session: Session, entrant: Entrant) -> float:
+    """Device-seconds of sampling several answers and choosing among them, which is all that best-of-n costs."""
+    run = session.get(Run, entrant.run_id) if entrant.best_of is not None and entrant.run_id is not None else None
+    source = session.get(Run, run.reused_from_id) if run is not None and run.reused_from_id is not None else run
+    return source.device_seconds if source is not None else 0.0
 
 
 def _scores(
