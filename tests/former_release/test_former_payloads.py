@@ -48,4 +48,7 @@ def covers(now: Any, before: Any) -> bool:
     """Every value that was stored is still there; newer fields may be added."""
     if isinstance(before, dict):
         return isinstance(now, dict) and all(key in now and covers(now[key], value) for key, value in before.items())
+    if isinstance(before, list):
+        same = isinstance(now, list) and len(now) == len(before)
+        return same and all(covers(one, other) for one, other in zip(now, before, strict=True))
     return bool(now == before)

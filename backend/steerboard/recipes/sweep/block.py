@@ -2,8 +2,8 @@
 
     sweep:
       vary:
-        dpo.beta: [0.01, 0.05, 0.1]             # a list
-        dpo.lr: {min: 1.0e-7, max: 1.0e-6}      # or, of a random search, a range
+        tuned.beta: [0.01, 0.05, 0.1]           # a list
+        tuned.lr: {min: 1.0e-7, max: 1.0e-6}    # or, of a random search, a range
       search: random                            # grid (every combination) by default
       variants: 8                               # of a random search: how many are drawn
       seed: 0
@@ -104,7 +104,7 @@ class Sweep:
 
 
 def set_sweep(document: Document, changes: Sequence[Override]) -> list[Override]:
-    """Writes overrides of the sweep itself into it, such as `sweep.variants=4`, `sweep.vary.dpo.beta=[0.1, 0.5]`, or
+    """Writes overrides of the sweep itself into it, such as `sweep.variants=4`, `sweep.vary.tuned.beta=[0.1, 0.5]`, or
     `sweep=null` for a start without one. Gives the others."""
     if SWEEP not in document.data:
         return list(changes)
