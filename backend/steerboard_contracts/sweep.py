@@ -13,8 +13,8 @@ SweepGoal = Literal["maximize", "minimize"]
 
 
 class PlannedVariant(BaseModel):
-    """One choice of `values`, by field (`tuned.beta`). `judged`: the stage whose figure decides. `stages`: those of this
-    variant that are not the same in every one; a stage that several variants share has the number of the first."""
+    """One choice of `values`, by field (`tuned.beta`). `judged`: the stage whose figure decides. `stages`: those of
+    this variant that are not the same in every one; a stage that several variants share has the number of the first."""
 
     number: int
     values: dict[str, Any]

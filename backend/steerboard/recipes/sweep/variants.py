@@ -1,7 +1,7 @@
 """The stages of a sweep's variants, written out: only what differs from one variant to another is there several times.
 
-A stage differs where a swept field is its own, or is one of a stage that it reads. `tuned` becomes `tuned-1`, `tuned-2`, ...,
-by the number of the variant; a stage that several variants share has the number of the first of them, and one that is
+A stage differs where a swept field is its own, or is one of a stage that it reads. `tuned` becomes `tuned-1`, ..., by
+the number of the variant; a stage that several variants share has the number of the first of them, and one that is
 the same in all of them keeps its name. An evaluation is one for all: among its entrants, `tuned` means that of every
 variant.
 """
