@@ -83,13 +83,13 @@ def test_methods_are_picked_by_what_they_would_learn_and_launched_after_a_conver
         for at in range(30)
         for n in range(3)
     ]
-    world.import_rows("graded", "labelled", rows)
-    page.goto("/p/default/datasets/graded")
+    world.import_rows("rated", "labelled", rows)
+    page.goto("/p/default/datasets/rated")
     page.get_by_role("tab", name="Methods").click()
     as_it_is = page.get_by_role("region", name="Fit as it is")
     expect(as_it_is.get_by_role("row").filter(has_text="Reward-weighted regression")).to_be_visible()
     expect(as_it_is.get_by_role("link", name="Launch Reward-weighted regression")).to_have_attribute(
-        "href", "/p/default/launch/rwr?data=graded"
+        "href", "/p/default/launch/rwr?data=rated"
     )
     converted = page.get_by_role("region", name="Fit after a conversion")
     expect(converted.get_by_role("region", name="Pairs from ranks")).to_contain_text(
@@ -99,9 +99,9 @@ def test_methods_are_picked_by_what_they_would_learn_and_launched_after_a_conver
     expect(extremes).to_contain_text("90 rows become 30 preferences: 30 lost (30 between the best and the worst)")
     faults = faults_of(page, "methods")
     extremes.get_by_role("button", name=re.compile("^DPO:")).click()
-    expect(page).to_have_url("/p/default/launch/dpo?data=graded-best-against-worst-1")
-    expect(page.get_by_role("combobox", name="data")).to_have_value(re.compile("^graded-best-against-worst-1 "))
-    page.goto("/p/default/datasets/graded-best-against-worst-1")
-    expect(page.get_by_text("converted from graded")).to_be_visible()
+    expect(page).to_have_url("/p/default/launch/dpo?data=rated-best-against-worst-1")
+    expect(page.get_by_role("combobox", name="data")).to_have_value(re.compile("^rated-best-against-worst-1 "))
+    page.goto("/p/default/datasets/rated-best-against-worst-1")
+    expect(page.get_by_text("converted from rated")).to_be_visible()
     expect(page.get_by_role("tab", name="Dropped")).to_have_count(0)
     assert not faults, told(faults)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dashboard_world import World
+from dashboard_world import World, preferences
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
 
@@ -22,7 +22,8 @@ stages:
 
 
 def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_version(page: Page, world: World) -> None:
-    body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
+    world.import_rows("compared", "preferences", preferences())
+    body = {"text": RECIPE, "set": ["instructions=things", "preferences=compared"]}
     made = world.client.post("pipelines", json=body)
     made.raise_for_status()
     name = made.json()["name"]
@@ -50,5 +51,5 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     faults = faults_of(page, "pairs")
     page.get_by_role("button", name="New dataset version").click()
     page.get_by_role("link", name="Open the dataset").click()
-    expect(page.get_by_text("edited from pairs")).to_be_visible()
+    expect(page.get_by_text("edited from compared")).to_be_visible()
     assert not faults, told(faults)

@@ -196,7 +196,7 @@ class PlaygroundWorld:
     def stream(self, made: Any) -> Iterator[tuple[str, Any]]:
         """(event, data) of a comparison's stream until its end."""
         url = self.address + self.path(f"comparisons/{made['id']}/stream")
-        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=60) as response:
+        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=150) as response:
             assert response.status_code == 200
             event = ""
             for line in response.iter_lines():
