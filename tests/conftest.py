@@ -6,7 +6,6 @@ empty. On a named Redis the tests use the databases 8 and up, one for each test 
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import tempfile
@@ -40,8 +39,6 @@ from steerboard.platform.processes.embedded import EmbeddedServers
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 
-# Until all tests are collected: nothing that modules make while they are imported can be freed.
-gc.disable()
 wire()
 
 # `make test` draws the same examples each time and judges none by its time; `make test-all` looks further.
@@ -188,11 +185,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: place for place, name in enumerate(_TOGETHER)}
     items.sort(key=lambda item: order.get(_group(item.nodeid), len(order)))
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.fixture(scope="session")

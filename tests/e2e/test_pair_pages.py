@@ -29,6 +29,7 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     name = made.json()["name"]
     world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), "the pipeline", 150)
     (run,) = [one for one in world.get(f"runs?pipeline={name}")["items"] if one["name"] == "dpo"]
+    assert run["state"] == "succeeded", run
     margins = [one for one in world.get(f"runs/{run['id']}/pairs/4") if one["split"] == "train"]
     page.goto(f"/p/default/runs/{run['id']}")
     page.get_by_role("tab", name="Pairs").click()
