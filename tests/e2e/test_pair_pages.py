@@ -17,7 +17,7 @@ stages:
   base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
   sft: {run: train, method: sft, model: base, data: $instructions, lr: 1.0e-3, batch: 8, max_steps: 2}
   dpo:
-    {run: train, method: dpo, model: sft, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 4, evaluate_every: 2}
+    {run: train, method: dpo, model: sft, data: $preferences, batch: 8, max_steps: 4, epochs: 9, evaluate_every: 2}
 """
 
 
