@@ -6,6 +6,7 @@ empty. On a named Redis the tests use the databases 8 and up, one for each test 
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -176,6 +177,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByGroup | N
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What collection imports stays: to look for garbage in it, now and whenever a test or a library collects, takes
+    # longer than many tests.
+    gc.disable()
     # Hypothesis draws constants from the source of all modules of ours that are imported by then: to read it takes half
     # a minute in a clean clone, and makes the examples depend on which tests came before.
     if config.getoption("--hypothesis-profile", None) != "explore":
@@ -185,6 +189,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {name: place for place, name in enumerate(_TOGETHER)}
     items.sort(key=lambda item: order.get(_group(item.nodeid), len(order)))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -249,11 +258,17 @@ def settings(home: Path, database_url: str, redis_url: str, monkeypatch: pytest.
     get_settings.cache_clear()
 
 
+@pytest.fixture(scope="session")
+def shared_engine(shared_database: SharedDatabase) -> Engine:
+    """To compile the same statements for each test would take longer than to execute them."""
+    return make_engine(shared_database.url)
+
+
 @pytest.fixture
-def engine(settings: Settings) -> Iterator[Engine]:
-    made = make_engine(settings.database_url)
-    yield made
-    made.dispose()
+def engine(settings: Settings, shared_engine: Engine) -> Iterator[Engine]:
+    """Without connections of an earlier test."""
+    yield shared_engine
+    shared_engine.dispose()
 
 
 @pytest.fixture

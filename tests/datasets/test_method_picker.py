@@ -19,6 +19,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import transaction
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.methods import methods
+from steerboard_contracts.samples import SampleKind
 from steerboard_workers.alignment.methods import training_of
 
 BASE = "/api/v1/projects/default/datasets"
@@ -48,13 +49,13 @@ class Picker:
     def __init__(self, client: TestClient, sessions: sessionmaker[Session], folder: Path) -> None:
         self.client, self.sessions, self.folder = client, sessions, folder
 
-    def dataset(self, kind: str, rows: list[dict[str, Any]], name: str, held_out: float = 0.3) -> None:
+    def dataset(self, kind: SampleKind, rows: list[dict[str, Any]], name: str, held_out: float = 0.3) -> None:
         path = self.folder / "rows.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         with transaction(self.sessions) as session:
             project = session.scalars(select(Project)).one()
             project.held_out_fraction = held_out
-            register_rows(session, project, name=name, kind=kind, path=path, run_id=None)  # type: ignore[arg-type]
+            register_rows(session, project, name=name, kind=kind, path=path, run_id=None)
 
     def methods(self, dataset: str) -> dict[str, Any]:
         answer = self.client.get(f"{BASE}/{dataset}/methods")

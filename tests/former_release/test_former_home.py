@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service as accounts
 from steerboard.accounts.tables import Project
-from steerboard.app.main import create_app
+from steerboard.app.main import attach
 from steerboard.maintenance import manifest, restore
 from steerboard.platform import migrations
 from steerboard.platform.database import make_engine, make_sessions, transaction
@@ -56,7 +57,9 @@ class Upgraded:
 
 
 @pytest.fixture(params=["in place", "from its backup"])
-def upgraded(request: pytest.FixtureRequest, unpacked: Path, database_url: str, redis_url: str) -> Iterator[Upgraded]:
+def upgraded(
+    request: pytest.FixtureRequest, unpacked: Path, shared_app: FastAPI, database_url: str, redis_url: str
+) -> Iterator[Upgraded]:
     """Its home, or its backup in a new home."""
     source = open_storage(f"file://{unpacked / 'backup'}")
     in_place = request.param == "in place"
@@ -83,7 +86,8 @@ def upgraded(request: pytest.FixtureRequest, unpacked: Path, database_url: str, 
     with transaction(sessions) as session:
         project = session.scalars(select(Project)).one()
         secret = accounts.create_token(session, name="after the upgrade", scopes=["admin"], project_id=project.id)[1]
-    with TestClient(create_app(settings, sessions=sessions)) as client:
+    attach(shared_app, settings, sessions)
+    with TestClient(shared_app) as client:
         client.headers["Authorization"] = f"Bearer {secret}"
         yield Upgraded(client, sessions, settings)
     engine.dispose()

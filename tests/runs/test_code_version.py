@@ -57,7 +57,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
     return Copy(tmp_path_factory.mktemp("source"))
 
 
-@pytest.mark.parametrize("name", methods())
+# One of each role, and all of them in `make test-all`: to find what every run reads takes half a second.
+_ROLES = {spec.role: name for name, spec in methods().items()}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in _ROLES.values() else pytest.mark.long) for name in methods()]
+)
 @pytest.mark.parametrize(
     "folder", ["steerboard_contracts/methods", "steerboard_workers/alignment/methods"], ids=["spec", "training"]
 )

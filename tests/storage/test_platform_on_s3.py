@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from model_folders import write_model
 from s3_server import BUCKET, S3Server
 from steerboard.accounts.tables import Project
-from steerboard.app.main import create_app
+from steerboard.app.main import attach
 from steerboard.cli.server import doctor
 from steerboard.datasets.errors import ImportFileGone
 from steerboard.datasets.imports.files import ImportFiles
@@ -31,8 +32,9 @@ def on_s3(settings: Settings, s3: S3Server) -> Settings:
 
 
 @pytest.fixture
-def api(on_s3: Settings, sessions: sessionmaker[Session], token: str) -> Iterator[TestClient]:
-    with TestClient(create_app(on_s3, sessions=sessions), headers={"Authorization": f"Bearer {token}"}) as signed_in:
+def api(app: FastAPI, on_s3: Settings, sessions: sessionmaker[Session], token: str) -> Iterator[TestClient]:
+    attach(app, on_s3, sessions)
+    with TestClient(app, headers={"Authorization": f"Bearer {token}"}) as signed_in:
         yield signed_in
 
 
@@ -78,10 +80,11 @@ def test_files_of_imports_are_kept_listed_and_removed(s3: S3Server) -> None:
 
 
 def test_health_and_doctor_say_that_the_store_is_ill_and_why(
-    on_s3: Settings, sessions: sessionmaker[Session], s3: S3Server, monkeypatch: pytest.MonkeyPatch
+    app: FastAPI, on_s3: Settings, sessions: sessionmaker[Session], s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def health() -> tuple[str, str]:
-        with TestClient(create_app(on_s3, sessions=sessions)) as client:
+        attach(app, on_s3, sessions)
+        with TestClient(app) as client:
             answer = client.get("/api/v1/system/health").json()
             return answer["status"], answer["artifacts"]
 

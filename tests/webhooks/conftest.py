@@ -3,13 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 from webhook_world import WebhookWorld
 
 from other_server import OtherServer, other_server
 from steerboard.accounts.tables import Project
-from steerboard.app.main import create_app
+from steerboard.app.main import attach
 from steerboard.platform.settings import Settings, get_settings
 
 
@@ -21,12 +22,17 @@ def other() -> Iterator[OtherServer]:
 
 @pytest.fixture
 def world(
-    settings: Settings, sessions: sessionmaker[Session], project: Project, token: str, monkeypatch: pytest.MonkeyPatch
+    app: FastAPI,
+    settings: Settings,
+    sessions: sessionmaker[Session],
+    project: Project,
+    token: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[WebhookWorld]:
     """The operator has allowed servers of this machine."""
     monkeypatch.setenv("STEERBOARD_ALLOWED_PRIVATE", "127.0.0.1")
     monkeypatch.setenv("STEERBOARD_PUBLIC_URL", "https://steerboard.example/")
     get_settings.cache_clear()
-    app = create_app(get_settings(), sessions=sessions)
+    attach(app, get_settings(), sessions)
     with TestClient(app, headers={"Authorization": f"Bearer {token}"}) as client:
         yield WebhookWorld(client, sessions, project, get_settings(), app.state.secrets)

@@ -139,10 +139,10 @@ def inspector_of(
 
 def _sample(split: Split, examples: Sequence[Example], limit: int, seed: int) -> list[tuple[Split, Example]]:
     """At most `limit`, in their order."""
-    places = range(len(examples))
+    places: Sequence[int] = range(len(examples))
     if len(examples) > limit:
         generator = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**62]))
-        places = sorted(generator.choice(len(examples), limit, replace=False))  # type: ignore[assignment]
+        places = sorted(generator.choice(len(examples), limit, replace=False).tolist())
     return [(split, examples[place]) for place in places]
 
 

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, NumberInput, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, NumberInput, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useMay } from "../../../api/accounts/session";
@@ -14,7 +14,7 @@ import { placeOf } from "../../../api/evaluation/evaluations";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Failure } from "../../../shared/Feedback";
 import { count } from "../../../shared/format";
-import { Link } from "../../../shared/links";
+import { MadeVersion } from "../../../shared/MadeVersion";
 import { RuleCard } from "./RuleCard";
 
 /** Up to here a change of the rules is counted at once; more rows take seconds to minutes. */
@@ -149,7 +149,7 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
               </span>
             }
             error={clean.error}
-            outcome={clean.data && <Made project={project} made={clean.data} />}
+            outcome={clean.data && <MadeVersion project={project} made={clean.data} />}
           >
             {!small && !counted && (
               <Button variant="default" loading={query.isFetching} onClick={() => setAsked(rules)}>
@@ -172,21 +172,5 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
         </Text>
       )}
     </Stack>
-  );
-}
-
-function Made({ project, made }: { project: string; made: Schemas["DatasetOut"] }) {
-  return (
-    <Alert color="teal" variant="light" title={`${count(made.rows)} pairs in ${made.name}`}>
-      <Link
-        size="sm"
-        underline="always"
-        to="/p/$project/datasets/$dataset"
-        params={{ project, dataset: made.name }}
-        search={{}}
-      >
-        Open the dataset
-      </Link>
-    </Alert>
   );
 }

@@ -1,9 +1,8 @@
-import { Alert, Button, Card, Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
+import { Button, Card, Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useMay } from "../../../api/accounts/session";
-import type { Schemas } from "../../../api/client";
 import { datasetsQuery } from "../../../api/datasets/datasets";
 import {
   editDataset,
@@ -17,6 +16,7 @@ import { ActionBar } from "../../../shared/ActionBar";
 import { Loaded } from "../../../shared/Feedback";
 import { count, percent } from "../../../shared/format";
 import { Link } from "../../../shared/links";
+import { MadeVersion } from "../../../shared/MadeVersion";
 import { extent, inside, type Range } from "./margins";
 import { MarginBrush } from "./MarginBrush";
 import { type Mark, PairCard } from "./PairCard";
@@ -253,7 +253,7 @@ function NewVersion({
           : `${count(drop.length)} to drop, ${count(flip.length)} to flip`
       }
       error={edit.error}
-      outcome={edit.data && <Made project={project} made={edit.data} />}
+      outcome={edit.data && <MadeVersion project={project} made={edit.data} />}
     >
       <Button variant="default" disabled={!marked} onClick={onMade}>
         Clear marks
@@ -266,22 +266,6 @@ function NewVersion({
         New dataset version
       </Button>
     </ActionBar>
-  );
-}
-
-function Made({ project, made }: { project: string; made: Schemas["DatasetOut"] }) {
-  return (
-    <Alert color="teal" variant="light" title={`${count(made.rows)} pairs in ${made.name}`}>
-      <Link
-        size="sm"
-        underline="always"
-        to="/p/$project/datasets/$dataset"
-        params={{ project, dataset: made.name }}
-        search={{}}
-      >
-        Open the dataset
-      </Link>
-    </Alert>
   );
 }
 
