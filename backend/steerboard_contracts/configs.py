@@ -28,7 +28,7 @@ EXECUTION_FIELDS = frozenset(
     {
         *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload"),
         *("batch_size", "sample_batch", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
-        "inspect_pairs",
+        *("inspect_pairs", "probe"),
     }
 )
 

@@ -19,6 +19,7 @@ from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.local_folders import LocalFolders
 from steerboard_contracts.models import ModelRole
+from steerboard_contracts.probing import ProbeAnswer, ProbePrompt
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
 
@@ -279,6 +280,17 @@ class Metrics(BaseModel):
     values: dict[str, float]
 
 
+class Probed(BaseModel):
+    """Answers to a run's probe prompts after an optimiser step, 0 for the model that training starts from; an answer
+    for each prompt. `condition`: what the model was asked for. Emitting a step again overwrites it."""
+
+    type: Literal["probed"] = "probed"
+    step: int
+    condition: Condition | None
+    prompts: list[ProbePrompt]
+    answers: list[ProbeAnswer]
+
+
 class Log(BaseModel):
     type: Literal["log"] = "log"
     level: Literal["info", "warning", "error"] = "info"
@@ -321,5 +333,7 @@ class Failed(BaseModel):
     fix: Fix | None = None
 
 
-StageEvent = Annotated[Progress | Metrics | Log | Checkpointed | Succeeded | Failed, Field(discriminator="type")]
+StageEvent = Annotated[
+    Progress | Metrics | Probed | Log | Checkpointed | Succeeded | Failed, Field(discriminator="type")
+]
 STAGE_EVENT: TypeAdapter[StageEvent] = TypeAdapter(StageEvent)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
+from steerboard_contracts.probing import ProbeConfig
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite
 
@@ -107,6 +108,10 @@ class TrainingConfig(Config):
     checkpoint_seconds: Annotated[NonNegative, Field(description="Also after this many seconds; 0 turns it off.")] = (
         300.0
     )
+    probe: Annotated[
+        ProbeConfig | None,
+        Field(description="Answer a few prompts before training and at every evaluation, to be read step by step."),
+    ] = None
 
     @model_validator(mode="after")
     def _ways_fit(self) -> TrainingConfig:
@@ -116,6 +121,8 @@ class TrainingConfig(Config):
             raise ValueError("a quantised base needs strategy ddp: DeepSpeed cannot spread its 4-bit weights")
         if self.offload == "all" and self.strategy != "zero3":
             raise ValueError("offload of all needs strategy zero3; zero2 can offload the optimiser")
+        if self.probe is not None and self.strategy == "zero3":
+            raise ValueError("probe needs strategy ddp or zero2: zero3 would gather all weights for every token")
         return self
 
 

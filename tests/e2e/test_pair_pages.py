@@ -1,9 +1,11 @@
-"""The pairs of a run in the browser: margins at a step, a range of them to read and mark, a new version."""
+"""A run in the browser: its pairs, of which some are read, marked and put into a new version; its samples by step."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import pytest
 from dashboard_world import World, preferences
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
@@ -17,11 +19,22 @@ stages:
   base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
   sft: {run: train, method: sft, model: base, data: $instructions, lr: 1.0e-3, batch: 8, max_steps: 2}
   dpo:
-    {run: train, method: dpo, model: sft, data: $preferences, batch: 8, max_steps: 4, epochs: 9, evaluate_every: 2}
+    run: train
+    method: dpo
+    model: sft
+    data: $preferences
+    batch: 8
+    lr: 1.0e-2
+    max_steps: 4
+    epochs: 9
+    evaluate_every: 2
+    probe: {held_out: 0, prompts: ["What is bread?"], max_new_tokens: 16}
+  reward: {run: train, method: reward_model, model: sft, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 2}
 """
 
 
-def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_version(page: Page, world: World) -> None:
+@pytest.fixture(scope="module")
+def run(world: World) -> dict[str, Any]:
     world.import_rows("compared", "preferences", preferences())
     body = {"text": RECIPE, "set": ["instructions=things", "preferences=compared"]}
     made = world.client.post("pipelines", json=body)
@@ -30,6 +43,76 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), "the pipeline", 150)
     (run,) = [one for one in world.get(f"runs?pipeline={name}")["items"] if one["name"] == "dpo"]
     assert run["state"] == "succeeded", run
+    return dict(run)
+
+
+def test_a_slider_goes_through_the_steps_with_the_words_marked_that_differ_from_the_start_model(
+    page: Page, world: World, run: dict[str, Any]
+) -> None:
+    probes = world.get(f"runs/{run['id']}/probes")
+    assert [one["step"] for one in probes["steps"]] == [0, 2, 4]
+    before, _, last = (one["answers"][0]["text"] for one in probes["steps"])
+    assert before != last
+    page.goto(f"/p/default/runs/{run['id']}")
+    page.get_by_role("tab", name="Samples").click()
+    status = page.get_by_role("status").filter(has_text="Step 4")
+    expect(status).to_be_visible()
+    prompt = page.get_by_role("group", name="Prompt 1")
+    expect(prompt).to_contain_text("What is bread?")
+    texts = prompt.locator("pre.text")
+    assert [text.strip() for text in texts.all_text_contents()[1:]] == [before.strip(), last.strip()]
+    expect(prompt.locator("mark.own-chosen").first).to_be_visible()
+    faults = faults_of(page, "samples")
+    slider = page.get_by_role("slider", name="Step")
+    slider.press("ArrowLeft")
+    expect(page.get_by_role("status").filter(has_text="Step 2")).to_be_visible()
+    slider.press("Home")
+    expect(page.get_by_role("status").filter(has_text="Start model")).to_be_visible()
+    expect(texts).to_have_count(2)
+    expect(prompt.locator("mark")).to_have_count(0)
+    assert not faults, told(faults)
+
+
+def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_none(
+    page: Page, world: World, run: dict[str, Any]
+) -> None:
+    sft, dpo, reward = (f"{run['pipeline']['name']}.{stage}" for stage in ("sft", "dpo", "reward"))
+    drawn = {"temperature": 1.0, "max_new_tokens": 12}
+    body = {
+        "name": "distances",
+        "prompts": {"dataset": "compared", "split": "train", "limit": 10},
+        "entrants": [
+            {"model": sft, "name": "sft", "decoding": drawn, "samples": 4},
+            {"model": dpo, "name": "dpo", "decoding": drawn, "samples": 2},
+            {"model": dpo, "name": "greedy", "decoding": "greedy"},
+            {"model": sft, "name": "best", "decoding": drawn, "best_of": 4, "reward": reward},
+        ],
+        "rewards": [reward],
+        "kl_to": sft,
+    }
+    world.client.post("evaluations", json=body).raise_for_status()
+    world.wait(lambda: not world.get("evaluations/distances")["unfinished"], "the evaluation", 120)
+    page.goto("/p/default/evaluations/distances?tab=report")
+    chart = page.get_by_role("group", name="Frontier").get_by_role("img")
+    expect(chart).to_have_attribute("aria-label", re.compile(rf"^mean reward .* over KL to {re.escape(sft)}\. "))
+    expect(chart).to_contain_text(f"KL to {sft} (nats)")
+    expect(chart.locator(".frontier-entrant")).to_have_count(3)
+    expect(chart.locator(".frontier-bound")).to_have_count(1)
+    table = page.get_by_role("table", name="KL of the entrants")
+    expect(table.get_by_role("row", name=re.compile("^sft the model itself 0.00"))).to_be_visible()
+    expect(table.get_by_role("row", name=re.compile(r"^dpo −?\d+\.\d\d \[−?\d"))).to_be_visible()
+    expect(table.get_by_role("row", name=re.compile("^greedy No estimate: its answers are greedy"))).to_be_visible()
+    expect(table.get_by_role("row", name=re.compile("^best .* upper bound ≤ 0.64"))).to_be_visible()
+    page.get_by_role("combobox", name="Against the KL").click()
+    page.get_by_role("option", name=re.compile("^win rate")).click()
+    expect(chart).to_have_attribute("aria-label", re.compile("^win rate against sft"))
+    faults = faults_of(page, "frontier")
+    assert not faults, told(faults)
+
+
+def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_version(
+    page: Page, world: World, run: dict[str, Any]
+) -> None:
     margins = [one for one in world.get(f"runs/{run['id']}/pairs/4") if one["split"] == "train"]
     page.goto(f"/p/default/runs/{run['id']}")
     page.get_by_role("tab", name="Pairs").click()

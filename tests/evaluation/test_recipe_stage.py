@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -273,7 +274,7 @@ BEST = RECIPE.replace("entrants: [$sft,", "entrants: [{model: $sft, best_of: 4, 
 def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circular_for_it(
     asked: EvaluationWorld,
 ) -> None:
-    report = finished(asked, text=BEST)
+    report = finished(asked, text=BEST.replace("    rewards:", "    kl_to: $sft\n    rewards:"))
     evaluation = asked.get("evaluations/compare-1.report")
     best = next(one for one in evaluation["entrants"] if one["name"] == "sft_best_of_4")
     rows = {row["name"]: row for row in report["methods"]}
@@ -289,5 +290,12 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
         "reward": "reward",
         "content_hash": asked.get("models/reward")["content_hash"],
     }
-    (reward,) = asked.get("evaluations/compare-1.report/report")["rewards"]
+    found = asked.get("evaluations/compare-1.report/report")
+    (reward,) = found["rewards"]
     assert reward["trained"] == ["sft_best_of_4"]
+    # The recipe names the model to compare with; its best of four answers can only be so far away.
+    assert found["frontier"]["kl_to"] == "sft"
+    kinds = {one["entrant"]: (one["kind"], one["kl"]["value"]) for one in found["frontier"]["entrants"]}
+    assert kinds["sft"] == ("same", 0.0)
+    assert kinds["sft_best_of_4"] == ("bound", pytest.approx(math.log(4) - 3 / 4))
+    assert kinds["dt_5"] == ("estimate", None), "its answers are greedy"

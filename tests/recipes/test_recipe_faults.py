@@ -156,3 +156,11 @@ stages:
 @pytest.mark.parametrize("text", ["name: x\nstages: {}\n", "name: x\n", "name: x\nstages: [a]\n", "stages: 1\n"])
 def test_a_recipe_needs_stages(shelf: Catalogue, text: str) -> None:
     assert any("needs `stages`" in fault for fault in refused(shelf, text))
+
+
+def test_a_probe_of_a_model_that_writes_no_answers_is_refused_with_its_line(shelf: Shelf) -> None:
+    text = CONTRACT.replace("method: reward_model,", "method: reward_model, probe: {},")
+    assert text != CONTRACT
+    (fault,) = refused(shelf, text, "preferences=hh", "base=tiny")
+    assert fault.startswith("stages.reward")
+    assert "a reward model writes no answers" in fault

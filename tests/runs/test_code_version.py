@@ -124,6 +124,20 @@ def test_what_samples_counts_for_a_method_that_samples(tmp_path: Path) -> None:
     assert source_version(tree, "train", spec) != before
 
 
+def test_what_answers_probe_prompts_counts_for_runs_that_have_some(tmp_path: Path) -> None:
+    for name, place in PACKAGES.items():
+        shutil.copytree(ROOT / place, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    tree = SourceTree({name: [tmp_path / name] for name in PACKAGES})
+    spec = needed_method("sft")
+    before = [source_version(tree, "train", spec, probes=probes) for probes in (False, True)]
+    for changed in ("stages/training/probing.py", "stages/training/live_policy.py"):
+        with (tmp_path / "steerboard_workers" / changed).open("a") as file:
+            file.write("# changed\n")
+        after = [source_version(tree, "train", spec, probes=probes) for probes in (False, True)]
+        assert (after[0] == before[0], after[1] == before[1]) == (True, False)
+        before = after
+
+
 def test_a_kind_whose_stage_is_not_known_reads_everything(copy: Copy) -> None:
     assert copy.changed("steerboard_workers/supervisor/lease.py") == {"judge"}
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import pytest
 from run_world import World
 from sqlalchemy import select
 
 from steerboard.platform.database import transaction
 from steerboard.runs import inputs
+from steerboard.runs.reuse import code_version
 from steerboard.runs.state import attempt_outcomes, sweeper
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
@@ -46,6 +48,27 @@ def test_an_equal_run_succeeds_at_once_with_the_same_outputs_and_no_cost_of_its_
     assert (again.state, again.reused_from_id, again.device_seconds) == ("succeeded", first, 0.0)
     assert again.summary == {"loss": 1.5, "reused_device_seconds": 5.0}
     assert output_model(world, again.id) == model
+
+
+def test_a_change_of_what_answers_probe_prompts_is_one_for_runs_that_have_some_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, probe = world.dataset(), {"held_out": 1}
+    for config in ({}, {"probe": probe}):
+        train(world, dataset=dataset, **config)
+        finish(world, world.claim())
+    real = code_version.source_version
+
+    def changed(*given: Any, probes: bool = False) -> str:
+        return real(*given, probes=probes) + "changed" * probes
+
+    monkeypatch.setattr(code_version, "source_version", changed)
+    code_version.code_version.cache_clear()
+    try:
+        assert world.state(train(world, dataset=dataset)) == "succeeded"
+        assert world.state(train(world, dataset=dataset, probe=probe)) == "queued"
+    finally:
+        code_version.code_version.cache_clear()
 
 
 def test_a_chain_of_reuse_leads_to_the_run_that_did_the_work(world: World) -> None:

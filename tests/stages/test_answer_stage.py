@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +12,12 @@ import time
 import uuid
 
 import pytest
+import torch
 from hand_pipeline import run_here
 
 from steerboard_contracts.stage import PromptsInput
+from steerboard_workers.stages import log_ratios
+from steerboard_workers.stages.models.model_io import load_policy
 
 IDS = {"evaluation": str(uuid.UUID(int=1)), "entrant": str(uuid.UUID(int=2))}
 GREEDY = {"run": "answer", **IDS, "decoding": {"max_new_tokens": 10}, "batch_size": 8}
@@ -158,3 +162,76 @@ def test_the_best_of_several_is_the_one_that_the_reward_model_scores_highest(ask
         own = rewards[4 * at : 4 * at + 4]
         assert max(own) > min(own)
         assert best[(at, 0)]["turns"] == all_four[(at, own.index(max(own)))]["turns"]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_log_ratios_average_to_the_exact_divergence_of_a_token(ask, pipeline, temperature):
+    """Each model is asked as itself: the policy for its score, the other one for none."""
+    prompts = [prompt(at, question) for at, question in enumerate(QUESTIONS)]
+    decoding = {"temperature": temperature, "max_new_tokens": 1}
+    found = ask(prompts, {**SAMPLED, "decoding": decoding, "samples": 64, "score": -5.0}, "dt", kl_to="sft")
+    for one in prompts:
+        log_p, log_q = (
+            (next_logits(pipeline, name, one, text) / temperature).log_softmax(-1)
+            for name, text in (("dt", "-5.00"), ("sft", None))
+        )
+        ratio = log_p - log_q
+        exact = float((log_p.exp() * ratio).sum())
+        spread = float((log_p.exp() * (ratio - exact) ** 2).sum().sqrt())
+        drawn = [found[(one["position"], sample)]["log_ratio"] for sample in range(64)]
+        assert exact > 0.001
+        assert abs(sum(drawn) / 64 - exact) < 4 * spread / 8
+        assert all(float((ratio - value).abs().min()) < 1e-4 for value in drawn), "each is that of a token"
+
+
+def next_logits(pipeline, name, one, text):
+    policy = load_policy(pipeline.things[name].path, "fp32", "cpu")
+    ids = policy.renderer.prompt_ids(one["messages"], text)
+    with torch.no_grad():
+        return policy.model(torch.tensor([ids])).logits[0, -1].double()
+
+
+def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(ask, pipeline, monkeypatch):
+    prompts = [prompt(0, QUESTIONS[0], "Why?"), prompt(1, QUESTIONS[1])]
+    monkeypatch.setattr(log_ratios, "BATCH_TOKENS", 90)
+    folder = ask(prompts, SAMPLED, "dt", start=False, kl_to="sft")
+    found = responses(folder)
+    drawn = [json.loads(line) for line in (folder / "checkpoints" / "a1-rows.jsonl").read_text().splitlines() if line]
+    ids = {(row["position"], row["sample"], row["turn"]): row["ids"] for row in drawn}
+    for (position, sample), row in found.items():
+        messages, ratio = list(prompts[position]["messages"]), 0.0
+        for turn, text in enumerate(row["turns"]):
+            for name, score, sign in (("dt", "5.00", 1), ("sft", None, -1)):
+                policy = load_policy(pipeline.things[name].path, "fp32", "cpu")
+                start, answer = policy.renderer.prompt_ids(messages, score), ids[(position, sample, turn)]
+                with torch.no_grad():
+                    logits = policy.model(torch.tensor([start + answer])).logits[0, len(start) - 1 : -1]
+                ratio += sign * float(logits.log_softmax(-1).gather(1, torch.tensor(answer)[:, None]).sum())
+            later = prompts[position]["follow_ups"][turn : turn + 1]
+            messages += [{"role": "assistant", "content": text}, *({"role": "user", "content": q} for q in later)]
+        assert row["log_ratio"] == pytest.approx(ratio, abs=1e-3)
+    # Of the second model's passes one is torn: that one is all that is computed.
+    kept = folder / "checkpoints" / "log-probs-kl_to" / "a1-rows.jsonl"
+    kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:-1]))
+    passes = []
+    real = log_ratios.answer_log_probs
+    monkeypatch.setattr(log_ratios, "answer_log_probs", lambda *given: passes.append(given[3]) or real(*given))
+    assert responses(folder) == found
+    assert len(passes) == 1
+    assert len(passes[0]) < len(ids)
+    itself = ask([prompts[0]], SAMPLED, "sft", kl_to="sft")
+    assert {row["log_ratio"] for row in itself.values()} == {0.0}
+
+
+def test_a_model_of_other_tokens_is_refused(ask, pipeline, tmp_path):
+    folder = tmp_path / "other"
+    shutil.copytree(pipeline.things["sft"].path, folder)
+    tokens = json.loads((folder / "tokenizer.json").read_text())
+    words = tokens["model"]["vocab"]
+    a, b = list(words)[-2:]
+    words[a], words[b] = words[b], words[a]
+    (folder / "tokenizer.json").write_text(json.dumps(tokens))
+    pipeline.things["other"] = pipeline.things["sft"].model_copy(update={"path": str(folder), "name": "other"})
+    last = json.loads(run_here(ask([prompt(0, QUESTIONS[0])], SAMPLED, start=False, kl_to="other"))[-1])
+    assert (last["type"], last["code"]) == ("failed", "tokenizer_differs")
+    assert "than the entrant" in last["detail"]

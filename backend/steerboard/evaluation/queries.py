@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation import contamination
+from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.schemas import EntrantOut, RunRef
 from steerboard.evaluation.entrants.service import decoding_of
@@ -110,6 +111,7 @@ def detail(session: Session, evaluation: Evaluation) -> EvaluationDetail:
             waiting=bool(evaluation.to_check),
         ),
         unfinished=[part.words for part in unfinished(session, evaluation)],
+        kl_to=kl_to.name if (kl_to := kl_to_of(evaluation)) is not None else None,
     )
 
 

@@ -29,6 +29,10 @@ class EvaluationCreate(BaseModel):
     prompts: PromptsFrom
     entrants: Annotated[list[EntrantIn], Field(max_length=64)] = []
     rewards: Annotated[list[Reference], Field(max_length=16, description="Reward models.")] = []
+    kl_to: Annotated[
+        Reference | None,
+        Field(description="A model, such as the SFT model: the KL to it is estimated from sampled answers."),
+    ] = None
     check_against: Annotated[list[Reference] | None, Field(max_length=100)] = None
     seed: Annotated[int, Field(ge=0, lt=2**31, description="Of the answers that are sampled.")] = 0
     pool: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = "default"
@@ -117,6 +121,7 @@ class EvaluationDetail(BaseModel):
     campaigns: list[CampaignOut]
     contamination: ContaminationOut
     unfinished: list[str]
+    kl_to: str | None = Field(None, description="The model that answers are compared with.")
 
 
 class ResponseOut(BaseModel):

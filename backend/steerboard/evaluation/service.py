@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
-from steerboard.evaluation import contamination, rewards
+from steerboard.evaluation import contamination, divergence, rewards
 from steerboard.evaluation.entrants import service as entrants
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.schemas import EntrantIn
@@ -29,7 +29,8 @@ from steerboard_contracts.report.sections.comparison import By
 def create(session: Session, project: Project, asked: EvaluationCreate, actor: str) -> Evaluation:
     """Choose the prompts and let every entrant answer them; reward models follow when all answers are there.
 
-    Raises `NotFound`, `NameTaken`, `EmptySelection`, and what `entrants.add` and `rewards.assess` raise.
+    Raises `NotFound`, `NameTaken`, `EmptySelection`, and what `divergence.chosen`, `entrants.add` and
+    `rewards.assess` raise.
     """
     _check_free(session, project, asked.name)
     chosen = prompts.choose(session, project, asked.prompts)
@@ -41,6 +42,7 @@ def create(session: Session, project: Project, asked: EvaluationCreate, actor: s
         checked_against=[],
         seed=asked.seed,
         pool=asked.pool,
+        kl_to=divergence.chosen(session, project, asked.kl_to) if asked.kl_to is not None else None,
         version=0,
         created_by=actor,
     )

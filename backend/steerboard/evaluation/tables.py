@@ -47,7 +47,8 @@ class PromptSet(Base):
 class Evaluation(Base):
     """`prompts_from` records where the prompts came from; `checked_against` the training datasets that they were looked
     for in, [{id, name, rows}]. `to_check`: ids of those where they have still to be looked for, None when that is done.
-    `run_id`: the evaluate run that it was made for, None where somebody made it.
+    `run_id`: the evaluate run that it was made for, None where somebody made it. `kl_to`: the model that answers are
+    compared with (`evaluation.divergence.KlTo`).
     """
 
     __tablename__ = "evaluations"
@@ -60,6 +61,7 @@ class Evaluation(Base):
     prompts_from: Mapped[Json]
     checked_against: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
     to_check: Mapped[list[str] | None] = mapped_column(JSONB(none_as_null=True))
+    kl_to: Mapped[Json | None] = mapped_column(JSONB(none_as_null=True))
     pool: Mapped[str | None]
     seed: Mapped[int] = mapped_column(BigInteger)
     run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
@@ -125,7 +127,8 @@ class Entrant(Base):
 
 
 class Response(Base):
-    """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown."""
+    """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown.
+    `log_ratio`: log pi of the answer less that by the evaluation's `kl_to`, in nats, where it was computed."""
 
     __tablename__ = "evaluation_responses"
 
@@ -137,6 +140,7 @@ class Response(Base):
     turns: Mapped[list[str]] = mapped_column(JSONB)
     tokens: Mapped[list[int] | None] = mapped_column(JSONB)
     finished: Mapped[list[bool] | None] = mapped_column(JSONB)
+    log_ratio: Mapped[float | None]
 
 
 class RewardAssessment(Base):

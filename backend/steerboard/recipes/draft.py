@@ -198,9 +198,8 @@ def _read_entrants(document: Document, draft: Draft, value: Any, at: Path, fault
 def _validate(document: Document, draft: Draft, rest: dict[str, Any], faults: Faults) -> RunConfig | None:
     """The config, by the very class that the server, the stage and the launch forms use. Strict: no "5" for 5."""
     try:
-        checked = draft.kind.config.model_validate(rest, strict=True)
+        return RUN_CONFIG.validate_python(draft.kind.config.model_validate(rest, strict=True))
     except ValidationError as error:
         known = [*draft.kind.config.model_fields, *draft.kind.slots, *STAGE_OPTIONS]
         add_validation_faults(document, draft.path, error, known, faults)
         return None
-    return RUN_CONFIG.validate_python(checked)

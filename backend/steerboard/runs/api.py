@@ -15,6 +15,7 @@ from steerboard.runs import queries, queue, standalone
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
+from steerboard.runs.results.probe_answers import RunProbes, probes_of
 from steerboard.runs.results.selections import combination_of, selection_of
 from steerboard.runs.schemas import (
     LogLine,
@@ -150,6 +151,12 @@ def read_pairs(
     """Pairs with both answers and the log-ratio of each token, in the order of their margins."""
     found = queries.get_run(session, access.project, run)
     return InspectedPairs(session, request.app.state.store, found).read(step, row)
+
+
+@router.get("/runs/{run}/probes", responses=problems(404))
+def get_probe_answers(run: str, session: Db, access: Reader) -> RunProbes:
+    """Answers to a training run's probe prompts at every evaluation so far, and by the model that it started from."""
+    return probes_of(session, queries.get_run(session, access.project, run))
 
 
 @router.get("/runs/{run}/combination", responses=problems(404))

@@ -1,4 +1,4 @@
-"""Events of a running attempt: progress, metrics, logs. Written in batches, every batch behind the fence."""
+"""Events of a running attempt: progress, metrics, probe answers, logs. Written in batches, each behind the fence."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from sqlalchemy.orm import Session
 from steerboard.platform.texts import storable
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import Claim, fenced
-from steerboard.runs.tables import Metric, RunLog
+from steerboard.runs.tables import Metric, ProbeStep, RunLog
+from steerboard_contracts.stage import Probed
 
 LINE_CHARACTERS = 4_000
 
 
 @dataclass
 class Batch:
-    """`metrics` by (name, step): a later value replaces an earlier one. `logs`: (level, message)."""
+    """`metrics` by (name, step): a later value replaces an earlier one. `probed`: by step. `logs`: (level, message)."""
 
     progress: dict[str, Any] | None = None
     metrics: dict[tuple[str, int], float] = field(default_factory=dict)
+    probed: dict[int, Probed] = field(default_factory=dict)
     logs: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return self.progress is not None or bool(self.metrics) or bool(self.logs)
+        return self.progress is not None or bool(self.metrics) or bool(self.probed) or bool(self.logs)
 
 
 def write(session: Session, claim: Claim, batch: Batch) -> None:
-    """Store a batch. Metrics of a step that was stored before are overwritten. Raises `LeaseLost`."""
+    """Store a batch. Metrics and answers of a step that was stored before are overwritten. Raises `LeaseLost`."""
     run = fenced(session, claim)
     if batch.metrics:
         statement = postgresql.insert(Metric)
@@ -44,6 +46,9 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
                 for (name, step), value in batch.metrics.items()
             ],
         )
+    for step, probed in batch.probed.items():
+        document = storable(probed.model_dump(mode="json", exclude={"type", "step"}))
+        session.merge(ProbeStep(run_id=run.id, step=step, attempt=claim.attempt, document=document))
     if batch.logs:
         session.execute(
             insert(RunLog),

@@ -157,6 +157,18 @@ class Metric(Base):
     attempt: Mapped[int]
 
 
+class ProbeStep(Base):
+    """Answers to a run's probe prompts after a step (`steerboard_contracts.stage.Probed`); a replayed step overwrites
+    its own."""
+
+    __tablename__ = "probe_steps"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    attempt: Mapped[int]
+    document: Mapped[Json]
+
+
 class RunLog(Base):
     """A line of a stage's log."""
 

@@ -18,10 +18,11 @@ from functools import cache, reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import RunKind
+from steerboard_contracts.models import POLICIES
 from steerboard_contracts.specs.method import BadMethod, MethodSpec
 from steerboard_contracts.training import TrainingConfig
 
@@ -150,9 +151,20 @@ def conditioned_labels() -> str:
     return " or ".join(spec.label for spec in methods().values() if spec.condition)
 
 
+def _probes_fit(config: TrainingConfig) -> TrainingConfig:
+    spec = needed_method(config.method)
+    if config.probe is not None and spec.role not in POLICIES:
+        raise ValueError(f"probe: a {spec.role} model writes no answers; leave it out")
+    if config.probe is not None and config.probe.score is not None and spec.condition is None:
+        raise ValueError(f"probe.score: policies of {spec.label} are asked with no score; leave it out")
+    return config
+
+
 if TYPE_CHECKING:
     TrainConfig = TrainingConfig
 else:
     TrainConfig = Annotated[
-        reduce(operator.or_, (spec.config for spec in methods().values())), Field(discriminator="method")
+        reduce(operator.or_, (spec.config for spec in methods().values())),
+        Field(discriminator="method"),
+        AfterValidator(_probes_fit),
     ]

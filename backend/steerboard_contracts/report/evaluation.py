@@ -16,6 +16,7 @@ from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
+from steerboard_contracts.report.sections.frontier import Frontier
 from steerboard_contracts.report.sections.human import HumanReport
 from steerboard_contracts.report.sections.judges import JudgeReport
 from steerboard_contracts.report.sections.rewards import RewardReport, RewardSum
@@ -120,3 +121,4 @@ class EvaluationReport(BaseModel):
     unfinished_parts: list[Unfinished] = []
     prompts_from: str = Field("", description="`held-out rows of things`, `prompt set mine`.")
     recipe: Report | None = None
+    frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")

@@ -2454,6 +2454,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/probes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Probe Answers
+         * @description Answers to a training run's probe prompts at every evaluation so far, and by the model that it started from.
+         */
+        get: operations["get_probe_answers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/resume": {
         parameters: {
             query?: never;
@@ -3326,6 +3346,23 @@ export interface components {
             n: number[];
             /** Reward */
             reward: components["schemas"]["Estimate"][];
+        };
+        /**
+         * BestOfNFrontier
+         * @description The best of n of the model's own sampled answers, chosen by the reward model itself; `kl` are upper bounds:
+         *     ln n - (n - 1) / n.
+         */
+        BestOfNFrontier: {
+            /** Entrant */
+            entrant: string;
+            /** Kl */
+            kl: number[];
+            /** N */
+            n: number[];
+            /** Reward */
+            reward: components["schemas"]["Estimate"][];
+            /** Reward Model */
+            reward_model: string;
         };
         /**
          * Bin
@@ -4300,6 +4337,24 @@ export interface components {
             state: "pending" | "delivered" | "failed";
         };
         /**
+         * Divergence
+         * @description KL(entrant || model) of whole answers, in nats. `kind`: `estimate`, the mean over prompts of log pi(y|x) -
+         *     log pi_model(y|x) of sampled answers; `same`, that model itself; `bound`, the most that the best of n of its answers
+         *     can be away (arXiv 2401.01879, Theorem 3.1). `why`: where there is no figure, the reason.
+         */
+        Divergence: {
+            /** Entrant */
+            entrant: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "estimate" | "same" | "bound";
+            kl: components["schemas"]["Estimate"];
+            /** Why */
+            why?: string | null;
+        };
+        /**
          * Draft
          * @description What is ranked so far, by key; replaces the draft before. Other tabs and devices see it.
          */
@@ -4765,6 +4820,11 @@ export interface components {
              * @default []
              */
             entrants: components["schemas"]["EntrantIn"][];
+            /**
+             * Kl To
+             * @description A model, such as the SFT model: the KL to it is estimated from sampled answers.
+             */
+            kl_to?: string | null;
             /** Name */
             name: string;
             /**
@@ -4814,6 +4874,11 @@ export interface components {
             id: string;
             /** Judges */
             judges: components["schemas"]["JudgeOut"][];
+            /**
+             * Kl To
+             * @description The model that answers are compared with.
+             */
+            kl_to?: string | null;
             /** Name */
             name: string;
             /** Pool */
@@ -4942,6 +5007,8 @@ export interface components {
             evaluation_id: string;
             /** Finished */
             finished: boolean;
+            /** @description Where the evaluation names a model to compare with. */
+            frontier?: components["schemas"]["Frontier"] | null;
             /** Hacking */
             hacking: components["schemas"]["HackingRow"][];
             /** Human */
@@ -5067,6 +5134,22 @@ export interface components {
             p: number;
             /** Statistic */
             statistic: number;
+        };
+        /**
+         * Frontier
+         * @description `kl_to`: the model; `entrants` in their order. Rewards and win rates are in the report's `methods`.
+         */
+        Frontier: {
+            /**
+             * Best Of N
+             * @description Of entrants that are the model, with several samples.
+             * @default []
+             */
+            best_of_n: components["schemas"]["BestOfNFrontier"][];
+            /** Entrants */
+            entrants: components["schemas"]["Divergence"][];
+            /** Kl To */
+            kl_to: string;
         };
         /** FrozenDataset */
         FrozenDataset: {
@@ -7498,6 +7581,44 @@ export interface components {
             } | null;
         };
         /**
+         * ProbeAnswer
+         * @description `finished`: the model ended it, the token limit did not.
+         */
+        ProbeAnswer: {
+            /** Finished */
+            finished: boolean;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * ProbePrompt
+         * @description `row`: of the dataset, None for a prompt of the config. Long prompts are cut from the front.
+         */
+        ProbePrompt: {
+            /** Messages */
+            messages: {
+                [key: string]: string;
+            }[];
+            /** Row */
+            row: number | null;
+        };
+        /**
+         * ProbedStep
+         * @description `condition`: what the model was asked for. `answers`: one for each prompt, in their order.
+         */
+        ProbedStep: {
+            /** Answers */
+            answers: components["schemas"]["ProbeAnswer"][];
+            condition: components["schemas"]["Condition"] | null;
+            /**
+             * Step
+             * @description Optimiser steps taken; 0: the model that training started from.
+             */
+            step: number;
+        };
+        /**
          * Problem
          * @description A problem document. `code` is stable, `hint` suggests what to do next.
          */
@@ -8640,6 +8761,16 @@ export interface components {
             place?: ("first" | "last") | null;
             /** Priority */
             priority?: number | null;
+        };
+        /**
+         * RunProbes
+         * @description `steps` in their order; none before the first answers are there.
+         */
+        RunProbes: {
+            /** Prompts */
+            prompts: components["schemas"]["ProbePrompt"][];
+            /** Steps */
+            steps: components["schemas"]["ProbedStep"][];
         };
         /**
          * RunRef
@@ -19358,6 +19489,65 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairRead"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_probe_answers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunProbes"];
                 };
             };
             /** @description Sign in first */

@@ -72,7 +72,7 @@ class Writer:
 
     def _take(self, answer: Answer, token: int) -> Completion | None:
         if token in self._stop_ids:
-            return _completion(answer, self._renderer.response_text(answer.ids), finished=True)
+            return _completion(answer, self._renderer.response_text(answer.ids), finished=True, end=token)
         answer.ids.append(token)
         if self._stops and self._may_stop(answer):
             text = self._renderer.response_text(answer.ids)
@@ -108,8 +108,8 @@ class Writer:
         return next((n for n in ends if any(stop.startswith(text[-n:]) for stop in self._stops)), 0)
 
 
-def _completion(answer: Answer, text: str, finished: bool) -> Completion:
-    return Completion(answer.row, answer.n, text, answer.ids, finished)
+def _completion(answer: Answer, text: str, finished: bool, end: int | None = None) -> Completion:
+    return Completion(answer.row, answer.n, text, answer.ids, finished, end)
 
 
 def end_ids(renderer: Renderer, own: int | list[int] | None) -> frozenset[int]:

@@ -24,13 +24,15 @@ class Request:
 
 @dataclass(frozen=True)
 class Completion:
-    """Answer `n` to a request. `token_ids` are without the end token; `finished` is False when a limit cut it."""
+    """Answer `n` to a request. `token_ids` are without the end token, `end` is that one where one was drawn; `finished`
+    is False when a limit cut it."""
 
     row: int
     n: int
     text: str
     token_ids: list[int]
     finished: bool
+    end: int | None = None
 
     @property
     def tokens(self) -> int:

@@ -17,6 +17,7 @@ from steerboard_contracts.resumable_rows import ResumableRows
 from steerboard_contracts.stage import ResponsesOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.stages.generate import score_text
+from steerboard_workers.stages.log_ratios import KEY, KL_TO, log_ratios
 from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_texts
 from steerboard_workers.stages.resumable_rows import resumable_rows
@@ -47,18 +48,14 @@ def run(stage: Stage) -> Succeeded:
     prompts = [Prompt(**row) for row in stage.evaluated("prompts")]
     samples = config.best_of or config.samples
     total = sum(prompt.turns for prompt in prompts) * samples
-    key = ("position", "sample", "turn")
-    with open_policy(stage, "model", config) as policy, resumable_rows(stage, key) as partial:
-        written = score_text(policy.info, config.score, stage.model("model").name)
+    with resumable_rows(stage, KEY) as partial:
         before = len(partial.rows)
         stage.progress(before, total, "answers", "generating")
-        for turn in range(max((prompt.turns for prompt in prompts), default=0)):
-            asked = [prompt for prompt in prompts if turn < prompt.turns]
-            for completion, sample in _answers(config, policy.engine, asked, turn, samples, written, partial):
-                partial.add([_kept(completion, sample, turn)])
-                stage.progress(len(partial.rows), total, "answers", "generating")
-        rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(samples)]
+        _generate(stage, config, prompts, samples, partial)
+    rows = [_response(prompt, sample, partial) for prompt in prompts for sample in range(samples)]
     sampled = sum(count for row in rows for count in row["tokens"])
+    if stage.has_input(KL_TO):
+        _add_log_ratios(stage, config, prompts, partial, rows)
     if config.best_of is not None:
         rows = _best(stage, config, prompts, rows)
     with stage.output_file("responses.jsonl") as path, path.open("w", encoding="utf-8") as file:
@@ -76,6 +73,40 @@ def run(stage: Stage) -> Succeeded:
             "resumed_rows": before,
         },
     )
+
+
+def _generate(
+    stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], samples: int, partial: ResumableRows
+) -> None:
+    """Add every turn that is missing; the model is gone when this returns."""
+    total = sum(prompt.turns for prompt in prompts) * samples
+    with open_policy(stage, "model", config) as policy:
+        written = score_text(policy.info, config.score, stage.model("model").name)
+        for turn in range(max((prompt.turns for prompt in prompts), default=0)):
+            asked = [prompt for prompt in prompts if turn < prompt.turns]
+            for completion, sample in _answers(config, policy.engine, asked, turn, samples, written, partial):
+                row = _kept(completion, sample, turn)
+                partial.add([row | {"ids": _drawn(completion)} if stage.has_input(KL_TO) else row])
+                stage.progress(len(partial.rows), total, "answers", "generating")
+
+
+def _add_log_ratios(
+    stage: Stage, config: AnswerConfig, prompts: Sequence[Prompt], partial: ResumableRows, rows: list[dict[str, Any]]
+) -> None:
+    """To each row `log_ratio`, the sum over its turns; none to one with an answer that has no token to read."""
+    by_position = {prompt.position: prompt for prompt in prompts}
+    turns = {place: row for place, row in partial.rows.items() if row["ids"]}
+    ratios = log_ratios(
+        stage,
+        config,
+        {
+            (at, n, turn): (_history(by_position[at], n, turn, partial), row["ids"])
+            for (at, n, turn), row in turns.items()
+        },
+    )
+    for row in rows:
+        found = [ratios.get((row["position"], row["sample"], turn)) for turn in range(len(row["turns"]))]
+        row["log_ratio"] = None if None in found else sum(one for one in found if one is not None)
 
 
 def _answers(
@@ -151,6 +182,11 @@ def _kept(completion: Completion, sample: int, turn: int) -> dict[str, Any]:
         "tokens": completion.tokens,
         "finished": completion.finished,
     }
+
+
+def _drawn(completion: Completion) -> list[int]:
+    """All tokens, the end token too."""
+    return completion.token_ids if completion.end is None else [*completion.token_ids, completion.end]
 
 
 def _response(prompt: Prompt, sample: int, partial: ResumableRows) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from steerboard_workers.stages.training.data import TrainingData, load_data
 from steerboard_workers.stages.training.frozen import FrozenModels
 from steerboard_workers.stages.training.further import batcher_for_all, open_further
 from steerboard_workers.stages.training.inspection import inspector_of
-from steerboard_workers.stages.training.loop import Trainer
+from steerboard_workers.stages.training.loop import Observer, Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
 from steerboard_workers.stages.training.saving import save_all
@@ -77,12 +77,22 @@ def run(stage: Stage) -> Succeeded:
         reserve_mb=stage.spec.disk_reserve_mb,
     )
     inspector = inspector_of(stage, method, start.tokenizer, data, passes, frozen)
+    prober = None
+    if config.probe is not None:
+        # Only here, as above.
+        from steerboard_workers.stages.training.probing import prober_of
+
+        prober = prober_of(stage, config, start, module, sharing, data)
+    found = {"pairs": inspector, "probed": prober}
+    observers: dict[str, Observer] = {name: one for name, one in found.items() if one is not None}
     trainer = Trainer(
-        stage, config, sharing, method.objective(), batcher, data, source, phases, checkpoints, passes, inspector
+        stage, config, sharing, method.objective(), batcher, data, source, phases, checkpoints, passes, observers
     )
     preflight = Preflight(stage, config, trainer, batcher, start)
     memory = preflight.check()
     try:
+        if prober is not None:
+            prober.start(trainer.total)
         evaluated = trainer.run()
     except Exception as error:
         if isinstance(error, OutOfMemory) or not ran_out_of_memory(error):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sqlalchemy.exc import OperationalError
 
 from steerboard.runs.progress_log import Batch
-from steerboard_contracts.stage import Checkpointed, Log, Metrics, Progress, StageEvent
+from steerboard_contracts.stage import Checkpointed, Log, Metrics, Probed, Progress, StageEvent
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ class Journal:
             self._batch.progress = event.model_dump(mode="json", exclude={"type"})
         elif isinstance(event, Metrics):
             self._batch.metrics.update({(name, event.step): value for name, value in event.values.items()})
+        elif isinstance(event, Probed):
+            self._batch.probed[event.step] = event
         elif isinstance(event, Log):
             self._log(event.level, event.message)
         elif isinstance(event, Checkpointed):

@@ -102,6 +102,9 @@ def create(
         ),
     ] = None,
     reward: Annotated[list[str] | None, typer.Option(help="A reward model; again for more.")] = None,
+    kl_to: Annotated[
+        str | None, typer.Option(help="A model: the KL to it is estimated from sampled answers, for the frontier.")
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Until the answers and rewards are there.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -112,9 +115,8 @@ def create(
     prompts |= {key: value for key, value in (("split", split), ("limit", limit)) if value is not None}
     entrants = [_entrant(given) for given in entrant or []]
     client = Client()
-    made: Out = client.post(
-        "evaluations", {"name": name, "prompts": prompts, "entrants": entrants, "rewards": reward or []}
-    )
+    body = {"name": name, "prompts": prompts, "entrants": entrants, "rewards": reward or []}
+    made: Out = client.post("evaluations", body if kl_to is None else {**body, "kl_to": kl_to})
     if wait:
         _wait(client, made["id"])
         made = client.get(path_of("evaluations", made["id"]))

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import NameTaken
+from steerboard.evaluation import divergence
 from steerboard.evaluation.entrants.schemas import EntrantIn
 from steerboard.evaluation.prompts.service import prompts_hash
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
@@ -101,6 +102,7 @@ def add(
     check_free(session, evaluation, entrant.name)
     session.add(entrant)
     session.flush()
+    inputs |= divergence.inputs_of(session, evaluation, entrant)
     endpoint = session.get(Endpoint, entrant.endpoint_id) if entrant.endpoint_id else None
     how = {} if stage is None else stage.config.model_dump(include={"batch_size", "precision", "vllm"})
     named: dict[str, Any] = {"name": f"{evaluation.name}.{entrant.name}"[:128], **child_of(stage, entrant.name)}

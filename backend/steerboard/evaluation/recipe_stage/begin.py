@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
-from steerboard.evaluation import contamination, rewards
+from steerboard.evaluation import contamination, divergence, rewards
 from steerboard.evaluation.entrants import service as entrants
 from steerboard.evaluation.entrants.schemas import EntrantIn
 from steerboard.evaluation.events import changed
@@ -40,7 +40,7 @@ def begin(session: Session, run: Run) -> uuid.UUID:
     config = EvaluateConfig.model_validate(run.config)
     things = resolve(session, run)
     stage = RecipeStage(run, config, _dataset(things, "labelled"), _dataset(things, "preferences"))
-    evaluation = _create(session, project, stage, _data(things))
+    evaluation = _create(session, project, stage, _data(things), things.get(divergence.INPUT))
     names = _names(session, run, things)
     _enter(session, project, evaluation, stage, things, names)
     for slot in _places(things, "rewards"):
@@ -53,7 +53,9 @@ def begin(session: Session, run: Run) -> uuid.UUID:
     return evaluation.id
 
 
-def _create(session: Session, project: Project, stage: RecipeStage, data: Dataset) -> Evaluation:
+def _create(
+    session: Session, project: Project, stage: RecipeStage, data: Dataset, kl_to: Dataset | Model | None
+) -> Evaluation:
     config, run = stage.config, stage.run
     limit = min(config.prompts, prompts.MOST_PROMPTS)
     asked = PromptsFrom(dataset=str(data.id), split="held_out", limit=limit, seed=config.seed)
@@ -73,6 +75,7 @@ def _create(session: Session, project: Project, stage: RecipeStage, data: Datase
         checked_against=[],
         seed=config.seed,
         pool=run.pool,
+        kl_to=divergence.chosen(session, project, str(kl_to.id)) if kl_to is not None else None,
         run_id=run.id,
         version=0,
         created_by=run.created_by,

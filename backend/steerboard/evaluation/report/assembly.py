@@ -20,6 +20,7 @@ from steerboard.evaluation.report.data import EvaluationData
 from steerboard.evaluation.report.loader import read
 from steerboard.evaluation.report.sections.agreement import agreement_rows
 from steerboard.evaluation.report.sections.entrants import contamination, entrant_rows, length_ratios, mean_lengths
+from steerboard.evaluation.report.sections.frontier import frontier
 from steerboard.evaluation.report.sections.human import human_sections
 from steerboard.evaluation.report.sections.judges import add_self_preference, judge_sections
 from steerboard.evaluation.report.sections.methods import against
@@ -76,6 +77,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         warnings=[],
         length_ratios=length_ratios(data, means),
         recipe=data.recipe,
+        frontier=frontier(data, rewards),
     )
     report = against(report, None)
     report.seconds = round(time.perf_counter() - began, 3)

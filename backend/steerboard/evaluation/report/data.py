@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard.evaluation.divergence import KlTo
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.benchmark import FinishedBenchmark
@@ -42,6 +43,7 @@ class Who:
     known_origin: bool
     trained_on: frozenset[str]
     summed_rewards: Normaliser | None = None
+    decoding: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,13 +57,15 @@ class PromptFacts:
 
 @dataclass(frozen=True)
 class Answers:
-    """One row a response. `characters` (responses, turns), 0 where a turn is missing; `truncated`: NaN if unknown."""
+    """One row a response. `characters` (responses, turns), 0 where a turn is missing; `truncated`: NaN if unknown;
+    `log_ratio` to the evaluation's `kl_to` in nats, NaN where it was not computed."""
 
     row: Ints
     entrant: Ints
     sample: Ints
     characters: Ints
     truncated: Floats
+    log_ratio: Floats
 
 
 @dataclass(frozen=True)
@@ -170,6 +174,7 @@ class EvaluationData:
     rewards: list[RewardFacts] = field(default_factory=list)
     campaigns: list[CampaignFacts] = field(default_factory=list)
     recipe: Report | None = None
+    kl_to: KlTo | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import Integer
 
 from steerboard.evaluation import service
+from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.prompts.service import said_of
 from steerboard.evaluation.recipe_stage.lookup import report_of
 from steerboard.evaluation.report.campaigns import campaigns_of
@@ -70,6 +71,7 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
         rewards=_rewards(session, evaluation, places, row_of),
         campaigns=campaigns_of(session, evaluation, rows, columns),
         recipe=report_of(session, evaluation),
+        kl_to=kl_to_of(evaluation),
     )
 
 
@@ -115,6 +117,7 @@ def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozen
         known_origin=model is not None and model.role != "base",
         trained_on=(upstream.get(model.id, frozenset()) if model else frozenset()) | _chosen_by(entrant),
         summed_rewards=_summed_rewards(model) if model else None,
+        decoding=entrant.decoding,
     )
 
 
@@ -157,19 +160,27 @@ def _answers(session: Session, places: Subquery, row_of: np.ndarray[Any, np.dtyp
     lengths = select(func.array_agg(func.char_length(turn.c.value)).label("of")).scalar_subquery()
     cut: ColumnElement[Any] = Response.finished.op("@>")(type_coerce([False], JSONB))
     found = session.execute(
-        select(Response.position, places.c.place, Response.sample, cut, type_coerce(lengths, ARRAY(Integer)))
+        select(
+            *(Response.position, places.c.place, Response.sample, cut, Response.log_ratio),
+            type_coerce(lengths, ARRAY(Integer)),
+        )
         .join(places, places.c.id == Response.entrant_id)
         .order_by(places.c.place, Response.position, Response.sample)
     ).all()
-    position, entrant, sample, truncated = _columns([row[:4] for row in found], 4)
-    turns = max((len(row[4] or ()) for row in found), default=1)
+    position, entrant, sample, truncated, log_ratio = _columns([row[:5] for row in found], 5)
+    turns = max((len(row[5] or ()) for row in found), default=1)
     characters = np.zeros((len(found), turns), dtype=np.int64)
     for place, (*_, of_turns) in enumerate(found):
         characters[place, : len(of_turns or ())] = of_turns or ()
     row = _rows_of(row_of, position)
     kept = row >= 0
     return Answers(
-        row[kept], entrant.astype(np.int64)[kept], sample.astype(np.int64)[kept], characters[kept], truncated[kept]
+        row=row[kept],
+        entrant=entrant.astype(np.int64)[kept],
+        sample=sample.astype(np.int64)[kept],
+        characters=characters[kept],
+        truncated=truncated[kept],
+        log_ratio=log_ratio[kept],
     )
 
 

@@ -23,7 +23,7 @@ def cache_key(session: Session, run: Run) -> str | None:
 
     All inputs of the run must be there. Raises `UnusableInput` otherwise.
     """
-    code = code_version(run.kind, run.method)
+    code = code_version(run.kind, run.method, probes=run.config.get("probe") is not None)
     # What a server elsewhere answers today it may not answer tomorrow.
     elsewhere = run.kind == "generate" and run.config.get("endpoint") is not None
     if code is None or run.shard is not None or elsewhere:

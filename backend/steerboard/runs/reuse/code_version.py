@@ -24,6 +24,8 @@ _STAGES = "steerboard_workers.stages"
 _STAGES_OF = {"reward": ("reward_responses",), "evaluate": ("answer", "reward_responses")}
 # Of training, for methods that sample from their own weights alone.
 _SAMPLING = f"{_STAGES}.training.live_policy"
+# Of training, for runs that answer probe prompts alone.
+_PROBING = f"{_STAGES}.training.probing"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "peft", "numpy")
 # What is imported by its name: `steerboard_workers.alignment.methods.sft:Sft`.
 _NAMED = re.compile(rf"(?:{'|'.join(_OURS)})(?:\.\w+)+(?::\w+)?")
@@ -114,8 +116,9 @@ def _imports(source: bytes, package: str) -> tuple[str, ...]:
 
 
 @cache
-def code_version(kind: str, method: str | None = None) -> str | None:
-    """None where the stages, their libraries or the method are not installed."""
+def code_version(kind: str, method: str | None = None, *, probes: bool = False) -> str | None:
+    """`probes`: of a run that answers probe prompts. None where the stages, their libraries or the method are not
+    installed."""
     spec = method_of(method)
     if method is not None and spec is None:
         return None
@@ -123,7 +126,7 @@ def code_version(kind: str, method: str | None = None) -> str | None:
     tree = SourceTree.installed(*_OURS, *theirs)
     if tree is None:
         return None
-    digest = hashlib.sha256(source_version(tree, kind, spec, theirs).encode())
+    digest = hashlib.sha256(source_version(tree, kind, spec, theirs, probes=probes).encode())
     for library in _LIBRARIES:
         try:
             digest.update(f"{library}=={importlib.metadata.version(library)}\0".encode())
@@ -134,7 +137,9 @@ def code_version(kind: str, method: str | None = None) -> str | None:
     return digest.hexdigest()
 
 
-def source_version(tree: SourceTree, kind: str, spec: MethodSpec | None, theirs: Iterable[str] = ()) -> str:
+def source_version(
+    tree: SourceTree, kind: str, spec: MethodSpec | None, theirs: Iterable[str] = (), *, probes: bool = False
+) -> str:
     """`theirs`: packages that brought the method, of which everything counts."""
     modules = [f"{_STAGES}.{stage}" for stage in _STAGES_OF.get(kind, (kind,))]
     if any(tree.path(stage) is None for stage in modules):
@@ -143,7 +148,8 @@ def source_version(tree: SourceTree, kind: str, spec: MethodSpec | None, theirs:
     if spec is not None:
         modules += [spec.config.__module__, spec.training.partition(":")[0]]
     online = spec is not None and issubclass(spec.config, OnlineConfig)
-    return tree.digest(modules, whole=theirs, without=() if online else (_SAMPLING,))
+    without = [*([] if probes else [_PROBING]), *([] if probes or online else [_SAMPLING])]
+    return tree.digest(modules, whole=theirs, without=without)
 
 
 def packages_of(spec: MethodSpec) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { type Sample, sampleBlockQuery, wholeRow } from "../../api/datasets/datasets";
-import { differences, type Part } from "../../shared/text/difference";
+import { differences } from "../../shared/text/difference";
+import { Marked } from "../../shared/text/Marked";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { count, signed } from "../../shared/format";
 import { ShownInPart } from "../../shared/text/ShownInPart";
@@ -179,18 +180,6 @@ function Pair({ chosen, rejected }: { chosen: string; rejected: string }) {
         <Marked parts={right} mark="own-rejected" />
       </Side>
     </SimpleGrid>
-  );
-}
-
-function Marked({ parts, mark }: { parts: Part[]; mark: string }) {
-  return parts.map((part, at) =>
-    part.own ? (
-      <mark key={at} className={mark}>
-        {part.text}
-      </mark>
-    ) : (
-      part.text
-    ),
   );
 }
 

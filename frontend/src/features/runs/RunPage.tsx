@@ -27,6 +27,7 @@ import { ReportBody, type Report } from "../../shared/ReportBody";
 import { StateBadge } from "../../shared/StateBadge";
 import { show } from "../../shared/schemaForm";
 import { PairsView } from "./pairs/PairsView";
+import { ProbesView } from "./probes/ProbesView";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
 import { RunLogs } from "./RunLogs";
@@ -80,6 +81,7 @@ function RunView({ run }: { run: RunDetail }) {
     ...(combination ? [["combination", "Combination"]] : []),
     ...(reported ? [["report", "Report"]] : []),
     ["charts", "Charts"],
+    ...(run.config.probe ? [["samples", "Samples"]] : []),
     ...(inspected ? [["pairs", "Pairs"]] : []),
     ["log", "Log"],
     ["life", "Timeline"],
@@ -202,6 +204,11 @@ function RunView({ run }: { run: RunDetail }) {
         <Tabs.Panel value="charts" pt="md">
           <RunCharts run={run.id} live={live} kind={run.kind} />
         </Tabs.Panel>
+        {!!run.config.probe && (
+          <Tabs.Panel value="samples" pt="md">
+            <ProbesView project={project} run={run.id} live={live} />
+          </Tabs.Panel>
+        )}
         {inspected && (
           <Tabs.Panel value="pairs" pt="md">
             <PairsView project={project} run={run.id} />

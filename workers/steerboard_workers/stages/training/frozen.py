@@ -27,7 +27,8 @@ from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
-from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info
+from steerboard_workers.stages.models.model_io import check_safe, read_info
+from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.log_prob_cache import LogProbCache, LogProbCost, weights_hash
@@ -213,26 +214,6 @@ def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]
     companion = None if example.companion is None else _filled(example.companion, name, known)
     log_probs = {**example.frozen_log_probs, name: known[id(example)]}
     return replace(example, frozen_log_probs=log_probs, companion=companion)
-
-
-def check_tokenizer(stage: Stage, source: str, tokenizer: Any) -> None:
-    """Raises `BadInput` (`tokenizer_differs`) unless the token ids of `tokenizer` mean the same to the model of input
-    `source`."""
-    with stage.using_model(source, "tokenising with"):
-        theirs = load_tokenizer(stage.model_path(source)).get_vocab()
-    ours = tokenizer.get_vocab()
-    ours.pop(tokenizer.pad_token, None)  # never read, and some models have none
-    wrong = next((token for token, number in ours.items() if theirs.get(token) != number), None)
-    if wrong is None:
-        return
-    number = theirs.get(wrong)
-    differs = "is unknown to it" if number is None else f"is number {number} there"
-    raise BadInput(
-        f"{stage.model(source).name}, the input {source}, has another tokenizer than the model to train: "
-        f"token {wrong!r}, number {ours[wrong]} here, {differs}",
-        code="tokenizer_differs",
-        hint="Take a model of the same family, such as the one that training starts from.",
-    )
 
 
 def open_frozen(folder: Path, scalar: bool, dtype: torch.dtype) -> PolicyModule | RewardModule:

@@ -12,8 +12,8 @@ from steerboard_workers.alignment.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import JointModule, PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.strategies import Strategy
+from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.frozen import check_tokenizer
 from steerboard_workers.stages.training.setup import Setup, batcher_of, open_model
 
 

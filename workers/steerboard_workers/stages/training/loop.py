@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -28,7 +28,6 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.inspection import PairInspector
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     gathered_states,
@@ -44,6 +43,21 @@ class TrainingDiverged(SteerboardError):
     code = "training_diverged"
     status = 422
     title = "Training diverged"
+
+
+class Observer(Protocol):
+    """Looks at the model in training at each evaluation. Every process calls `look`; what the main one keeps travels
+    with checkpoints, so that a run that resumes has the steps before."""
+
+    def look(self, step: int) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint's record."""
+        ...
+
+    def restore(self, state: Mapping[str, Any] | None) -> None:
+        """None of a checkpoint without it."""
+        ...
 
 
 @dataclass
@@ -69,10 +83,10 @@ class Trainer:
         phases: Phases,
         checkpoints: Checkpoints,
         passes: ForwardPasses,
-        inspector: PairInspector | None = None,
+        observers: Mapping[str, Observer],
     ) -> None:
         self._stage = stage
-        self._inspector = inspector
+        self._observers = observers
         self._config = config
         self._sharing = sharing
         self._accelerator = sharing.accelerator
@@ -114,8 +128,8 @@ class Trainer:
             if last or (self._config.evaluate_every and step % self._config.evaluate_every == 0):
                 evaluated = self.evaluate()
                 values |= {f"eval_{name}": value for name, value in evaluated.items()}
-                if self._inspector is not None:
-                    self._inspector.look(step)
+                for observer in self._observers.values():
+                    observer.look(step)
             self._record(step, values)
             self._stage.progress(step, self.total, "steps", "training")
             if not last and self._checkpoint_is_due(step):
@@ -288,8 +302,7 @@ class Trainer:
         if self._accelerator.is_main_process:
             state = {"random": states, "source": source}
             record: dict[str, Any] = {"history": self.progress.history}
-            if self._inspector is not None:
-                record["pairs"] = self._inspector.state()
+            record |= {name: observer.state() for name, observer in self._observers.items()}
             path = self._checkpoints.save(step, tensors, state, record)
             self._stage.checkpointed(step, path)
         else:
@@ -312,8 +325,8 @@ class Trainer:
             restore_random_states(random_of[self._accelerator.process_index])
         self.progress = Progress(step, history)
         if found is not None:
-            if self._inspector is not None:
-                self._inspector.restore(found.record.get("pairs"))  # which older checkpoints lack
+            for name, observer in self._observers.items():
+                observer.restore(found.record.get(name))
             self._stage.log(f"resumed from step {step} ({found.path.name})")
         if len(random_of) != self.processes:
             self._stage.log(

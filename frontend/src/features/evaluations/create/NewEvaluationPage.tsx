@@ -4,6 +4,7 @@ import {
   Checkbox,
   Group,
   MultiSelect,
+  Select,
   Stack,
   Text,
   Textarea,
@@ -51,6 +52,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
   const [prompts, setPrompts] = useState(NO_PROMPTS);
   const [drafts, setDrafts] = useState(() => [emptyEntrant("model", model)]);
   const [rewards, setRewards] = useState<string[]>([]);
+  const [klTo, setKlTo] = useState<string | null>(null);
   const [everything, setEverything] = useState(true);
   const [against, setAgainst] = useState<string[]>([]);
   const models = useQuery(modelsQuery(project));
@@ -70,6 +72,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
         },
         entrants,
         rewards,
+        kl_to: klTo,
         check_against: everything ? null : against,
         seed: 0,
         pool: "default",
@@ -158,6 +161,19 @@ function Form({ project, model }: { project: string; model: string | null }) {
               searchable
               error={messageAt(errors, "rewards")}
               onChange={setRewards}
+            />
+            <Select
+              label="KL to"
+              description="How far the entrants are from this model, such as the SFT model; estimated from sampled answers, by two forward passes an entrant"
+              placeholder="none"
+              data={(models.data?.items ?? [])
+                .filter((one) => !["reward", "preference", "critic"].includes(one.role))
+                .map((one) => one.name)}
+              value={klTo}
+              searchable
+              clearable
+              error={messageAt(errors, "kl_to")}
+              onChange={setKlTo}
             />
             <Checkbox
               label="Look for the prompts in all data that the entrants were trained on"

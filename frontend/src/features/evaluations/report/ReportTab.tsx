@@ -8,6 +8,7 @@ import { count, seconds } from "../../../shared/format";
 import { ReportBody } from "../../../shared/ReportBody";
 import { Agreement, Contamination, Hacking } from "./Cautions";
 import type { Report } from "./figures";
+import { FrontierView } from "./frontier/FrontierView";
 import { HumanSection } from "./HumanSection";
 import { JudgeSection } from "./JudgeSection";
 import { MethodsView } from "./MethodsView";
@@ -96,6 +97,14 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
       {spoken > 0 && (
         <Part title="Entrants by every source">
           <MethodsView report={report} />
+        </Part>
+      )}
+      {report.frontier && (
+        <Part
+          title="Frontier"
+          about={`What each entrant gains, and how far its answers are from those of ${report.frontier.kl_to}; with 95% intervals over prompts.`}
+        >
+          <FrontierView report={report} frontier={report.frontier} />
         </Part>
       )}
       {report.recipe && (

@@ -16,7 +16,7 @@ export function TokenText({ tokens, most }: { tokens: PairRead["chosen"]; most: 
 
 /** `most`: the log-ratio that gets the full colour. */
 function ground(ratio: number, most: number): string | undefined {
-  const strength = Math.round(Math.min(1, Math.abs(ratio) / (most || 1)) * 38);
+  const strength = Math.round(Math.min(1, Math.abs(ratio) / (most || 1)) * 26);
   if (!strength) return undefined;
   const colour = ratio > 0 ? "teal" : "red";
   return `color-mix(in srgb, var(--mantine-color-${colour}-5) ${strength}%, transparent)`;

@@ -1,0 +1,89 @@
+"""How much likelier an entrant makes its own answers than another model does: log pi(y|x) - log pi_ref(y|x).
+
+Its mean over answers that were sampled from pi estimates KL(pi || pi_ref) without bias: the estimator k1 of John
+Schulman, "Approximating KL Divergence" (2020), http://joschu.net/blog/kl-approx.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from steerboard_contracts.configs import AnswerConfig
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_workers.alignment.render import answer_room
+from steerboard_workers.engines.log_probs import Drawn, answer_log_probs
+from steerboard_workers.engines.rewards import batches_by_tokens
+from steerboard_workers.stages.generate import score_text
+from steerboard_workers.stages.models.model_io import LoadedModel, load_policy, load_tokenizer
+from steerboard_workers.stages.models.tokens import check_tokenizer
+from steerboard_workers.stages.runtime import Stage
+
+KL_TO = "kl_to"
+KEY = ("position", "sample", "turn")
+# Padded tokens of one forward pass, whose logits exist at once.
+BATCH_TOKENS = 2048
+# (position, sample, turn)
+Place = tuple[int, int, int]
+# What came before a turn, and its tokens as they were drawn.
+Answered = tuple[list[dict[str, str]], list[int]]
+
+
+def log_ratios(stage: Stage, config: AnswerConfig, answered: Mapping[Place, Answered]) -> dict[Place, float]:
+    """Of each turn, in nats, by a forward pass of each model. Both at the decoding's temperature; each is asked as
+    itself: the entrant for the config's score, the other one for its own default, or for none where it knows none.
+
+    Raises `BadInput` (`tokenizer_differs`, `window_too_small`).
+    """
+    own = _log_probs(stage, config, "model", answered)
+    other = _log_probs(stage, config, KL_TO, answered)
+    return {place: own[place] - other[place] for place in answered}
+
+
+def _log_probs(stage: Stage, config: AnswerConfig, name: str, answered: Mapping[Place, Answered]) -> dict[Place, float]:
+    with ResumableRows(stage.checkpoints / f"log-probs-{name}", stage.spec.attempt, KEY) as partial:
+        if any(place not in partial for place in answered):
+            _compute(stage, config, name, answered, partial)
+        return {place: float(partial.rows[place]["log_prob"]) for place in answered}
+
+
+def _compute(
+    stage: Stage, config: AnswerConfig, name: str, answered: Mapping[Place, Answered], partial: ResumableRows
+) -> None:
+    """Every pass of which something is missing. Passes depend on all answers and not on which are missing: what one
+    gives depends on its shape, in the last bit."""
+    if name == KL_TO:
+        check_tokenizer(stage, KL_TO, load_tokenizer(stage.model_path("model")), whose="the entrant")
+    stage.progress(0, 1, "models", "loading")
+    with stage.using_model(name, "opening"):
+        model = load_policy(stage.model_path(name), config.precision, stage.spec.device)
+    asked = config.score if name == "model" else None
+    prompts = _prompts(config, model, [*answered.values()], score_text(model.info, asked, stage.model(name).name))
+    drawn = [Drawn(prompt, ids) for prompt, (_, ids) in zip(prompts, answered.values(), strict=True)]
+    places, pad = list(answered), int(model.tokenizer.pad_token_id)
+    for batch in batches_by_tokens([one.tokens for one in drawn], BATCH_TOKENS):
+        if all(places[at] in partial for at in batch):
+            continue
+        found = answer_log_probs(
+            model.model, model.device, pad, [drawn[at] for at in batch], config.decoding.temperature
+        )
+        rows = zip((places[at] for at in batch), found, strict=True)
+        partial.add({**dict(zip(KEY, place, strict=True)), "log_prob": value} for place, value in rows)
+        stage.progress(len(partial.rows), len(places), "answers", f"log-probs by {stage.model(name).name}")
+
+
+def _prompts(
+    config: AnswerConfig, model: LoadedModel, answered: Sequence[Answered], text: str | None
+) -> list[list[int]]:
+    """As generation has them: cut from the left so that the longest answer which was allowed fits behind them."""
+    window = model.renderer.max_length
+    longest = max(len(ids) for _, ids in answered)
+    if longest >= window:
+        raise BadInput(
+            f"answers have up to {longest} tokens, but a window of {window} is all that the model to compare with has",
+            code="window_too_small",
+            hint="Lower max_new_tokens, or compare with a model of the same window.",
+        )
+    wanted = config.decoding.max_new_tokens
+    room = answer_room(window, None if wanted is None else min(wanted, window - 1))
+    return model.renderer.prompts_ids([prompt for prompt, _ in answered], [text] * len(answered), max(room, longest))
