@@ -20,7 +20,7 @@ from steerboard_contracts.samples import Finite, TurnText
 from steerboard_contracts.selection import SelectConfig
 
 # Started by an evaluation, never by a recipe or a launch form.
-EVALUATION_RUNS = ("answer", "reward", "judge")
+EVALUATION_RUNS = ("answer", "reward", "judge", "compare")
 
 # How work is cut up, kept and spread over devices: fields that change no result by more than rounding, so that a run
 # may continue with other values.
@@ -284,6 +284,17 @@ class JudgeConfig(Config):
     judge: UUID
 
 
+class CompareConfig(Config):
+    """A preference model, as a judge of an evaluation, compares the answers that it has not compared yet. Started by
+    the evaluation, never by a recipe."""
+
+    run: Literal["compare"] = "compare"
+    evaluation: UUID
+    judge: UUID
+    batch_tokens: Count = 8192
+    precision: Precision = "fp32"
+
+
 def _kind_of(value: Any) -> str:
     run = value.get("run") if isinstance(value, dict) else getattr(value, "run", None)
     return str(run)
@@ -301,7 +312,8 @@ RunConfig = Annotated[
     | Annotated[BenchmarkConfig, Tag("benchmark")]
     | Annotated[AnswerConfig, Tag("answer")]
     | Annotated[RewardConfig, Tag("reward")]
-    | Annotated[JudgeConfig, Tag("judge")],
+    | Annotated[JudgeConfig, Tag("judge")]
+    | Annotated[CompareConfig, Tag("compare")],
     Discriminator(_kind_of),
 ]
 

@@ -21,6 +21,7 @@ RunKind = Literal[
     "answer",
     "reward",
     "judge",
+    "compare",
 ]
 Precision = Literal["auto", "fp32", "bf16"]
 

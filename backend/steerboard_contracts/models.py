@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 from pydantic import BaseModel, computed_field, model_validator
@@ -18,6 +19,26 @@ POLICIES = frozenset({"base", "sft", "policy"})
 SCALARS = frozenset({"reward", "critic"})
 # Roles of models that judge answers.
 JUDGES = frozenset({"reward", "preference"})
+
+_COMPARES = (
+    "A preference model compares two answers and gives a single one no reward: use it as the `judge` of a selection, "
+    "as the judge of an evaluation, or in a benchmark; for rewards name a model of role reward."
+)
+_SCORES = (
+    "A reward model scores single answers and compares none: score the answers with it, and select by their rewards; "
+    "for comparisons name a model of role preference."
+)
+
+
+def what_to_name(given: str, wanted: Collection[str]) -> str:
+    """What to do where a model of role `given` was named for another one; also why, where the two are easily taken
+    for each other."""
+    if given == "preference" and SCALARS & set(wanted):
+        return _COMPARES
+    if given in SCALARS and "preference" in wanted:
+        return _SCORES
+    return f"Name a model of role {' or '.join(sorted(wanted))}."
+
 
 MODEL_INFO_FILE = "steerboard.json"
 

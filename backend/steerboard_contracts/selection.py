@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from steerboard_contracts.fields import Config, NonNegative
+from steerboard_contracts.fields import Config, Count, NonNegative, Precision
 from steerboard_contracts.samples import Finite, SampleKind
 
 Keep = Literal["best", "best_and_worst", "all"]
@@ -14,8 +14,13 @@ KEPT_AS: dict[Keep, SampleKind] = {"best": "instructions", "best_and_worst": "pr
 
 
 class SelectConfig(Config):
-    """Keeps some of the answers in each group of a scored dataset. The score of an answer is the weighted sum of its
-    rewards, less `penalty` times its characters; several rewards are those of several datasets over the same rows."""
+    """Keeps some of the answers in each group. The score of an answer is the weighted sum of its rewards, less
+    `penalty` times its characters; several rewards are those of several datasets over the same rows.
+
+    With the input `judge`, a preference model, the answers to a prompt play a tournament instead: the score of an
+    answer is the mean probability that it is better than those it meets, asked in both orders. Rewards are reported
+    where the datasets have them, and decide nothing.
+    """
 
     run: Literal["select"] = "select"
     keep: Annotated[
@@ -39,8 +44,8 @@ class SelectConfig(Config):
     penalty: Annotated[
         NonNegative,
         Field(
-            description="Taken off the score for each character of the answer, in units of `scale`; the RLHF Workflow "
-            "takes 0.001 off raw rewards.",
+            description="Taken off the score for each character of the answer, in units of `scale`, or of the "
+            "probability to win; the RLHF Workflow takes 0.001 off raw rewards.",
             json_schema_extra={"source": "arXiv 2405.07863, length penalty; off unless asked for"},
         ),
     ] = 0.0
@@ -54,6 +59,25 @@ class SelectConfig(Config):
     relative: Annotated[
         bool, Field(description="With `keep: all`: label with the score less the mean of the group.")
     ] = False
+
+    opponents: Annotated[
+        int,
+        Field(
+            ge=2,
+            le=255,
+            description="With a `judge`: with how many others an answer is compared. All pairs of up to one answer "
+            "more than this; of more answers, each meets those next to it in a circle of random order.",
+            json_schema_extra={"source": "All pairs of the 8 answers of arXiv 2405.07863"},
+        ),
+    ] = 7
+    seed: Annotated[int, Field(description="With a `judge`: of the order in the circle.")] = 0
+    batch_tokens: Annotated[
+        Count, Field(description="With a `judge`: token budget of one forward pass; it changes no result.")
+    ] = 8192
+    precision: Annotated[
+        Precision,
+        Field(description="With a `judge`: `auto` is bf16 on a GPU, fp32 on a CPU. Lower precision makes more ties."),
+    ] = "fp32"
 
     @model_validator(mode="after")
     def _fits(self) -> SelectConfig:

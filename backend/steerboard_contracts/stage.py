@@ -89,7 +89,19 @@ class ResponsesInput(BaseModel):
     responses: int
 
 
-StageInput = Annotated[DatasetInput | ModelInput | PromptsInput | ResponsesInput, Field(discriminator="type")]
+class ComparisonsInput(BaseModel):
+    """A jsonl file of pairs to be compared: `{position, turn, a, b, prompt, responses}`, where `responses` are those of
+    entrants `a` and `b`."""
+
+    type: Literal["comparisons"] = "comparisons"
+    name: str
+    path: str
+    comparisons: int
+
+
+StageInput = Annotated[
+    DatasetInput | ModelInput | PromptsInput | ResponsesInput | ComparisonsInput, Field(discriminator="type")
+]
 
 
 class Shard(BaseModel):
@@ -247,6 +259,17 @@ class ResponseRewardsOutput(BaseModel):
     found: RewardSummary
 
 
+class VerdictsOutput(BaseModel):
+    """A finished jsonl file of `{position, turn, a, b, forth, back}` for the pairs of input `comparisons`: the
+    probability that `a` is better when it is shown first and when it is shown second; or of a pair that cannot be
+    compared `{position, turn, a, b, detail}`."""
+
+    type: Literal["verdicts"] = "verdicts"
+    name: str = "verdicts"
+    path: str
+    rows: int
+
+
 StageOutput = Annotated[
     ModelOutput
     | DatasetOutput
@@ -257,7 +280,8 @@ StageOutput = Annotated[
     | PairsOutput
     | CombinationOutput
     | ResponsesOutput
-    | ResponseRewardsOutput,
+    | ResponseRewardsOutput
+    | VerdictsOutput,
     Field(discriminator="type"),
 ]
 

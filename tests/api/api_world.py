@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import uuid
+from collections.abc import Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -65,7 +66,7 @@ class ApiWorld:
         """Headers of another token."""
         return token_headers(self.sessions, (project or self.project).id, *scopes)
 
-    def dataset(self, name: str, kind: str = "preferences", rows: int = 10) -> uuid.UUID:
+    def dataset(self, name: str, kind: str = "preferences", rows: int = 10, fields: Sequence[str] = ()) -> uuid.UUID:
         with transaction(self.sessions) as session:
             dataset = Dataset(
                 project_id=self.project.id,
@@ -74,7 +75,7 @@ class ApiWorld:
                 rows=rows,
                 held_out_rows=1,
                 content_hash=new_id().hex,
-                origin={"fields": []},
+                origin={"fields": list(fields)},
             )
             session.add(dataset)
             session.flush()

@@ -177,6 +177,30 @@ def test_runs_without_kind_or_inputs_are_refused(world: ApiWorld) -> None:
         assert location in {error["location"] for error in problem["errors"]}, problem
 
 
+def test_a_model_that_compares_and_one_that_scores_are_not_taken_for_each_other(world: ApiWorld) -> None:
+    """The refusal names the input, and what each of them is for."""
+    world.model("compares", role="preference")
+    world.model("scores", role="reward")
+    world.dataset("answers", "instructions")
+    for config, inputs, place, words in [
+        ({"run": "score"}, {"data": "answers", "reward": "compares"}, "inputs.reward", "as the `judge` of a selection"),
+        ({"run": "select"}, {"data.0": "answers", "judge": "scores"}, "inputs.judge", "select by their rewards"),
+    ]:
+        problem = world.post("runs", {"config": config, "inputs": inputs}, status=422)
+        (fault,) = (error for error in problem["errors"] if error["location"] == place)
+        assert words in fault["message"]
+        assert problem["code"] == "invalid_run"
+
+
+def test_answers_without_rewards_are_selected_from_by_a_judge_alone(world: ApiWorld) -> None:
+    world.model("compares", role="preference")
+    world.dataset("answers", "instructions", fields=("group", "candidate"))
+    alone = world.post("runs", {"config": {"run": "select"}, "inputs": {"data.0": "answers"}}, status=422)
+    assert "of kind labelled" in alone["errors"][0]["message"]
+    judged = {"data.0": "answers", "judge": "compares"}
+    assert world.post("runs", {"config": {"run": "select"}, "inputs": judged}, status=201)["kind"] == "select"
+
+
 def test_a_clone_is_the_same_run_with_changes(world: ApiWorld) -> None:
     world.start()
     world.work()

@@ -100,3 +100,13 @@ def test_nothing_else_of_a_resumed_run_can_be_changed(world: ApiWorld) -> None:
     assert [error["location"] for error in none["errors"]] == ["config.micro_tokens"]
     detail = world.get("runs/small-1.sft")
     assert (detail["state"], detail["config"]) == ("failed", before)
+
+
+def test_a_selection_goes_on_only_where_it_keeps_comparisons(world: ApiWorld) -> None:
+    world.model("compares", role="preference")
+    world.dataset("scored", "labelled", fields=("group", "candidate"))
+    for name, more, hint in (("by-rewards", {}, "Starts"), ("judged", {"judge": "compares"}, "Continues after")):
+        body = {"name": name, "config": {"run": "select"}, "inputs": {"data.0": "scored", **more}}
+        world.post("runs", body, status=201)
+        world.work(fail="stage_crashed")
+        assert told(world, name)[1].startswith(hint)

@@ -157,6 +157,27 @@ def test_an_independent_reward_model_is_evidence_of_last_resort(evaluated: Make)
     assert (row.alarm, row.independent_by) == (False, "judge judge")
 
 
+def test_a_preference_model_is_no_evidence_on_those_who_learned_from_it(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    trained_on(made)
+    made.rewards({"sft": [0.0] * 20, "dt": [1.0] * 20})
+    orders = [(True, 0.9), (False, 0.2)]
+    rows = [
+        {"position": at, "a": "sft", "b": "dt", "a_first": first, "value": p} for at in range(20) for first, p in orders
+    ]
+    made.judge("preference", rows, content_hash="reward-hash")
+    report = made.report()
+    assert hacking_of(report, "dt").independent_by is None
+    assert report.judges[0].trained == ["dt"]
+    made.judge("preference", rows, name="other", content_hash="another-hash")
+    report = made.report()
+    row = hacking_of(report, "dt")
+    assert (row.alarm, row.independent_by) == (True, "judge other")
+    # Both orders are averaged to 0.55, where verdicts in words would have tied.
+    assert report.judges[1].comparison.pairs[0].win_rate.value == 1.0
+    assert report.judges[1].biases.flip_rate.value == 1.0
+
+
 def test_answers_that_grow_with_the_reward_are_an_alarm_of_their_own(evaluated: Make) -> None:
     made = evaluated(prompts=20)
     grown = {(at, sample): 100 + 50 * sample for at in range(20) for sample in range(3)}

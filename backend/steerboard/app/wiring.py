@@ -10,6 +10,7 @@ from steerboard.app import import_process
 from steerboard.datasets import hooks as datasets
 from steerboard.evaluation import contamination, events, rewards
 from steerboard.evaluation.entrants import responses
+from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs
@@ -42,6 +43,7 @@ def wire() -> None:
     runs.evaluation_run_moved.set(events.run_moved)
     runs.store_responses.set(responses.store_file)
     runs.store_response_rewards.set(rewards.store_file)
+    runs.store_verdicts.set(comparisons.store_file)
     runs.copy_responses.set(responses.copy_from_equal_run)
     runs.begin_evaluation.set(begin.begin)
     runs.finish_evaluation.set(outcome.outcome)

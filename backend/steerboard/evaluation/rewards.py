@@ -27,6 +27,7 @@ from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.configs import EngineName, RewardConfig
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.models import what_to_name
 from steerboard_contracts.stage import ResponseRewardsOutput
 
 # What is known of synthetic answers: its name, which no model can have, and what stands for a model's hash.
@@ -67,7 +68,7 @@ def assess(
         raise BadInput(
             f"{model.name!r} is a model of role {model.role}, and gives no rewards",
             code="wrong_role",
-            hint="Name a model of role reward.",
+            hint=what_to_name(model.role, ("reward",)),
         )
     found = next((one for one in assessments_of(session, evaluation) if one.model_id == model.id), None)
     if found is None:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.rows.exporting import renamed_at_end
 from steerboard.evaluation.entrants.responses import entrant_of_run, turns_before_last
+from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.rewards import assessment_of_run
 from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
 from steerboard.runs.tables import Run
@@ -27,6 +28,8 @@ def inputs_of(session: Session, run: Run, folder: Path) -> dict[str, StageInput]
         return {"prompts": _prompts(session, run, folder / "prompts.jsonl")}
     if run.kind == "reward":
         return {"responses": _responses(session, run, folder / "responses.jsonl")}
+    if run.kind == "compare":
+        return {"comparisons": comparisons.write_input(session, run, folder / "comparisons.jsonl")}
     return {}
 
 

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from steerboard.platform.database import Base, BigInt, ConditionValue, CreatedAt, Id, Json
 
 VERDICT_STATUSES = ("ok", "unparsed", "refused", "error")
-JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard")
+JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference")
 
 
 class PromptSet(Base):
@@ -181,7 +181,8 @@ class RewardValue(Base):
 
 
 class Judge(Base):
-    """One LLM judge with its style and settings, asked by us (`endpoint_id`, `run_id`) or imported (`imported`).
+    """One judge with its style and settings: an LLM asked by us (`endpoint_id`, `run_id`), a preference model of the
+    registry (`model_id`, `run_id`, pinned by `content_hash`), or imported (`imported`).
 
     `settings`: `JudgeSettings` of judges_schemas.py. `imported`: {file, format, rows, ...} where it was judged
     elsewhere. `failures`: how many requests failed so far, by code; those that were tried again are counted too.
@@ -200,6 +201,8 @@ class Judge(Base):
     model: Mapped[str]
     family: Mapped[str | None]
     endpoint_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("endpoints.id", ondelete="SET NULL"), index=True)
+    model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"), index=True)
+    content_hash: Mapped[str | None]
     settings: Mapped[Json]
     run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
     imported: Mapped[Json | None]
@@ -216,7 +219,8 @@ class Verdict(Base):
     In `multi` it marks which of all answers was shown first. `turn` counts from 1. `value` by style: `single`,
     `multi`: the score (1 to 10, stored ones as they are); `alpaca_eval`: p, the probability in [0, 1] that `a` is
     better (preference - 1, turned round where a was output_1); `pairwise`: 1, 0.5, 0 for a better, tie, b better;
-    `arena_hard`: the same, with `weight` 3 for a clear one. `value` is None unless `status` is ok. `superseded`: a
+    `arena_hard`: the same, with `weight` 3 for a clear one; `preference`: the probability that `a` is better, in the
+    order of `a_first`. `value` is None unless `status` is ok. `superseded`: a
     newer row of the same item counts instead.
     """
 

@@ -27,6 +27,7 @@ from steerboard_contracts.memory import (
     training_memory,
 )
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.selection import SelectConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 _CONFIG = "config.json"
@@ -43,7 +44,7 @@ def needed(
 ) -> list[PoolMemory]:
     """One entry a pool with living workers; without any, one for a GPU of unknown size. Empty where the model's shape
     is unknown, or the kind of run has no estimate."""
-    model = things.get("reward") or things.get("model")
+    model = things.get("reward") or things.get("judge") or things.get("model")
     if not isinstance(model, Model):
         return []
     shape = _shape(session, store, model)
@@ -94,7 +95,7 @@ def _estimate(config: RunConfig, shape: ModelShape, window: int, on_gpu: bool, p
         return training_memory(shape, load)
     if isinstance(config, GenerateConfig) and config.engine == "transformers":
         return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)
-    if isinstance(config, ScoreConfig | BenchmarkConfig):
+    if isinstance(config, ScoreConfig | BenchmarkConfig | SelectConfig):
         return scoring_memory(shape, positions=max(config.batch_tokens, window), mixed=mixed, on_gpu=on_gpu)
     return None
 

@@ -19,7 +19,7 @@ from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.methods import conditioned_labels
-from steerboard_contracts.models import POLICIES, ModelInfo
+from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ def reward_model(session: Session, project: Project, ref: str) -> Model:
     """A model that scores answers. Raises `NotFound`, `WrongRole`."""
     model = get_model(session, project, ref)
     if model.role != "reward":
-        raise WrongRole(f"{model.name} is a {model.role} model and scores nothing", hint="Choose a reward model.")
+        raise WrongRole(
+            f"{model.name} is a {model.role} model and scores nothing", hint=what_to_name(model.role, ("reward",))
+        )
     return model
 
 

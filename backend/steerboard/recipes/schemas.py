@@ -100,7 +100,7 @@ def _readers(name: str, drafts: Mapping[str, Draft]) -> list[tuple[Draft, str]]:
 
 
 def _roles(name: str, drafts: Mapping[str, Draft]) -> list[str]:
-    slots = [draft.kind.slots[slot].allowed for draft, slot in _readers(name, drafts)]
+    slots = [draft.kind.slots_of(draft.references)[slot].allowed for draft, slot in _readers(name, drafts)]
     return sorted(frozenset.intersection(*slots)) if slots else []
 
 

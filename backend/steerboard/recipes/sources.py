@@ -10,7 +10,7 @@ from steerboard.recipes.draft import Draft, Reference
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import Outside, StageRef, Value
 from steerboard.recipes.lookup import KnownDataset, KnownModel
-from steerboard.runs.kinds import adapter_misfit, needs_whole
+from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
 from steerboard_contracts.specs.slots import Slot
 
@@ -30,11 +30,12 @@ class Sources:
 
     def of(self, draft: Draft) -> dict[str, Source]:
         found: dict[str, Source] = {}
+        slots = draft.kind.slots_of(draft.references)
         for slot_name, reference in draft.references.items():
             source = self._one(reference)
             if source is None:
                 continue
-            wrong = self._misfit(draft.kind.slots[slot_name.split(".")[0]], source, reference)
+            wrong = self._misfit(slots[slot_name.split(".")[0]], source, reference)
             if draft.kind.run == "train" and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
                 wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, and training reads none of those"
             setting = needs_whole(draft.config, slot_name.split(".")[0])
@@ -109,9 +110,7 @@ class Sources:
             what = f"`{source.name}` is {_describe(thing, makes)}"
         if thing == slot.thing and makes in slot.allowed:
             return None
-        wanted = " or ".join(sorted(slot.allowed))
-        needs = f"a model of role {wanted}" if slot.thing == "model" else f"a dataset of kind {wanted}"
-        return f"needs {needs}; {what}"
+        return misfit(slot, what, makes if thing == "model" else None)
 
     def _check_complete(self, draft: Draft) -> None:
         stage: dict[str, Any] = self._document.data["stages"][draft.name]

@@ -25,6 +25,9 @@ store_responses: Hook[[Session, Run, Path], int] = Hook("runs.store_responses")
 # A reward model's scores of responses in a file.
 store_response_rewards: Hook[[Session, Run, ResponseRewardsOutput, Path], None] = Hook("runs.store_response_rewards")
 
+# A preference model's verdicts in a file; returns how many pairs they are of.
+store_verdicts: Hook[[Session, Run, Path], int] = Hook("runs.store_verdicts")
+
 # Whether the second run could take over the answers of the first, which was equal.
 copy_responses: Hook[[Session, Run, Run], bool] = Hook("runs.copy_responses")
 

@@ -14,7 +14,7 @@ from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run, RunInput, RunOutput
 
 # Kinds whose cost every method that learns from labelled data shares (the paper's Table 3).
-SHARED_KINDS = frozenset({"generate", "score"})
+SHARED_KINDS = frozenset({"generate", "score", "select"})
 # `after.0`, `after.1`, ...: runs that must have succeeded, and that give nothing to be read as an input.
 AFTER = "after."
 

@@ -1,8 +1,10 @@
-"""What holds for stages of every kind: their common options, and inputs that may be no adapter over its base."""
+"""What holds for stages of every kind: their common options, and why an input does not fit."""
 
 from __future__ import annotations
 
 from steerboard_contracts.configs import RunConfig
+from steerboard_contracts.models import JUDGES, what_to_name
+from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
 
 STAGE_OPTIONS = ("pool", "reuse")
@@ -19,6 +21,15 @@ def needs_whole(config: RunConfig | None, slot: str) -> str | None:
     if slot in ("reward", "rewards") and getattr(config, "engine", None) == "vllm":
         return "engine vllm"
     return None
+
+
+def misfit(slot: Slot, what: str, given: str | None) -> str:
+    """Why an input does not fit. `what` it is instead; `given`: its role or kind, None for what is no input at all."""
+    wanted = " or ".join(sorted(slot.allowed))
+    if slot.thing == "dataset":
+        return f"needs a dataset of kind {wanted}; {what}"
+    way_out = f". {what_to_name(given, slot.allowed)}" if given in JUDGES and slot.allowed & JUDGES else ""
+    return f"needs a model of role {wanted}; {what}{way_out}"
 
 
 def adapter_misfit(name: str, setting: str) -> str:

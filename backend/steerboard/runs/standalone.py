@@ -18,7 +18,7 @@ from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.service import get_model
 from steerboard.runs.errors import NoTrainingRows
 from steerboard.runs.inputs import resolve
-from steerboard.runs.kinds import adapter_misfit, needs_whole
+from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.schemas import RunClone, RunCreate, RunWork
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Run
@@ -172,8 +172,9 @@ def _inputs(
     faults: list[ErrorLocation],
 ) -> dict[str, InputRef]:
     refs: dict[str, InputRef] = {}
+    slots = kind.slots_of(names)
     for name, ref in names.items():
-        slot = kind.slots.get(name.partition(".")[0])
+        slot = slots.get(name.partition(".")[0])
         if slot is None or not re.fullmatch(r"[a-z]+\.\d+" if slot.many else r"[a-z0-9_]+", name):
             known = ", ".join(f"{n}.0" if s.many else n for n, s in kind.slots.items())
             faults.append(
@@ -218,7 +219,7 @@ def _look_up(
         found, what = InputRef(dataset=dataset.id), dataset.kind
     if what not in slot.allowed:
         word = "role" if slot.thing == "model" else "kind"
-        message = f"needs a {slot.thing} of {word} {' or '.join(sorted(slot.allowed))}; `{ref}` is of {word} {what}"
+        message = misfit(slot, f"`{ref}` is of {word} {what}", what)
         faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
     elif setting is not None:
         faults.append(ErrorLocation(location=f"inputs.{name}", message=adapter_misfit(ref, setting)))

@@ -35,7 +35,8 @@ class BenchmarkResult(BaseModel):
     """`accuracy`: share of pairs with chosen > rejected, with Wilson's interval; `ties` of equal rewards are lost.
 
     `sources`: the largest first, empty where no pair names one; `more_sources` are not listed. `rewardbench` is null
-    where no source is one of its subsets; it is computed over all sources.
+    where no source is one of its subsets; it is computed over all sources. Of a preference model: `flip_rate`, the
+    share of pairs in which the order of the two decides, and `calibration_error`.
     """
 
     pairs: int
@@ -44,6 +45,8 @@ class BenchmarkResult(BaseModel):
     sources: list[SourceAccuracy] = []
     more_sources: int = 0
     rewardbench: RewardBenchSections | None = None
+    flip_rate: float | None = None
+    calibration_error: float | None = None
 
 
 class FinishedBenchmark(BaseModel):

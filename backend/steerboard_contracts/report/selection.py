@@ -25,6 +25,19 @@ class DroppedGroups(BaseModel):
         return self.single + self.equal_texts + self.tied
 
 
+class Tournament(BaseModel):
+    """How a preference model judged the answers. `comparisons`: of different texts, each asked in both orders; `ties`:
+    those that neither answer won; `flips`: those in which another answer won when the two were exchanged, and
+    `flip_rate` their share, the mean over groups."""
+
+    judge: str
+    opponents: int
+    comparisons: int
+    ties: int
+    flips: int
+    flip_rate: Estimate
+
+
 class SelectedReward(BaseModel):
     """One of the rewards, raw. `mean`: of all answers of a group; `best`: of the answer with the best score."""
 
@@ -48,7 +61,7 @@ class BestOfK(BaseModel):
 
 class SelectionResult(BaseModel):
     """Figures are means over groups of at least two answers, dropped ones included. Scores are what answers were
-    selected by.
+    selected by; `scale` is their unit, "probability" where a preference model judged.
 
     `curve` is over `curve_groups`, those with as many answers as its last k. `unique_texts`: share of a group.
     `length_gap`: characters of the best answer less the mean of its group. `correlations`: between the rewards,
@@ -69,6 +82,7 @@ class SelectionResult(BaseModel):
     length_gap: Estimate
     rewards: list[SelectedReward]
     correlations: Correlations | None = None
+    tournament: Tournament | None = None
     margins: list[RewardBin] = []
     curve: list[BestOfK]
     curve_groups: int

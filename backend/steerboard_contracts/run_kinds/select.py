@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from steerboard_contracts.selection import KEPT_AS, SelectConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
-from steerboard_contracts.specs.slots import datasets
+from steerboard_contracts.specs.slots import datasets, models
 
 SPEC = RunKindSpec(
     run="select",
     title="Select",
     about="Of several answers to each prompt, keep the best, the best and the worst, or all by weight.",
     config=SelectConfig,
-    slots={"data": datasets("labelled", many=True)},
+    slots={
+        "data": datasets("instructions", "labelled", many=True),
+        "judge": models("preference", required=False),
+    },
+    without={"judge": {"data": datasets("labelled", many=True)}},
     makes=KEPT_AS["best"],
     makes_thing="dataset",
     makes_by=("keep", {keep: str(kind) for keep, kind in KEPT_AS.items()}),
     lists={"weights": "data"},
     needs_field="group",
-    form=("keep", "weights", "penalty", "scale"),
-    for_data={"labelled": "Select among several answers a prompt"},
+    form=("keep", "weights", "penalty", "scale", "opponents"),
+    for_data=dict.fromkeys(("instructions", "labelled"), "Select among several answers a prompt"),
+    for_model={"preference": "Select answers by it"},
     place=25,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ class RunKindSpec:
     makes: str | None
     """Role of the model or kind of the dataset that comes out; None where nothing can be built on it."""
     makes_thing: Thing | None
+    without: Mapping[str, Mapping[str, Slot]] = field(default_factory=dict)
+    """By an optional input, the slots that take less where it is not given."""
     makes_by: tuple[str, Mapping[str, str]] | None = None
     """A field of the config that decides what comes out, and what by its value; `makes` is that of its default."""
     lists: Mapping[str, str] = field(default_factory=dict)
@@ -56,6 +58,14 @@ class RunKindSpec:
     @property
     def word(self) -> str:
         return f"{self.run} {self.method}" if self.method else self.run
+
+    def slots_of(self, given: Collection[str]) -> dict[str, Slot]:
+        """What each slot takes where these are given."""
+        found = dict(self.slots)
+        for name, slots in self.without.items():
+            if name not in given:
+                found |= slots
+        return found
 
     def made(self, config: Mapping[str, Any]) -> str | None:
         """What comes out of a run with this config; where a value is no valid one, `makes`."""

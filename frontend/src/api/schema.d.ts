@@ -3299,10 +3299,15 @@ export interface components {
          * @description `accuracy`: share of pairs with chosen > rejected, with Wilson's interval; `ties` of equal rewards are lost.
          *
          *     `sources`: the largest first, empty where no pair names one; `more_sources` are not listed. `rewardbench` is null
-         *     where no source is one of its subsets; it is computed over all sources.
+         *     where no source is one of its subsets; it is computed over all sources. Of a preference model: `flip_rate`, the
+         *     share of pairs in which the order of the two decides, and `calibration_error`.
          */
         BenchmarkResult: {
             accuracy: components["schemas"]["Estimate"];
+            /** Calibration Error */
+            calibration_error?: number | null;
+            /** Flip Rate */
+            flip_rate?: number | null;
             /**
              * More Sources
              * @default 0
@@ -5688,7 +5693,8 @@ export interface components {
         };
         /**
          * JudgeEstimate
-         * @description What a judge would cost: `requests` in all, of which `cached` are answered already.
+         * @description What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is asked
+         *     about each pair in both orders.
          */
         JudgeEstimate: {
             /** Cached */
@@ -5698,13 +5704,19 @@ export interface components {
         };
         /**
          * JudgeIn
-         * @description `endpoint` by name or id; its model judges. `family` is compared with the entrants' for self-preference.
+         * @description Who judges: the model of `endpoint`, by name or id; or, with the style `preference`, the registry's preference
+         *     model `model`. `family` is compared with the entrants' for self-preference.
          */
         JudgeIn: {
             /** Endpoint */
-            endpoint: string;
+            endpoint?: string | null;
             /** Family */
             family?: string | null;
+            /**
+             * Model
+             * @description A preference model of the registry, by name or id.
+             */
+            model?: string | null;
             /** Name */
             name?: string | null;
             /** Pool */
@@ -5727,7 +5739,7 @@ export interface components {
              * Style
              * @enum {string}
              */
-            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard";
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
         };
         /**
          * JudgeOut
@@ -5769,6 +5781,11 @@ export interface components {
             } | null;
             /** Model */
             model: string;
+            /**
+             * Model Id
+             * @description Of a preference model of the registry.
+             */
+            model_id?: string | null;
             /** Name */
             name: string;
             /** Ok */
@@ -5793,7 +5810,7 @@ export interface components {
              * Style
              * @enum {string}
              */
-            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard";
+            style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
             /** Superseded */
             superseded: number;
             /** Unparsed */
@@ -5807,7 +5824,8 @@ export interface components {
         };
         /**
          * JudgeReport
-         * @description `verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing.
+         * @description `verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing. `trained`:
+         *     entrants that learned from this preference model, or had answers chosen by it.
          */
         JudgeReport: {
             /**
@@ -5849,6 +5867,11 @@ export interface components {
             style: string;
             /** Superseded */
             superseded: number;
+            /**
+             * Trained
+             * @default []
+             */
+            trained: string[];
             /** Unparsed */
             unparsed: number;
             /** Unparsed Rate */
@@ -9084,7 +9107,7 @@ export interface components {
         /**
          * SelectionResult
          * @description Figures are means over groups of at least two answers, dropped ones included. Scores are what answers were
-         *     selected by.
+         *     selected by; `scale` is their unit, "probability" where a preference model judged.
          *
          *     `curve` is over `curve_groups`, those with as many answers as its last k. `unique_texts`: share of a group.
          *     `length_gap`: characters of the best answer less the mean of its group. `correlations`: between the rewards,
@@ -9124,6 +9147,7 @@ export interface components {
             rows: number;
             /** Scale */
             scale: string;
+            tournament?: components["schemas"]["Tournament"] | null;
             unique_texts: components["schemas"]["Estimate"];
         };
         /**
@@ -9560,6 +9584,25 @@ export interface components {
             log_ratio: number;
             /** Text */
             text: string;
+        };
+        /**
+         * Tournament
+         * @description How a preference model judged the answers. `comparisons`: of different texts, each asked in both orders; `ties`:
+         *     those that neither answer won; `flips`: those in which another answer won when the two were exchanged, and
+         *     `flip_rate` their share, the mean over groups.
+         */
+        Tournament: {
+            /** Comparisons */
+            comparisons: number;
+            flip_rate: components["schemas"]["Estimate"];
+            /** Flips */
+            flips: number;
+            /** Judge */
+            judge: string;
+            /** Opponents */
+            opponents: number;
+            /** Ties */
+            ties: number;
         };
         /** TransitionOut */
         TransitionOut: {
@@ -18694,7 +18737,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge" | "compare")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -19773,7 +19816,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge" | "compare";
                 project: string;
             };
             cookie?: never;

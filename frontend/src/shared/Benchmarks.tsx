@@ -38,8 +38,16 @@ export function BenchmarkBody({ result }: { result: Result }) {
       percent(result.accuracy.value),
       `${interval(result.accuracy)} of ${count(result.pairs)} pairs`,
     ],
-    ["Ties", count(result.ties), "equal rewards, which are lost"],
+    ["Ties", count(result.ties), "neither side ahead, which is lost"],
   ];
+  if (result.flip_rate != null)
+    facts.push(["Flips with the order", percent(result.flip_rate), "of the pairs, asked in both orders"]);
+  if (result.calibration_error != null)
+    facts.push([
+      "Calibration error",
+      percent(result.calibration_error),
+      "between its probability and how often it is right",
+    ]);
   if (bench) {
     for (const name of SECTIONS)
       facts.push([

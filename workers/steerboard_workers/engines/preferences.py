@@ -47,29 +47,36 @@ class TransformersPreferences:
         self._checked = False
 
     def compare(
-        self, comparisons: Sequence[Comparison], batch_tokens: int = CPU_BATCH_TOKENS
+        self,
+        comparisons: Sequence[Comparison],
+        batch_tokens: int = CPU_BATCH_TOKENS,
+        names: Sequence[str] | None = None,
+        skip_unfit: bool = False,
     ) -> Iterator[tuple[list[int], list[Preference]]]:
-        """(places, preferences) of some comparisons at a time, each place exactly once.
+        """(places, preferences) of some comparisons at a time, each place exactly once. `names`: what errors call them.
 
-        Raises `BadRow` for two responses that fill the model's window.
+        Raises `BadRow` for two responses that fill the model's window, which `skip_unfit` leaves out.
         """
         orders = [order for one in comparisons for order in (one, one.swapped)]
-        sequences = []
-        for place, question in enumerate(self.prompt.questions(orders)):
-            if question is None:
-                raise BadRow(
-                    f"comparison {place // 2} cannot be judged: its two responses alone do not fit into the model's "
-                    f"window of {self.renderer.max_length} tokens",
-                    hint="Leave it out, or use a model with a larger window.",
-                )
-            sequences.append(question.ids)
+        questions = self.prompt.questions(orders)
+        sequences: list[list[int]] = [question.ids if question else [] for question in questions]
+        unfit = {place // 2 for place, question in enumerate(questions) if question is None}
+        if unfit and not skip_unfit:
+            first = min(unfit)
+            raise BadRow(
+                f"{names[first] if names else f'comparison {first}'} cannot be judged: the two responses alone do not "
+                f"fit into the preference model's window of {self.renderer.max_length} tokens",
+                hint="Leave it out, generate shorter answers, or use a model with a larger window.",
+            )
+        kept = [place for place in range(len(comparisons)) if place not in unfit]
         # Both orders of a comparison go through the same pass.
-        lengths = [max(len(sequences[at]), len(sequences[at + 1])) for at in range(0, len(sequences), 2)]
+        lengths = [2 * max(len(sequences[2 * place]), len(sequences[2 * place + 1])) for place in kept]
         if self._device.type == "cpu":
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
-        for places in batches_by_tokens([2 * length for length in lengths], batch_tokens):
-            first = self._first([sequences[2 * place + order] for place in places for order in (0, 1)])
-            found = zip(places, first[::2], first[1::2], strict=True)
+        for batch in batches_by_tokens(lengths, batch_tokens):
+            places = [kept[at] for at in batch]
+            leads = self._first([sequences[2 * place + order] for place in places for order in (0, 1)])
+            found = zip(places, leads[::2], leads[1::2], strict=True)
             # Rounding must not decide between equal texts.
             tied = Preference(0.5, 0.5)
             yield (

@@ -30,6 +30,7 @@ MODULES: dict[RunKind, str] = {
     "benchmark": "steerboard_workers.stages.benchmark",
     "answer": "steerboard_workers.stages.answer",
     "reward": "steerboard_workers.stages.reward_responses",
+    "compare": "steerboard_workers.stages.compare",
 }
 FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 DISK_SIGNS = ("no space left", "file too large", "disk quota exceeded", "enforce fail at inline_container")

@@ -6,7 +6,6 @@ All rows count, whatever their split: a benchmark is no training data.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from steerboard_contracts.configs import BenchmarkConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
@@ -15,10 +14,9 @@ from steerboard_contracts.stage import BenchmarkOutput, Succeeded
 from steerboard_statistics.benchmarks.pairs import benchmark
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.preference_prompt import Comparison
-from steerboard_workers.engines.preferences import Preference
-from steerboard_workers.stages.cached_scoring import BLOCK, KEY, Scorer
-from steerboard_workers.stages.models.comparing import preference_engine
-from steerboard_workers.stages.models.model_io import load_comparing_model, read_info
+from steerboard_workers.stages.cached_scoring import KEY, Scorer
+from steerboard_workers.stages.kept_comparisons import Asked, compared
+from steerboard_workers.stages.models.model_io import read_info
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.resumable_rows import resumable_rows
@@ -56,33 +54,23 @@ def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> Succeeded:
             code="engine_refused",
             hint="Use engine: transformers.",
         )
-    stage.progress(0, 1, "models", "loading")
-    with stage.using_model("reward", "opening"):
-        loaded = load_comparing_model(stage.model_path("reward"), config.precision, stage.spec.device)
-        engine = preference_engine(loaded)
-    loaded.renderer.tokenising = lambda: stage.using_model("reward", "tokenising with")
-    with resumable_rows(stage, ("place",)) as partial:
-        before = len(partial.rows)
-        waiting = enumerate(_comparisons(stage))
-        while block := list(islice(waiting, BLOCK)):
-            left = [(place, one) for place, one in block if (place,) not in partial]
-            for places, found in engine.compare([one for _, one in left], config.batch_tokens):
-                rows = zip((left[at][0] for at in places), found, strict=True)
-                partial.add({"place": place, "forth": one.forth, "back": one.back} for place, one in rows)
-                stage.progress(len(partial.rows), total, "pairs", "comparing pairs")
-        rows_of = (partial.rows[(place,)] for place in range(total))
-        preferences = [Preference(row["forth"], row["back"]) for row in rows_of]
-    sources = (row.get("source") for row in stage.rows("pairs"))
-    result = benchmark((source, one.p, 1 - one.p) for source, one in zip(sources, preferences, strict=True))
-    return _finished(
+    preferences, before = compared(
         stage,
-        result,
-        before,
-        {
-            "flip_rate": sum(one.flips for one in preferences) / total,
-            "calibration_error": calibration_error([one.p for one in preferences]),
-        },
+        "reward",
+        ("place",),
+        _comparisons(stage),
+        total,
+        precision=config.precision,
+        batch_tokens=config.batch_tokens,
     )
+    found = [preferences[(place,)] for place in range(total)]
+    sources = (row.get("source") for row in stage.rows("pairs"))
+    result = benchmark((source, one.p, 1 - one.p) for source, one in zip(sources, found, strict=True))
+    figures = {
+        "flip_rate": sum(one.flips for one in found) / total,
+        "calibration_error": calibration_error([one.p for one in found]),
+    }
+    return _finished(stage, result.model_copy(update=figures), before, figures)
 
 
 def _finished(stage: Stage, result: BenchmarkResult, before: int, figures: dict[str, float]) -> Succeeded:
@@ -111,6 +99,7 @@ def _pairs(stage: Stage) -> Iterator[tuple[str | None, Scorable, Scorable]]:
         yield row.get("source"), Scorable(prompt, row["chosen"]), Scorable(prompt, row["rejected"])
 
 
-def _comparisons(stage: Stage) -> Iterator[Comparison]:
-    for row in stage.rows("pairs"):
-        yield Comparison(row["prompt"], row["chosen"], row["rejected"])
+def _comparisons(stage: Stage) -> Iterator[Asked]:
+    for place, row in enumerate(stage.rows("pairs")):
+        comparison = Comparison(row["prompt"], row["chosen"], row["rejected"])
+        yield Asked((place,), f"row {place} of {stage.dataset('pairs').name}", comparison)

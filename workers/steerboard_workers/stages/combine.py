@@ -21,7 +21,7 @@ from steerboard_contracts.stage import CombinationOutput, RewardsOutput, Succeed
 from steerboard_statistics.correlation import correlations
 from steerboard_statistics.rewards import histograms
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.same_rows import finite_reward, labelled_inputs, same_rows, weights_of
+from steerboard_workers.stages.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ SUM = "sum"
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, CombineConfig)
-    datasets = labelled_inputs(stage)
+    datasets = answer_inputs(stage)
     if len(datasets) < 2:
         raise BadInput(
             f"stage {stage.spec.name} is given one dataset; several rewards can be combined, not one",

@@ -23,6 +23,7 @@ from steerboard_contracts.samples import sample_problems
 from steerboard_contracts.stage import (
     STAGE_FILE,
     Checkpointed,
+    ComparisonsInput,
     DatasetInput,
     Failed,
     Log,
@@ -34,6 +35,8 @@ from steerboard_contracts.stage import (
     StageInput,
     StageSpec,
 )
+
+Rows = Iterator[dict[str, Any]]
 
 OUTPUTS = "outputs"
 CHECKPOINTS = "checkpoints"
@@ -173,13 +176,13 @@ class Stage:
         return self._lines(self.dataset(name))
 
     def evaluated(self, name: str) -> Iterator[dict[str, Any]]:
-        """Lines of an input of prompts or responses, likewise."""
+        """Lines of an input of prompts, responses or comparisons, likewise."""
         found = self._input(name)
-        if not isinstance(found, PromptsInput | ResponsesInput):
-            raise BadInput(f"input {name} must be prompts or responses, not {found.type}", code="wrong_input_type")
+        if not isinstance(found, PromptsInput | ResponsesInput | ComparisonsInput):
+            raise BadInput(f"input {name} must be of an evaluation, not a {found.type}", code="wrong_input_type")
         return self._lines(found)
 
-    def _lines(self, given: DatasetInput | PromptsInput | ResponsesInput) -> Iterator[dict[str, Any]]:
+    def _lines(self, given: DatasetInput | PromptsInput | ResponsesInput | ComparisonsInput) -> Rows:
         with self.path(given.path).open("rb") as file:
             for number, line in enumerate(file, start=1):
                 try:

@@ -1,9 +1,9 @@
-"""Several labelled datasets over the same rows, read together."""
+"""Several datasets over the same answers, read together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 _SAME = ("prompt", "response", "group", "candidate")
 
 
-def labelled_inputs(stage: Stage) -> dict[str, DatasetInput]:
+def answer_inputs(stage: Stage, kinds: Collection[str] = ("labelled",)) -> dict[str, DatasetInput]:
     """The datasets `data.0`, `data.1`, ... by slot. Raises `BadInput` (`missing_input`, `wrong_dataset_kind`) and
     `EmptySelection`."""
     slots = stage.input_names("data")
@@ -24,9 +24,9 @@ def labelled_inputs(stage: Stage) -> dict[str, DatasetInput]:
         raise BadInput(f"stage {stage.spec.name} needs an input named data.0", code="missing_input")
     datasets = {slot: stage.dataset(slot) for slot in slots}
     for dataset in datasets.values():
-        if dataset.kind != "labelled":
+        if dataset.kind not in kinds:
             raise BadInput(
-                f"dataset {dataset.name} is of kind {dataset.kind}, and has no rewards",
+                f"dataset {dataset.name} is of kind {dataset.kind}; needed is {' or '.join(kinds)}",
                 code="wrong_dataset_kind",
                 hint="Score it with a reward model first.",
             )

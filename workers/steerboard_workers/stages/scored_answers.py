@@ -1,4 +1,4 @@
-"""Answers with the rewards of one or several models, read without keeping their texts."""
+"""Answers, with the rewards of one or several models where there are any, read without keeping their texts."""
 
 from __future__ import annotations
 
@@ -18,71 +18,86 @@ from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.selection import SelectConfig
 from steerboard_workers.alignment.groups import group_of
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.same_rows import finite_reward, labelled_inputs, same_rows, weights_of
+from steerboard_workers.stages.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class ScoredAnswers:
-    """`groups`: rows of each prompt by candidate, in the order of their first rows; `scores`, `characters`, each of
-    the raw `rewards` and the hashes `texts` are (rows,). `slots` names the inputs."""
+class Answers:
+    """`groups`: rows of each prompt by candidate, in the order of their first rows; `characters`, each of the raw
+    `rewards` and the hashes `texts` are (rows,). `first` is the input that the texts are read from, `slots` are those
+    with rewards."""
 
+    first: str
     name: str
-    slots: list[str]
     groups: list[list[int]]
-    scores: Floats
+    slots: list[str]
     rewards: list[Floats]
     weights: list[float]
-    normalisers: list[Normaliser]
+    normalisers: list[Normaliser | None]
     characters: Floats
     texts: NDArray[np.uint64]
 
-    @property
-    def first(self) -> str:
-        return self.slots[0]
+
+@dataclass(frozen=True)
+class ScoredAnswers(Answers):
+    """`scores` (rows,): by which answers are selected."""
+
+    scores: Floats
 
 
-def read_scored(stage: Stage, config: SelectConfig) -> ScoredAnswers:
-    """Every answer with its score. Raises `BadInput` (`no_groups`, `bad_groups`, `rows_differ`, `wrong_dataset_kind`,
-    `bad_weights`, `non_finite_reward`, `missing_input`)."""
-    datasets = labelled_inputs(stage)
-    weights = weights_of(config.weights, datasets)
+def read_answers(stage: Stage, config: SelectConfig, judged: bool) -> Answers:
+    """Every answer with its rewards; `judged`: they decide nothing, and there may be none.
+
+    Raises `BadInput` (`no_groups`, `bad_groups`, `rows_differ`, `wrong_dataset_kind`, `bad_weights`,
+    `non_finite_reward`, `missing_input`).
+    """
+    datasets = answer_inputs(stage, ("instructions", "labelled") if judged else ("labelled",))
+    scored = {slot: dataset for slot, dataset in datasets.items() if dataset.kind == "labelled"}
+    if judged and config.weights:
+        raise BadInput(
+            "`weights` are of rewards, and a preference model judges these answers",
+            code="bad_weights",
+            hint="Leave out `weights`, or the input `judge`.",
+        )
+    weights = [0.0] * len(scored) if judged else weights_of(config.weights, datasets)
     first, *_ = datasets.values()
-    reading = _Reading(len(datasets), first.name)
+    reading = _Reading(list(datasets), list(scored), first.name)
     for place, rows in enumerate(same_rows(stage, datasets)):
         reading.add(place, rows)
-    rewards = [np.frombuffer(values) for values in reading.rewards]
-    normalisers = [
-        dataset.normaliser or Normaliser.fit(values.tolist(), dataset.name)
-        for dataset, values in zip(datasets.values(), rewards, strict=True)
-    ]
-    characters = np.frombuffer(reading.characters)
-    scores = np.zeros(len(characters))
-    for weight, values, normaliser in zip(weights, rewards, normalisers, strict=True):
-        unit = values if config.scale == "raw" else (values - normaliser.mean) / normaliser.sd
-        scores += weight * unit
-    scores -= config.penalty * characters
-    return ScoredAnswers(
+    return Answers(
+        first=next(iter(datasets)),
         name=first.name,
-        slots=list(datasets),
         groups=reading.ordered_groups(),
-        scores=scores,
-        rewards=rewards,
+        slots=list(scored),
+        rewards=[np.frombuffer(values) for values in reading.rewards],
         weights=weights,
-        normalisers=normalisers,
-        characters=characters,
+        normalisers=[dataset.normaliser for dataset in scored.values()],
+        characters=np.frombuffer(reading.characters),
         texts=np.frombuffer(reading.texts, dtype=np.uint64),
     )
+
+
+def weighted_rewards(answers: Answers, scale: str) -> Floats:
+    """(rows,). Raises `BadInput` (`degenerate_rewards`)."""
+    scores = np.zeros(len(answers.characters))
+    for weight, values, known in zip(answers.weights, answers.rewards, answers.normalisers, strict=True):
+        if scale == "zscore":
+            normaliser = known or Normaliser.fit(values.tolist(), answers.name)
+            values = (values - normaliser.mean) / normaliser.sd
+        scores += weight * values
+    return scores
 
 
 class _Reading:
     """Collects rows; a few numbers of each."""
 
-    def __init__(self, models: int, dataset: str) -> None:
+    def __init__(self, slots: list[str], scored: list[str], dataset: str) -> None:
         self._dataset = dataset
-        self.rewards = [array("d") for _ in range(models)]
+        self._scored = [slots.index(slot) for slot in scored]
+        self.rewards = [array("d") for _ in scored]
         self.characters = array("d")
         self.texts = array("Q")
         self._candidates = array("q")
@@ -100,8 +115,8 @@ class _Reading:
         self._candidates.append(int(row["candidate"]))
         self.texts.append(_hash(row["response"]))
         self.characters.append(len(row["response"]))
-        for values, one in zip(self.rewards, rows, strict=True):
-            values.append(finite_reward(one, place, self._dataset))
+        for values, at in zip(self.rewards, self._scored, strict=True):
+            values.append(finite_reward(rows[at], place, self._dataset))
 
     def ordered_groups(self) -> list[list[int]]:
         """Rows of each group by candidate."""

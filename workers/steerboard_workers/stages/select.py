@@ -2,7 +2,7 @@
 
 Scored datasets are read twice: first their scores, by which groups are chosen from, then the rows that are kept; the
 texts are never in memory all at once. It is a function of its inputs, so an attempt that was killed starts over and
-writes the same bytes.
+writes the same bytes; comparisons by a preference model are kept.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult
+from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult, Tournament
 from steerboard_contracts.selection import KEPT_AS, SelectConfig
 from steerboard_contracts.stage import DatasetOutput, SelectionOutput, Succeeded
 from steerboard_statistics.selection import AnswerGroups
 from steerboard_workers.alignment.choice import Choice, choose
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.scored_answers import ScoredAnswers, read_scored
+from steerboard_workers.stages.scored_answers import ScoredAnswers, read_answers, weighted_rewards
 
 Row = dict[str, Any]
 _CHARACTERS, _SCORE = "characters", "score"
@@ -28,7 +28,7 @@ _CHARACTERS, _SCORE = "characters", "score"
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, SelectConfig)
-    answers = read_scored(stage, config)
+    answers, held = _scored(stage, config)
     choices = [_choice(answers, rows, config.min_margin) for rows in answers.groups]
     dropped: Counter[str] = Counter(choice.dropped for choice in choices if choice.dropped)
     if dropped["single"] == len(choices):
@@ -46,7 +46,7 @@ def run(stage: Stage) -> Succeeded:
     if dropped:
         stage.log(f"dropped {dropped.total()} of {len(choices)} groups: {_counted(dropped)}")
     rows = _write(stage, config, answers, choices)
-    result = _result(stage, config, answers, choices, DroppedGroups(**dropped), rows)
+    result = _result(stage, config, answers, choices, DroppedGroups(**dropped), rows, held)
     with stage.output_file("selection.json") as path:
         path.write_text(result.model_dump_json(), encoding="utf-8")
     return Succeeded(
@@ -60,6 +60,7 @@ def run(stage: Stage) -> Succeeded:
             "kept_groups": result.kept_groups,
             **{f"dropped_{why}": number for why, number in sorted(dropped.items())},
             **_rewards(result),
+            **({"comparisons": held.comparisons, "flip_rate": held.flip_rate.value} if held else {}),
             "score_best": result.best.value,
             "unique_texts": result.unique_texts.value,
             "length_gap": result.length_gap.value,
@@ -67,9 +68,23 @@ def run(stage: Stage) -> Succeeded:
     )
 
 
+def _scored(stage: Stage, config: SelectConfig) -> tuple[ScoredAnswers, Tournament | None]:
+    judged = stage.has_input("judge")
+    answers = read_answers(stage, config, judged)
+    held = None
+    if judged:
+        # Without a judge no model is loaded, nor what loads one.
+        from steerboard_workers.stages.tournament import tournament
+
+        scores, held = tournament(stage, config, answers)
+    else:
+        scores = weighted_rewards(answers, config.scale)
+    return ScoredAnswers(**vars(answers), scores=scores - config.penalty * answers.characters), held
+
+
 def _rewards(result: SelectionResult) -> dict[str, float | None]:
     """Raw, so that selections from different answers can be compared: z-scores of each are around 0."""
-    if len(result.rewards) > 1:
+    if len(result.rewards) != 1:
         return {}
     return {"reward_mean": result.rewards[0].mean.value, "reward_best": result.rewards[0].best.value}
 
@@ -151,6 +166,7 @@ def _result(
     choices: list[Choice],
     dropped: DroppedGroups,
     rows: int,
+    held: Tournament | None,
 ) -> SelectionResult:
     several = [rows for rows in answers.groups if len(rows) > 1]
     names = [f"reward.{number}" for number in range(len(answers.rewards))]
@@ -158,11 +174,13 @@ def _result(
     found = AnswerGroups(
         several, answers.scores, answers.texts, {**values, _SCORE: answers.scores, _CHARACTERS: answers.characters}
     )
-    sources = [normaliser.reward_source for normaliser in answers.normalisers]
+    datasets = [stage.dataset(slot).name for slot in answers.slots]
+    known = zip(answers.normalisers, datasets, strict=True)
+    sources = [normaliser.reward_source if normaliser else dataset for normaliser, dataset in known]
     curve, curve_groups = found.curve(names, _CHARACTERS)
     return SelectionResult(
         keep=config.keep,
-        scale=config.scale,
+        scale="probability" if held else config.scale,
         penalty=config.penalty,
         groups=len(choices),
         answers=len(answers.scores),
@@ -175,17 +193,16 @@ def _result(
         length_gap=found.gap(_CHARACTERS),
         rewards=[
             SelectedReward(
-                dataset=stage.dataset(slot).name,
-                source=normaliser.reward_source,
+                dataset=dataset,
+                source=source,
                 weight=weight,
                 mean=found.mean(name),
                 best=found.best(name),
             )
-            for slot, normaliser, weight, name in zip(
-                answers.slots, answers.normalisers, answers.weights, names, strict=True
-            )
+            for dataset, source, weight, name in zip(datasets, sources, answers.weights, names, strict=True)
         ],
         correlations=found.correlations(names, sources) if len(names) > 1 else None,
+        tournament=held,
         margins=found.margins(),
         curve=curve,
         curve_groups=curve_groups,

@@ -129,8 +129,11 @@ def create(
 @app.command()
 def judge(
     evaluation: Name,
-    endpoint: Annotated[str, typer.Option(help="An endpoint of the project; its model judges.")],
-    style: Annotated[str, typer.Option(help="multi, single, pairwise, alpaca_eval or arena_hard.")],
+    endpoint: Annotated[str | None, typer.Option(help="An endpoint of the project; its model judges.")] = None,
+    style: Annotated[str | None, typer.Option(help="multi, single, pairwise, alpaca_eval or arena_hard.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Instead of an endpoint: a preference model of the project, in style preference.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Of the judge.")] = None,
     family: Annotated[str | None, typer.Option(help="Of its model, for self-preference.")] = None,
     set: Annotated[
@@ -141,9 +144,13 @@ def judge(
     wait: Annotated[bool, typer.Option("--wait", help="Until it has judged all.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Let an LLM compare or rate the answers. It waits for those that are still being made."""
+    """Let an LLM compare or rate the answers, or a preference model compare them. It waits for those that are not
+    there yet."""
+    if style is None and model is None:
+        raise typer.BadParameter("an endpoint is asked in a style", param_hint="--style")
     settings = dict(_field(given, "--set") for given in set or [])
-    body = {"name": name, "style": style, "endpoint": endpoint, "family": family, "settings": settings}
+    who = {"endpoint": endpoint, "model": model, "style": style or "preference"}
+    body = {"name": name, **who, "family": family, "settings": settings}
     client, path = Client(), path_of("evaluations", evaluation, "judges")
     made: Out = client.post(path, body, params={"dry_run": dry_run})
     if wait and not dry_run:

@@ -24,7 +24,7 @@ from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard_contracts.configs import AnswerConfig, Decoding
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import conditioned_labels
-from steerboard_contracts.models import POLICIES, ModelInfo
+from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
 
 MOST_ENTRANTS = 64
 # FastChat's temperature_config for generating MT-Bench answers; other categories have DEFAULT_TEMPERATURE.
@@ -199,7 +199,7 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
         raise BadInput(
             f"{model.name!r} is a model of role {model.role}, and gives answers no reward",
             code="wrong_role",
-            hint="Name a model of role reward.",
+            hint=what_to_name(model.role, ("reward",)),
         )
     mine = EvaluationPrompt.evaluation_id == evaluation.id, func.jsonb_array_length(EvaluationPrompt.follow_ups) > 0
     if session.scalar(select(EvaluationPrompt.position).where(*mine).limit(1)) is not None:

@@ -25,6 +25,8 @@ FORMATS_OF_STYLE = {
     "pairwise": ("fastchat_pair",),
     "alpaca_eval": ("alpaca_eval",),
     "arena_hard": ("arena_hard",),
+    # The one format with probabilities: a row for each order.
+    "preference": ("alpaca_eval",),
 }
 
 

@@ -48,7 +48,7 @@ def create_judge(
         response.status_code = 200
         return judges.estimate(session, access.project, found, body)
     judge = judges.create_judge(session, access.project, found, body, access.actor)
-    detail = {"style": judge.style, "endpoint": body.endpoint, "model": judge.model}
+    detail = {"style": judge.style, "model": judge.model} | ({"endpoint": body.endpoint} if body.endpoint else {})
     audit(session, access, "judge.create", _target(found, judge), detail)
     changed(session, found, "judge")
     return _out(session, found, judge)

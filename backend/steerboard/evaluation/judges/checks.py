@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
-from steerboard.evaluation.judges import styles
+from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.runs.state.states import ENDED
@@ -16,7 +16,12 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput, ErrorLocation
 
 _NEED_BASELINE = ("alpaca_eval", "arena_hard")
-_NEED_TWO = ("multi", "pairwise", "alpaca_eval", "arena_hard")
+_NEED_TWO = ("multi", "pairwise", "alpaca_eval", "arena_hard", comparisons.STYLE)
+# What a model that compares is not asked in words, nor by an endpoint.
+_OF_ENDPOINTS = (
+    *("both_orders", "blind", "temperature", "max_tokens", "requests_per_minute", "concurrency", "reference"),
+    *("criteria", "timeout_seconds", "attempts"),
+)
 
 
 class InvalidJudge(BadInput):
@@ -43,6 +48,7 @@ def checked(session: Session, evaluation: Evaluation, asked: JudgeIn) -> list[En
 
 def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Iterator[ErrorLocation]:
     settings = asked.settings
+    yield from _faults_of_who(asked)
     unknown = sorted(set(settings.entrants or []) - everybody)
     if unknown:
         yield ErrorLocation(
@@ -62,6 +68,22 @@ def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Itera
         yield ErrorLocation(
             location="body.settings.entrants", message=f"multi judges at most {styles.MOST_AT_ONCE} entrants at once"
         )
+
+
+def _faults_of_who(asked: JudgeIn) -> Iterator[ErrorLocation]:
+    if (asked.endpoint is None) == (asked.model is None):
+        yield ErrorLocation(
+            location="body.endpoint", message="give either an endpoint or a preference model as `model`"
+        )
+    elif (asked.model is not None) != (asked.style == comparisons.STYLE):
+        message = f"a preference model of the registry judges in style {comparisons.STYLE}, an endpoint in any other"
+        yield ErrorLocation(location="body.style", message=message)
+    if asked.style == comparisons.STYLE:
+        defaults = JudgeSettings()
+        for name in _OF_ENDPOINTS:
+            if getattr(asked.settings, name) != getattr(defaults, name):
+                message = "means nothing to a preference model, which is asked in its own template and in both orders"
+                yield ErrorLocation(location=f"body.settings.{name}", message=message)
 
 
 def judged_entrants(session: Session, evaluation: Evaluation, settings: JudgeSettings) -> list[Entrant]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 # FastChat's NEED_REF_CATS: categories in which a judge can be wrong itself.
@@ -43,6 +44,10 @@ class JudgedEntrant:
     name: str
 
 
+Answered = tuple[JudgedEntrant, list[str]]
+"""An entrant with its answers of turns 1, 2, ..."""
+
+
 @dataclass(frozen=True)
 class Material:
     """`answers`: by (entrant, position), the turns of one response. `entrants`: those that are judged."""
@@ -50,6 +55,21 @@ class Material:
     prompts: Sequence[JudgedPrompt]
     entrants: Sequence[JudgedEntrant]
     answers: Mapping[tuple[uuid.UUID, int], Sequence[str]]
+
+    def answers_of(self, prompt: JudgedPrompt, turn: int) -> list[Answered]:
+        """Those who have answered turns 1 to `turn`."""
+        found = [(entrant, self.answered(entrant, prompt, turn)) for entrant in self.entrants]
+        return [(entrant, answers) for entrant, answers in found if answers is not None]
+
+    def pairs(self, prompt: JudgedPrompt, turn: int, baseline: str | None) -> Iterator[tuple[Answered, Answered]]:
+        """Every pair, or every other entrant against the baseline."""
+        found = self.answers_of(prompt, turn)
+        if baseline is None:
+            yield from itertools.combinations(found, 2)
+            return
+        against = next((one for one in found if one[0].name == baseline), None)
+        if against is not None:
+            yield from ((one, against) for one in found if one is not against)
 
     def answered(self, entrant: JudgedEntrant, prompt: JudgedPrompt, turn: int) -> list[str] | None:
         """The entrant's answers of turns 1 to `turn`, None when one is missing."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.runs.state.states import RunState
 
-JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard"]
+JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference"]
 VerdictStatus = Literal["ok", "unparsed", "refused", "error"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Ref = Annotated[str, Field(min_length=1, max_length=200)]
@@ -52,20 +52,23 @@ class JudgeSettings(BaseModel):
 
 
 class JudgeIn(BaseModel):
-    """`endpoint` by name or id; its model judges. `family` is compared with the entrants' for self-preference."""
+    """Who judges: the model of `endpoint`, by name or id; or, with the style `preference`, the registry's preference
+    model `model`. `family` is compared with the entrants' for self-preference."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: Name | None = None
     style: JudgeStyle
-    endpoint: Ref
+    endpoint: Ref | None = None
+    model: Annotated[Ref | None, Field(description="A preference model of the registry, by name or id.")] = None
     family: Annotated[str | None, Field(max_length=100)] = None
     settings: JudgeSettings = JudgeSettings()
     pool: Annotated[str | None, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = None
 
 
 class JudgeEstimate(BaseModel):
-    """What a judge would cost: `requests` in all, of which `cached` are answered already."""
+    """What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is asked
+    about each pair in both orders."""
 
     requests: int
     cached: int
@@ -90,6 +93,7 @@ class JudgeOut(BaseModel):
     model: str
     family: str | None
     endpoint: str | None
+    model_id: Annotated[uuid.UUID | None, Field(description="Of a preference model of the registry.")] = None
     settings: dict[str, Any]
     imported: dict[str, Any] | None
     state: RunState

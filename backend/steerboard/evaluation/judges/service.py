@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.evaluation.entrants.service import family_of
+from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges import queries as reading
-from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.checks import checked, judged_entrants
 from steerboard.evaluation.judges.requests import key_of
 from steerboard.evaluation.judges.schemas import JudgeEstimate, JudgeIn, JudgeOut, JudgeRun, JudgeSettings
@@ -22,14 +22,16 @@ from steerboard.evaluation.tables import Entrant, Evaluation, Judge, JudgeAnswer
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.platform.names import find, free_name, names_like
 from steerboard.registry.endpoints.service import get_endpoint
-from steerboard.registry.tables import Endpoint
+from steerboard.registry.service import get_model
+from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.inputs import AFTER
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import JudgeConfig
-from steerboard_contracts.errors import BadInput
+from steerboard_contracts.configs import CompareConfig, JudgeConfig
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.models import what_to_name
 
 _BROKEN = ("failed", "cancelled")
 
@@ -54,17 +56,20 @@ def get_judge(session: Session, evaluation: Evaluation, ref: str) -> Judge:
 def create_judge(session: Session, project: Project, evaluation: Evaluation, asked: JudgeIn, actor: str) -> Judge:
     """A judge, and the run in which it is asked; it waits for answers that are still being made.
 
-    Raises `InvalidJudge`, `NotFound`, `NameTaken`.
+    Raises `InvalidJudge`, `NotFound`, `NameTaken`, `BadInput` (`wrong_role`).
     """
-    endpoint = get_endpoint(session, project, asked.endpoint)
     judged = checked(session, evaluation, asked)
+    who = _who(session, project, asked)
+    model = who.name if isinstance(who, Model) else who.model
     judge = Judge(
         evaluation_id=evaluation.id,
-        name=asked.name or _free_name(session, evaluation, f"{endpoint.name[:100]}-{asked.style}"),
+        name=asked.name or _free_name(session, evaluation, f"{who.name[:100]}-{asked.style}"),
         style=asked.style,
-        model=endpoint.model,
-        family=asked.family or family_of(endpoint.model),
-        endpoint_id=endpoint.id,
+        model=model,
+        family=asked.family or family_of(model),
+        endpoint_id=None if isinstance(who, Model) else who.id,
+        model_id=who.id if isinstance(who, Model) else None,
+        content_hash=who.artifact_hash if isinstance(who, Model) else None,
         settings=asked.settings.model_dump(mode="json"),
         created_by=actor,
     )
@@ -78,16 +83,33 @@ def create_judge(session: Session, project: Project, evaluation: Evaluation, ask
 
 def estimate(session: Session, project: Project, evaluation: Evaluation, asked: JudgeIn) -> JudgeEstimate:
     """What it would ask, were all answers there, and how much of that is known already. Raises like `create_judge`."""
-    endpoint = get_endpoint(session, project, asked.endpoint)
     checked(session, evaluation, asked)
+    who = _who(session, project, asked)
     material = reading.material_of(session, evaluation, asked.settings, assume=True)
+    if isinstance(who, Model):
+        return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(material, asked.settings)), cached=0)
     keys = [
-        key_of(endpoint.base_url, question.body)
-        for question in styles.questions(asked.style, asked.settings, endpoint.model, material)
+        key_of(who.base_url, question.body)
+        for question in styles.questions(asked.style, asked.settings, who.model, material)
     ]
     different = set(keys)
     paid = len(different) - reading.answered(session, project.id, different)
     return JudgeEstimate(requests=len(keys), cached=len(keys) - paid)
+
+
+def _who(session: Session, project: Project, asked: JudgeIn) -> Endpoint | Model:
+    """Who judges, of a request that was checked."""
+    if asked.model is None:
+        return get_endpoint(session, project, asked.endpoint or "")
+    model = get_model(session, project, asked.model)
+    if model.role != "preference":
+        raise BadInput(
+            f"{model.name!r} is a model of role {model.role}, and was not trained to compare answers",
+            code="wrong_role",
+            errors=[ErrorLocation(location="body.model", message=f"is a model of role {model.role}")],
+            hint=what_to_name(model.role, ("preference",)),
+        )
+    return model
 
 
 def retry(session: Session, project: Project, evaluation: Evaluation, judge: Judge, actor: str) -> None:
@@ -95,11 +117,11 @@ def retry(session: Session, project: Project, evaluation: Evaluation, judge: Jud
 
     Raises `BadInput` (`imported_judge`) and `Conflict` (`judge_at_work`).
     """
-    if judge.endpoint_id is None or judge.imported is not None:
+    if (judge.endpoint_id is None and judge.model_id is None) or judge.imported is not None:
         raise BadInput(
-            f"judge {judge.name!r} has no endpoint that could be asked",
+            f"judge {judge.name!r} has no endpoint or model that could be asked",
             code="imported_judge",
-            hint="Import the judgments again, or add a judge with an endpoint.",
+            hint="Import the judgments again, or add a judge with an endpoint or a preference model.",
         )
     run = session.get(Run, judge.run_id) if judge.run_id else None
     if run is not None and run.state not in ENDED:
@@ -180,6 +202,7 @@ def _out(
             "model": judge.model,
             "family": judge.family,
             "endpoint": endpoint,
+            "model_id": judge.model_id,
             "settings": judge.settings,
             "imported": judge.imported,
             "state": run.state if run is not None else "succeeded",
@@ -239,12 +262,17 @@ def _start(
     """The run, which waits for those of answers that are under way."""
     making = [session.get(Run, one.run_id) for one in judged if one.run_id]
     waits_for = [run.id for run in making if run is not None and run.state not in ENDED]
+    config: JudgeConfig | CompareConfig = JudgeConfig(evaluation=evaluation.id, judge=judge.id)
+    inputs = {f"{AFTER}{number}": InputRef(run=id_) for number, id_ in enumerate(waits_for)}
+    if judge.model_id is not None:
+        config = CompareConfig(evaluation=evaluation.id, judge=judge.id)
+        inputs["judge"] = InputRef(model=judge.model_id)
     run = create_run(
         session,
         project,
         name=f"{evaluation.name}.{judge.name}"[:128],
-        config=JudgeConfig(evaluation=evaluation.id, judge=judge.id),
-        inputs={f"{AFTER}{number}": InputRef(run=id_) for number, id_ in enumerate(waits_for)},
+        config=config,
+        inputs=inputs,
         pool=pool,
         reuse=False,
         created_by=actor,

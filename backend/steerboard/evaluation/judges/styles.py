@@ -6,13 +6,19 @@ An order that is drawn depends on the seed, the prompt and the turn alone, so a 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges import fastchat_prompts, own_prompts, verdicts
-from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material, dialogue, written_out
+from steerboard.evaluation.judges.judge_inputs import (
+    Answered,
+    JudgedEntrant,
+    JudgedPrompt,
+    Material,
+    dialogue,
+    written_out,
+)
 from steerboard.evaluation.judges.own_prompts import Prompt
 from steerboard.evaluation.judges.requests import Place, Question, Reading, body_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
@@ -64,11 +70,10 @@ class _Asking:
         self._settings = settings
         self._model = model
         self._material = material
-        self._baseline = next((one for one in material.entrants if one.name == settings.baseline), None)
 
     def multi(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """One request with everybody's answers, at least two."""
-        found = self._answers(prompt, turn)
+        found = self._material.answers_of(prompt, turn)
         if len(found) < 2:
             return
         names = [entrant.name for entrant, _ in found]
@@ -87,7 +92,7 @@ class _Asking:
         yield self._question(prompt, turn, places, text, lambda answer: verdicts.named_scores(answer.content, names))
 
     def single(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
-        for entrant, answers in self._answers(prompt, turn):
+        for entrant, answers in self._material.answers_of(prompt, turn):
             text = fastchat_prompts.single(prompt.questions(turn), answers, self._references(prompt, turn))
             places = (Place(entrant.id, None, None),)
             yield self._question(prompt, turn, places, self._weighing(text), lambda a: [verdicts.rating(a.content)])
@@ -129,20 +134,8 @@ class _Asking:
                 places = (Place(one.id, baseline.id, first),)
                 yield self._question(prompt, turn, places, text, _of_a(verdicts.arena, first))
 
-    def _answers(self, prompt: JudgedPrompt, turn: int) -> list[tuple[JudgedEntrant, list[str]]]:
-        found = [(entrant, self._material.answered(entrant, prompt, turn)) for entrant in self._material.entrants]
-        return [(entrant, answers) for entrant, answers in found if answers is not None]
-
-    def _pairs(
-        self, prompt: JudgedPrompt, turn: int
-    ) -> Iterator[tuple[tuple[JudgedEntrant, list[str]], tuple[JudgedEntrant, list[str]]]]:
-        found = self._answers(prompt, turn)
-        if self._baseline is None:
-            yield from itertools.combinations(found, 2)
-            return
-        baseline = next((one for one in found if one[0] == self._baseline), None)
-        if baseline is not None:
-            yield from ((one, baseline) for one in found if one is not baseline)
+    def _pairs(self, prompt: JudgedPrompt, turn: int) -> Iterator[tuple[Answered, Answered]]:
+        return self._material.pairs(prompt, turn, self._settings.baseline)
 
     def _orders(self, prompt: JudgedPrompt, turn: int, one: JudgedEntrant, other: JudgedEntrant) -> Sequence[bool]:
         """Whether `one` is shown first: both ways, or one that is drawn."""

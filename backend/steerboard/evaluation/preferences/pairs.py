@@ -17,7 +17,7 @@ from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingT
 from steerboard.evaluation.tables import Judge, Verdict
 
 Choice = Literal["all", "best_worst", "votes"]
-_PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard")
+_PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
 
 
 @dataclass(frozen=True)

@@ -87,13 +87,15 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class JudgeFacts:
-    """`statuses`: how many verdicts of each status, superseded ones under `superseded`."""
+    """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `content_hash`: of a preference
+    model of the registry."""
 
     id: uuid.UUID
     name: str
     style: str
     model: str
     family: str | None
+    content_hash: str | None
     settings: dict[str, Any]
     imported: bool
     state: str

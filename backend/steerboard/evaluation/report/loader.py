@@ -214,6 +214,7 @@ def _judges(
             style=judge.style,
             model=judge.model,
             family=judge.family,
+            content_hash=judge.content_hash,
             settings=judge.settings,
             imported=judge.imported is not None,
             state=state or ("imported" if judge.imported is not None else "pending"),

@@ -9,7 +9,7 @@ import numpy as np
 from steerboard.evaluation.report.data import Bools, Floats, Ints, Verdicts
 from steerboard_statistics.bootstrap import divide
 
-PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard")
+PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
 
 
 @dataclass(frozen=True)

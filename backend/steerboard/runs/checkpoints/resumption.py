@@ -8,11 +8,11 @@ from sqlalchemy.orm import Session
 from steerboard.runs.checkpoints import stored as stored_checkpoints
 from steerboard.runs.state.lifecycle import why_not_resumable
 from steerboard.runs.state.transitions import ENDED
-from steerboard.runs.tables import Run, RunLog
+from steerboard.runs.tables import Run, RunInput, RunLog
 
 _FROM_THE_START = "Starts from the beginning"
 # Stages that keep each row they have finished, without saying so as a checkpoint.
-_KEEP_ROWS = ("generate", "score", "answer", "reward", "benchmark")
+_KEEP_ROWS = ("generate", "score", "answer", "reward", "compare", "benchmark")
 _KEEP_ANSWERS = "judge"
 
 
@@ -32,11 +32,16 @@ def resumption(session: Session, run: Run) -> tuple[bool, str]:
     if run.kind == "train":
         newest = next(iter(stored_checkpoints.stored(session, run.id)), None)
         return True, _from_checkpoint(_checkpoint_step(session, run), newest.step if newest else None)
-    if run.kind in _KEEP_ROWS:
+    if run.kind in _KEEP_ROWS or _holds_tournament(session, run):
         return True, "Continues after the finished rows, on a worker that still has them on disk."
     if run.kind == _KEEP_ANSWERS:
         return True, "Asks what has no verdict yet; answers that were paid for are not paid for again."
     return True, f"{_FROM_THE_START}: this kind of run makes no checkpoints."
+
+
+def _holds_tournament(session: Session, run: Run) -> bool:
+    """Whether it selects by a model's comparisons, each of which it keeps."""
+    return run.kind == "select" and session.get(RunInput, (run.id, "judge")) is not None
 
 
 def _from_checkpoint(reported: int | None, stored: int | None) -> str:

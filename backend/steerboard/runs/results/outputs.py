@@ -34,6 +34,7 @@ from steerboard_contracts.stage import (
     RewardsOutput,
     SelectionOutput,
     StageOutput,
+    VerdictsOutput,
 )
 
 Things = dict[str, Dataset | Model]
@@ -94,6 +95,8 @@ def register(
         elif isinstance(output, ResponseRewardsOutput):
             hooks.store_response_rewards(session, run, output, path)
             row.document = {"responses": output.rows, **output.found.model_dump(mode="json", exclude={"margins"})}
+        elif isinstance(output, VerdictsOutput):
+            row.document = {"comparisons": hooks.store_verdicts(session, run, path)}
         else:
             row.document = _document(output, path)
         session.add(row)

@@ -66,7 +66,8 @@ class SingleRow(BaseModel):
 
 
 class JudgeReport(BaseModel):
-    """`verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing."""
+    """`verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing. `trained`:
+    entrants that learned from this preference model, or had answers chosen by it."""
 
     judge: str
     style: str
@@ -82,6 +83,7 @@ class JudgeReport(BaseModel):
     unparsed_rate: float
     unparsed_threshold: float
     valid: bool
+    trained: list[str] = []
     prompt_tokens: int | None
     completion_tokens: int | None
     comparison: Comparison

@@ -3,10 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { modelBenchmarksQuery } from "../../api/models/models";
 import { BenchmarksTable } from "../../shared/Benchmarks";
+import { judges } from "./HeldOut";
 
-/** What benchmark runs found of this reward model. */
+/** What benchmark runs found of a model that judges answers. */
 export function Benchmarks({ project, model }: { project: string; model: Schemas["ModelDetail"] }) {
-  const query = useQuery({ ...modelBenchmarksQuery(project, model.name), enabled: model.role === "reward" });
+  const query = useQuery({ ...modelBenchmarksQuery(project, model.name), enabled: judges(model) });
   if (!query.data?.length) return null;
   return (
     <section>
@@ -19,8 +20,8 @@ export function Benchmarks({ project, model }: { project: string; model: Schemas
         label="Benchmarks of the model, the newest first"
       />
       <Text size="xs" c="dimmed">
-        How often the chosen answer has the higher reward, with the 95% interval. On pairs that the model was
-        trained on, it proves little.
+        How often the chosen answer is ahead, with the 95% interval. On pairs that the model was trained on,
+        it proves little.
       </Text>
     </section>
   );

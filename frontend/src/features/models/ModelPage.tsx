@@ -11,6 +11,7 @@ import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
+import { HeldOut } from "./HeldOut";
 import { ModelActions } from "./ModelActions";
 import { type Attribute, SCORE } from "../../shared/condition";
 import { History, StageBadge } from "./Promotion";
@@ -83,6 +84,7 @@ export function ModelPage() {
           <SimpleGrid cols={{ base: 1, lg: 2 }}>
             <Facts model={found as Model} />
             <Stack>
+              <HeldOut model={found as Model} />
               <TrainingEnd model={found as Model} />
               <Files project={project} model={found as Model} />
             </Stack>

@@ -7,12 +7,13 @@ import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
 import type { Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { bytes, count } from "../../shared/format";
+import { bytes, count, percent } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
 import { NamedList } from "../../shared/NamedList";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Endpoints } from "./Endpoints";
+import { heldOutAccuracy } from "./HeldOut";
 import { StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelOut"];
@@ -49,6 +50,12 @@ export function ModelsPage() {
     },
     { title: "Method", wide: true, cell: (one) => one.method ?? "–" },
     { title: "Stage", cell: (one) => (one.stage ? <StageBadge stage={one.stage} /> : "–") },
+    {
+      title: "Right on held-out pairs",
+      wide: true,
+      right: true,
+      cell: (one) => percent(heldOutAccuracy(one)),
+    },
     { title: "Parameters", wide: true, right: true, cell: (one) => count(one.info.parameters) },
     { title: "Size", wide: true, right: true, cell: (one) => bytes(one.size) },
     { title: "Created", wide: true, cell: (one) => <When at={one.created_at} /> },

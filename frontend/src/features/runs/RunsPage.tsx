@@ -25,6 +25,7 @@ const KINDS = [
   "answer",
   "reward",
   "judge",
+  "compare",
 ];
 
 export function RunsPage() {

@@ -1,4 +1,4 @@
-import { Card, SegmentedControl, Stack, Text, Title } from "@mantine/core";
+import { Alert, Card, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../../api/client";
 import { CorrelationTable } from "../../shared/CorrelationTable";
@@ -11,6 +11,9 @@ import { type Column, DataTable } from "../../shared/tables/DataTable";
 type Result = Schemas["SelectionResult"];
 type Estimate = Schemas["Estimate"];
 
+const UNITS: Record<string, string> = { zscore: "z", probability: "win rate" };
+// Above it, position decides about as often as the answers do.
+const HIGH_FLIP_RATE = 0.3;
 const DROPPED = {
   single: "with one answer, the others being empty",
   equal_texts: "whose best and worst answer are one text",
@@ -23,7 +26,7 @@ function interval({ low, high }: Estimate): string {
 
 /** What was kept of several answers to each prompt, and what taking more of them would be worth. */
 export function SelectionBody({ result }: { result: Result }) {
-  const unit = result.scale === "zscore" ? "z" : "raw";
+  const unit = UNITS[result.scale] ?? "raw";
   const facts: Fact[] = [
     [
       "Groups kept",
@@ -50,6 +53,7 @@ export function SelectionBody({ result }: { result: Result }) {
           );
         })}
       </div>
+      {result.tournament && <Judged of={result.tournament} />}
       <Curve result={result} unit={unit} />
       {(result.margins ?? []).length > 0 && (
         <div>
@@ -68,6 +72,40 @@ export function SelectionBody({ result }: { result: Result }) {
       <Rewards result={result} />
       <Correlations result={result} />
     </Stack>
+  );
+}
+
+/** The preference model's side of it. */
+function Judged({ of }: { of: NonNullable<Result["tournament"]> }) {
+  const facts: Fact[] = [
+    ["Judge", of.judge, `each answer meets up to ${count(of.opponents)} others`],
+    ["Comparisons", count(of.comparisons), "each in both orders"],
+    [
+      "Flips with the order",
+      percent(of.flip_rate.value),
+      of.flip_rate.low == null
+        ? `${count(of.flips)} of them`
+        : `${count(of.flips)} of them [${percent(of.flip_rate.low)}, ${percent(of.flip_rate.high)}]`,
+    ],
+    ["Ties", count(of.ties), "neither answer is ahead"],
+  ];
+  return (
+    <div>
+      <Title order={3} size="h6">
+        Tournament
+      </Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        An answer’s score is the mean probability that it is better than those it met, both orders averaged.
+      </Text>
+      <Facts facts={facts} columns={4} />
+      {(of.flip_rate.value ?? 0) > HIGH_FLIP_RATE && (
+        <Alert color="yellow" variant="light" mt="sm" title="It goes by the position of the answers">
+          More than {percent(HIGH_FLIP_RATE, 0)} of the verdicts change when the answers are exchanged, so
+          little of this choice is about their content. Train the preference model longer, or select by
+          rewards.
+        </Alert>
+      )}
+    </div>
   );
 }
 
@@ -139,6 +177,7 @@ function Curve({ result, unit }: { result: Result; unit: string }) {
 }
 
 function Rewards({ result }: { result: Result }) {
+  if (!result.rewards.length) return null;
   const columns: Column<Result["rewards"][number]>[] = [
     { title: "Reward", cell: (one) => one.source },
     { title: "Weight", right: true, cell: (one) => one.weight },

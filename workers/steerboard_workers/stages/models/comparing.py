@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from steerboard_contracts.fields import Precision
 from steerboard_workers.alignment.preference_prompt import Comparison
 from steerboard_workers.alignment.templates import Prompt
 from steerboard_workers.engines.preferences import Preference, TransformersPreferences
 from steerboard_workers.engines.rewards import CPU_BATCH_TOKENS
-from steerboard_workers.stages.models.model_io import LoadedModel
+from steerboard_workers.stages.models.model_io import LoadedModel, load_comparing_model
+from steerboard_workers.stages.runtime import Stage
 
 
 def preference_engine(loaded: LoadedModel) -> TransformersPreferences:
     """A model of `load_comparing_model` as an engine."""
     return TransformersPreferences(loaded.model, loaded.renderer, loaded.device)
+
+
+def open_comparing_model(stage: Stage, name: str, precision: Precision) -> TransformersPreferences:
+    """The preference model of input `name`. Raises what loading it raises."""
+    stage.progress(0, 1, "models", "loading")
+    with stage.using_model(name, "opening"):
+        loaded = load_comparing_model(stage.model_path(name), precision, stage.spec.device)
+        engine = preference_engine(loaded)
+    loaded.renderer.tokenising = lambda: stage.using_model(name, "tokenising with")
+    return engine
 
 
 def compare(

@@ -27,7 +27,7 @@ from steerboard_contracts.conditions.chat_templates import (
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.errors import BadInput, SteerboardError, UnsafeModelFile
 from steerboard_contracts.fields import Precision
-from steerboard_contracts.models import MODEL_INFO_FILE, SCALARS, ModelInfo
+from steerboard_contracts.models import JUDGES, MODEL_INFO_FILE, SCALARS, ModelInfo, what_to_name
 from steerboard_contracts.prompts import TemplateName
 from steerboard_workers.alignment.render import Renderer
 from steerboard_workers.stages.models.adapters import load_weights
@@ -162,7 +162,7 @@ def load_comparing_model(path: Path | str, precision: Precision = "fp32", device
         raise BadInput(
             f"{Path(path).name} is a model of role {role}, and was not trained to compare responses",
             code="wrong_role",
-            hint="Give a model of role preference.",
+            hint=what_to_name(role, ("preference",)),
         )
     return _load(AutoModelForCausalLM, Path(path), precision, device)
 
@@ -176,7 +176,7 @@ def check_gives_rewards(folder: Path) -> None:
         raise BadInput(
             f"{folder.name} {what}, and gives no reward to a single one",
             code="wrong_role",
-            hint="Give a model of role reward.",
+            hint=what_to_name(role, SCALARS & JUDGES),
         )
 
 

@@ -20,14 +20,13 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.models import SCALARS
 from steerboard_contracts.specs.method import BadMethod, Frozen
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
-from steerboard_workers.stages.models.model_io import check_safe, read_info
+from steerboard_workers.stages.models.model_io import check_gives_rewards, check_safe
 from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
@@ -218,9 +217,9 @@ def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]
 
 def open_frozen(folder: Path, scalar: bool, dtype: torch.dtype) -> PolicyModule | RewardModule:
     """A model in eval mode that takes no gradient, its adapters merged. `scalar`: one with one number for its head."""
+    if scalar:
+        check_gives_rewards(folder)
     check_safe(folder)
-    if scalar and read_info(folder).role not in SCALARS:
-        raise BadInput(f"{folder.name} is no model that gives a number for a sequence", code="role_mismatch")
     options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
     kind = AutoModelForSequenceClassification if scalar else AutoModelForCausalLM
     model = load_weights(kind, folder, **options)

@@ -102,6 +102,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         unparsed_rate=rate,
         unparsed_threshold=threshold,
         valid=total > 0 and rate <= threshold,
+        trained=[who.name for who in data.entrants if judge.content_hash in who.trained_on],
         prompt_tokens=judge.prompt_tokens,
         completion_tokens=judge.completion_tokens,
         comparison=comparison,
@@ -213,6 +214,11 @@ def add_self_preference(data: EvaluationData, reports: Sequence[JudgeReport], so
 
 def _warnings(report: JudgeReport, half: int) -> list[str]:
     found = []
+    if report.trained:
+        found.append(
+            f"circular: {', '.join(report.trained)} learned from what this preference model prefers, or had answers "
+            "chosen by it; look at people and at other judges too"
+        )
     if report.verdicts == 0:
         found.append("there are no verdicts yet")
     elif report.ok < report.verdicts:

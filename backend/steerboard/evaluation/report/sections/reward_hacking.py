@@ -109,7 +109,11 @@ def _independent(report: EvaluationReport, name: str, vs: str, *, known: bool) -
         (f"people of {human_label(one.campaign, one.criterion)}", one.comparison) for one in report.human
     ]
     overall = [found for found, one in zip(people, report.human, strict=True) if one.criterion is None]
-    judges = [(f"judge {one.judge}", one.comparison) for one in report.judges if one.valid]
+    judges = [
+        (f"judge {one.judge}", one.comparison)
+        for one in report.judges
+        if one.valid and name not in one.trained and vs not in one.trained
+    ]
     rewards = [
         (f"reward model {one.reward_model}", one.comparison)
         for one in report.rewards

@@ -46,7 +46,18 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
           <Actions project={project} evaluation={evaluation} judge={judge} />
         </Group>
         <Text size="sm" c="dimmed" component="div">
-          {judge.model}
+          {judge.model_id ? (
+            <Link
+              size="sm"
+              underline="always"
+              to="/p/$project/models/$model"
+              params={{ project, model: judge.model_id }}
+            >
+              {judge.model}
+            </Link>
+          ) : (
+            judge.model
+          )}
           {judge.endpoint && ` at endpoint ${judge.endpoint}`}
           {judge.family && `, family ${judge.family}`}
           {judge.run && (
@@ -79,7 +90,7 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
           {count(judge.refused)} refused, {count(judge.errors)} errors
           {judge.superseded > 0 && `; ${count(judge.superseded)} older ones superseded`}.
         </Text>
-        {!judge.imported && (
+        {!judge.imported && judge.style !== "preference" && (
           <Text size="xs" c="dimmed">
             {count(judge.requests)} requests paid for, {count(judge.cached)} known already
             {judge.prompt_tokens !== null &&

@@ -18,6 +18,7 @@ import { useState } from "react";
 import type { Schemas } from "../../../api/client";
 import { endpointsQuery } from "../../../api/models/endpoints";
 import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
+import { modelsQuery } from "../../../api/models/models";
 import { addJudge, judgeEstimateQuery, type JudgeStyle } from "../../../api/evaluation/judges";
 import { ActionRow } from "../../../shared/ActionBar";
 import { count } from "../../../shared/format";
@@ -49,6 +50,11 @@ const STYLES: { style: JudgeStyle; label: string; about: string }[] = [
     label: "Arena-Hard",
     about: "Each entrant against a baseline on a five-point scale, in both orders.",
   },
+  {
+    style: "preference",
+    label: "By a preference model",
+    about: "Every two answers, in both orders, by a model of this project; its probabilities are averaged.",
+  },
 ];
 const USUAL: Schemas["JudgeSettings"] = {
   both_orders: true,
@@ -76,25 +82,35 @@ interface Properties {
 export function JudgeForm({ project, evaluation, onDone }: Properties) {
   const client = useQueryClient();
   const endpoints = useQuery(endpointsQuery(project));
+  const models = useQuery(modelsQuery(project));
+  const known = (models.data?.items ?? []).filter((one) => one.role === "preference").map((one) => one.name);
   const [style, setStyle] = useState<JudgeStyle>("multi");
   const [endpoint, setEndpoint] = useState<string | null>(null);
+  const [model, setModel] = useState<string | null>(null);
   const [name, setName] = useState("");
   const [family, setFamily] = useState("");
   const [settings, setSettings] = useState(USUAL);
   const names = evaluation.entrants.map((one) => one.name);
   const set = (change: Partial<Schemas["JudgeSettings"]>) => setSettings({ ...settings, ...change });
+  const compares = style === "preference";
+  const paired = compares || style === "pairwise";
   const against = style === "alpaca_eval" || style === "arena_hard";
   const body: Schemas["JudgeIn"] = {
     name: name.trim() || null,
     style,
-    endpoint: endpoint ?? "",
+    ...(compares ? { model: model ?? "" } : { endpoint: endpoint ?? "" }),
     family: family.trim() || null,
-    settings: { ...settings, baseline: against || style === "pairwise" ? settings.baseline : null },
+    settings: {
+      // A model that compares is asked in its own way.
+      ...(compares ? { ...USUAL, entrants: settings.entrants } : settings),
+      baseline: against || paired ? settings.baseline : null,
+    },
   };
+  const who = compares ? model : endpoint;
   const [asked] = useDebouncedValue(JSON.stringify(body), 400);
   const estimate = useQuery({
     ...judgeEstimateQuery(project, evaluation, JSON.parse(asked) as Schemas["JudgeIn"]),
-    enabled: !!endpoint && (!against || !!settings.baseline) && asked === JSON.stringify(body),
+    enabled: !!who && (!against || !!settings.baseline) && asked === JSON.stringify(body),
   });
   const make = useMutation({
     mutationFn: () => addJudge(project, evaluation.id, body),
@@ -113,32 +129,6 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
       }}
     >
       <Stack>
-        <Select
-          label="Endpoint"
-          description={
-            endpoints.data && !endpoints.data.length ? (
-              <>
-                There is none yet.{" "}
-                <Link inherit to="/p/$project/models" params={{ project }}>
-                  Register one under Models
-                </Link>
-              </>
-            ) : (
-              "Its model judges. Keys are stored encrypted"
-            )
-          }
-          required
-          searchable
-          allowDeselect={false}
-          placeholder="Choose an endpoint"
-          data={(endpoints.data ?? []).map((one) => ({
-            value: one.name,
-            label: `${one.name} · ${one.model}`,
-          }))}
-          value={endpoint}
-          error={error("endpoint")}
-          onChange={setEndpoint}
-        />
         <Radio.Group
           label="How it is asked"
           value={style}
@@ -151,7 +141,52 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
             ))}
           </Stack>
         </Radio.Group>
-        {(against || style === "pairwise") && (
+        {compares ? (
+          <Select
+            label="Preference model"
+            description={
+              models.data && !known.length
+                ? "There is none yet: train one on a dataset of preferences"
+                : "Compares two answers at a time; runs on a worker"
+            }
+            required
+            searchable
+            allowDeselect={false}
+            placeholder="Choose a preference model"
+            data={known}
+            value={model}
+            error={error("model")}
+            onChange={setModel}
+          />
+        ) : (
+          <Select
+            label="Endpoint"
+            description={
+              endpoints.data && !endpoints.data.length ? (
+                <>
+                  There is none yet.{" "}
+                  <Link inherit to="/p/$project/models" params={{ project }}>
+                    Register one under Models
+                  </Link>
+                </>
+              ) : (
+                "Its model judges. Keys are stored encrypted"
+              )
+            }
+            required
+            searchable
+            allowDeselect={false}
+            placeholder="Choose an endpoint"
+            data={(endpoints.data ?? []).map((one) => ({
+              value: one.name,
+              label: `${one.name} · ${one.model}`,
+            }))}
+            value={endpoint}
+            error={error("endpoint")}
+            onChange={setEndpoint}
+          />
+        )}
+        {(against || paired) && (
           <Select
             label="Baseline"
             description={
@@ -182,7 +217,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
               <Settings style={style} settings={settings} set={set} error={error}>
                 <TextInput
                   label="Name"
-                  placeholder="made from the endpoint and the style"
+                  placeholder={`made from the ${compares ? "model" : "endpoint"} and the style`}
                   value={name}
                   error={error("name")}
                   onChange={(event) => setName(event.currentTarget.value)}
@@ -204,12 +239,14 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
           says={
             <Text size="sm" role="status">
               {estimate.data && !estimate.error
-                ? toPay(estimate.data)
-                : "Choose an endpoint to see the number of requests."}
+                ? compares
+                  ? `${count(estimate.data.requests / 2)} pairs of answers will be compared, in both orders.`
+                  : toPay(estimate.data)
+                : `Choose ${compares ? "a preference model" : "an endpoint"} to see the number of requests.`}
             </Text>
           }
         >
-          <Button type="submit" disabled={!endpoint} loading={make.isPending}>
+          <Button type="submit" disabled={!who} loading={make.isPending}>
             Ask it
           </Button>
         </ActionRow>
@@ -237,6 +274,12 @@ function Settings({
   children: React.ReactNode;
 }) {
   const number = (value: number | string) => (typeof value === "number" ? value : null);
+  if (style === "preference")
+    return (
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
+        {children}
+      </SimpleGrid>
+    );
   return (
     <Stack gap="sm">
       {(style === "pairwise" || style === "arena_hard") && (

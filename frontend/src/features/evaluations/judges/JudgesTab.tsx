@@ -32,7 +32,7 @@ export function JudgesTab({ project, evaluation }: { project: string; evaluation
   return (
     <Section
       title="Judges"
-      about="A judge is a model behind an OpenAI-compatible endpoint. What it has answered once is never paid for twice."
+      about="A judge is a model behind an OpenAI-compatible endpoint, whose answers are never paid for twice, or a preference model of this project."
       actions={!!found.length && buttons}
     >
       {found.length ? (

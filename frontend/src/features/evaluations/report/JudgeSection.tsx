@@ -13,9 +13,10 @@ const STYLES: Record<string, string> = {
   pairwise: "two answers at a time",
   alpaca_eval: "AlpacaEval, against the baseline",
   arena_hard: "Arena-Hard, against the baseline",
+  preference: "preference model, two answers at a time in both orders",
 };
 
-/** One LLM judge: its results and its biases. */
+/** One judge: its results and its biases. */
 export function JudgeSection({ judge }: { judge: Judge }) {
   const { biases } = judge;
   const scored = judge.style === "multi" || judge.style === "single";
@@ -56,7 +57,7 @@ export function JudgeSection({ judge }: { judge: Judge }) {
           [
             "Flips with the order",
             <Figure key="flip" of={biases.flip_rate} format={asPercent} stacked={false} />,
-            "counted as ties",
+            judge.style === "pairwise" ? "counted as ties" : "both orders are averaged",
           ],
           ...(biases.self_preference
             ? ([

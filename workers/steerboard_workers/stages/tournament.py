@@ -1,0 +1,77 @@
+"""A preference model compares the answers of each group: every answer's mean probability to win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.report.selection import Tournament
+from steerboard_contracts.selection import SelectConfig
+from steerboard_statistics.bootstrap import ratio_interval
+from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.tournament import schedule, win_rates
+from steerboard_workers.stages.kept_comparisons import Asked, compared
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.scored_answers import Answers
+
+JUDGE = "judge"
+# Rows of two answers; the first is that with the earlier candidate.
+Bout = tuple[int, int]
+
+
+def tournament(stage: Stage, config: SelectConfig, answers: Answers) -> tuple[NDArray[np.float64], Tournament]:
+    """Win rates of all answers (rows,), and what they are made of. Equal texts play once, and share what they win.
+
+    Raises `BadInput` (`wrong_role`, `verdict_not_one_token`) and `BadRow` for two answers that do not fit the model.
+    """
+    players = [_different(answers, rows) for rows in answers.groups]
+    pairs = [schedule(len(rows), config.opponents, config.seed, number) for number, rows in enumerate(players)]
+    bouts = [[(rows[a], rows[b]) for a, b in met] for rows, met in zip(players, pairs, strict=True)]
+    found = compared(
+        stage,
+        JUDGE,
+        ("a", "b"),
+        _comparisons(stage, answers, players, bouts),
+        sum(map(len, bouts)),
+        precision=config.precision,
+        batch_tokens=config.batch_tokens,
+    ).preferences
+    scores = np.zeros(len(answers.texts))
+    for rows, group, met, held in zip(answers.groups, players, pairs, bouts, strict=True):
+        rates = win_rates(len(group), met, [found[bout].p for bout in held])
+        of_text = {answers.texts[row]: rate for row, rate in zip(group, rates, strict=True)}
+        for row in rows:
+            scores[row] = of_text[answers.texts[row]]
+    flips = [sum(found[bout].flips for bout in held) for held in bouts]
+    return scores, Tournament(
+        judge=stage.model(JUDGE).name,
+        opponents=config.opponents,
+        comparisons=len(found),
+        ties=sum(one.p == 0.5 for one in found.values()),
+        flips=sum(flips),
+        flip_rate=ratio_interval(flips, [len(held) for held in bouts], seed=config.seed),
+    )
+
+
+def _different(answers: Answers, rows: list[int]) -> list[int]:
+    """The first of the rows with each text."""
+    return list({answers.texts[row]: row for row in reversed(rows)}.values())[::-1]
+
+
+def _comparisons(stage: Stage, answers: Answers, players: list[list[int]], bouts: list[list[Bout]]) -> Iterator[Asked]:
+    """Group by group, as soon as all texts of one have been read; those of complete groups are forgotten."""
+    group_of = {row: number for number, rows in enumerate(players) for row in rows if bouts[number]}
+    texts: dict[int, dict[int, str]] = {}
+    for place, row in enumerate(stage.rows(answers.first)):
+        number = group_of.get(place)
+        if number is None:
+            continue
+        known = texts.setdefault(number, {})
+        known[place] = row["response"]
+        if len(known) == len(players[number]):
+            del texts[number]
+            for a, b in bouts[number]:
+                name = f"the pair of rows {a} and {b} of {answers.name}"
+                yield Asked((a, b), name, Comparison(row["prompt"], known[a], known[b]))
