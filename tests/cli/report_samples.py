@@ -16,9 +16,12 @@ SCORES = [-5.0, -2.5, 0.0, 2.5, 5.0]
 ACHIEVED = [-1.6, -0.9, 0.1, 0.8, 1.2]
 
 
-def row(method: str, reward: float, half_width: float = 0.05, score: float | None = None) -> MethodRow:
+def row(
+    method: str, reward: float, half_width: float = 0.05, score: float | None = None, best_of: int | None = None
+) -> MethodRow:
     return MethodRow(
         method=method,
+        best_of=best_of,
         entrant=f"demo-1.{method}",
         score=score,
         n=100,

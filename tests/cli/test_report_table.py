@@ -50,6 +50,16 @@ def test_two_scores_of_one_policy_do_not_compete_with_each_other() -> None:
     assert "Decision Transformer at 5.0 won" in verdict(report(rows))
 
 
+def test_the_best_of_several_answers_is_a_row_of_its_own_and_no_baseline() -> None:
+    rows = [row("sft", 1.5, best_of=8), row("sft", 0.5), row("mle_filter", 0.7)]
+    rows[0].device_seconds = 25.0
+    found = report(rows)
+    assert [(r.method, r.best_of) for r in best_rows(found)] == [("sft", 8), ("mle_filter", None), ("sft", None)]
+    assert verdict(found).startswith("SFT (best of 8) won with reward 1.50 [1.45, 1.55]. ")
+    assert "1.00 above SFT and 0.80 above MLE with filtering" in verdict(found)
+    assert "SFT 20.0, MLE with filtering 20.0, SFT (best of 8) 25.0." in cost_line(found)
+
+
 def test_cost_is_given_for_each_method_once() -> None:
     assert cost_line(clear_win()).count("Decision Transformer") == 1
 
@@ -70,6 +80,13 @@ def test_the_papers_claims_are_checked_and_failures_are_shown() -> None:
     failed = [words for words, met in checks(weak) if not met]
     assert failed == ["Decision Transformer at 5.0 has its whole interval above those of SFT"]
     assert "not met" in printed(weak)
+
+
+def test_the_papers_claim_is_about_the_methods_of_its_table_alone() -> None:
+    further = [row("dpo", 3.0), row("kto", 3.0), row("sft", 3.0, best_of=8)]
+    found = clear_win().model_copy(update={"methods": [*clear_win().methods, *further]})
+    assert checks(found) == checks(clear_win())
+    assert verdict(found).startswith("No winner is clear")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 99, 100, 140, 200])

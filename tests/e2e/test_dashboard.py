@@ -47,6 +47,38 @@ def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Bro
     context.close()
 
 
+def test_the_best_of_several_answers_is_entered_by_choosing_who_chooses(
+    page: Page, world: World, pipeline: str
+) -> None:
+    body = {"name": "chosen", "prompts": {"dataset": "things", "split": "all", "limit": 2}}
+    world.client.post("evaluations", json=body).raise_for_status()
+    page.goto("/p/default/evaluations/chosen?tab=answers")
+    page.get_by_role("button", name="Add an entrant").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("combobox", name="Who answers").click()
+    page.get_by_role("option", name=re.compile(rf"^{pipeline}\.sft ")).click()
+    dialog.get_by_role("combobox", name="Keep the best by").click()
+    page.get_by_role("option", name=f"{pipeline}.reward").click()
+    number = dialog.get_by_label("Answers to each prompt")
+    expect(number).to_have_value("8")
+    expect(dialog.get_by_text("16 answers will be made.")).to_be_visible()
+    number.fill("1")
+    dialog.get_by_role("button", name="Generate answers").click()
+    expect(number).to_have_accessible_description(re.compile("greater than or equal to 2"))
+    number.fill("2")
+    dialog.get_by_role("combobox", name="Decoding").click()
+    page.get_by_role("option", name="greedy, temperature 0").click()
+    dialog.get_by_role("button", name="Generate answers").click()
+    decoding = dialog.get_by_role("combobox", name="Decoding")
+    expect(decoding).to_have_accessible_description(re.compile("needs a temperature above 0"))
+    decoding.click()
+    page.get_by_role("option", name="usual").click()
+    dialog.get_by_role("button", name="Generate answers").click()
+    expect(dialog).to_be_hidden()
+    entrant = page.get_by_role("table", name="Entrants").get_by_role("row").filter(has_text=f"{pipeline}.sft_best_of_2")
+    expect(entrant).to_contain_text(f"best of 2 by {pipeline}.reward, sampled, temperature 1")
+
+
 @pytest.mark.long
 def test_a_cancelled_run_says_so(page: Page, world: World, pipeline: str) -> None:
     page.goto("/p/default/launch/sft")

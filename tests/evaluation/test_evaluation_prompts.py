@@ -142,6 +142,32 @@ def test_what_cannot_be_evaluated_is_refused_as_a_whole(world: EvaluationWorld) 
     assert world.work() is None
 
 
+BEST_OF = {"model": "sft", "best_of": 4, "reward": "reward"}
+AT_FIELDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"best_of": 1}, "best_of", "greater than or equal to 2"),
+    ({"reward": None}, "reward", "give both `best_of` and the `reward` model"),
+    ({"best_of": None}, "reward", "give both `best_of` and the `reward` model"),
+    ({"samples": 2}, "best_of", "gives one answer"),
+    ({"reward": "sft"}, "reward", "is no reward model"),
+    ({"decoding": "greedy"}, "decoding", "needs a temperature above 0"),
+    ({}, "best_of", "takes prompts of one turn"),
+]
+
+
+def test_what_best_of_n_cannot_take_is_refused_at_its_field(world: EvaluationWorld) -> None:
+    world.evaluate("there", prompts={"set": "two-turns"}, entrants=[])
+    for change, field, words in AT_FIELDS:
+        asked = BEST_OF | change
+        body = {"name": "e", "prompts": {"set": "two-turns"}, "entrants": [{"model": "dt"}, asked]}
+        for path, given, place in (
+            ("evaluations", body, "body.entrants.1"),
+            ("evaluations/there/entrants", asked, "body"),
+        ):
+            (fault,) = world.post(path, given, status=422)["errors"]
+            assert fault["location"] == f"{place}.{field}"
+            assert words in fault["message"]
+
+
 def test_names_are_taken_once(world: EvaluationWorld) -> None:
     world.evaluate()
     assert world.evaluate(status=409)["code"] == "name_taken"

@@ -280,6 +280,8 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
     rows = {row["name"]: row for row in report["methods"]}
     assert rows["sft_best_of_4"]["reward_mean"] > rows["sft"]["reward_mean"]
     assert rows["sft_best_of_4"]["win_rate_vs_sft"] > 0.5
+    described = {name: (row["best_of"], row["chosen_by"]) for name, row in rows.items() if name.startswith("sft")}
+    assert described == {"sft_best_of_4": (4, "reward"), "sft": (None, None)}
     assert rows["sft"]["win_rate_vs_sft"] is None
     spent = asked.get(f"runs/{best['run']['id']}")["device_seconds"]
     assert rows["sft_best_of_4"]["device_seconds"] == pytest.approx(rows["sft"]["device_seconds"] + spent)
@@ -293,6 +295,8 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
     found = asked.get("evaluations/compare-1.report/report")
     (reward,) = found["rewards"]
     assert reward["trained"] == ["sft_best_of_4"]
+    entrants = {one["name"]: (one["best_of"], one["chosen_by"]) for one in found["entrants"]}
+    assert (entrants["sft_best_of_4"], entrants["sft"]) == ((4, "reward"), (None, None))
     # The recipe names the model to compare with; its best of four answers can only be so far away.
     assert found["frontier"]["kl_to"] == "sft"
     kinds = {one["entrant"]: (one["kind"], one["kl"]["value"]) for one in found["frontier"]["entrants"]}

@@ -119,6 +119,16 @@ def test_absent_prompts_are_those_of_instructions_and_preferences(shelf: Catalog
     assert inputs(plan, "report")["data"] == "prompts"
 
 
+def test_absent_answers_with_thumbs_are_both_sides_of_the_preferences(shelf: Catalogue) -> None:
+    text = CONTRACT.replace("stages:\n", "  thumbs: {type: dataset, kind: unpaired, optional: true}\nstages:\n")
+    text = text.replace("  report: ", "  kto: {run: train, method: kto, model: sft, data: $thumbs}\n  report: ")
+    plan = make_plan(text, ["preferences=hh", "base=tiny", "prompts=questions"], shelf)
+    assert inputs(plan, "kto")["data"] == "$hh"
+    assert any(note.startswith("$thumbs is not given: both sides of $preferences") for note in plan.notes)
+    (fault,) = refused(shelf, text.replace("method: kto", "method: sft"), "preferences=hh", "base=tiny")
+    assert "data" in fault
+
+
 def test_absent_prompts_and_instructions_are_the_prompts_of_the_preferences(shelf: Catalogue) -> None:
     plan = make_plan(CONTRACT, ["preferences=hh", "base=tiny"], shelf)
     assert inputs(plan, "generated")["data"] == "$hh"

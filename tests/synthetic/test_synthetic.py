@@ -15,7 +15,7 @@ from steerboard_workers.synthetic import quality, write_demo_data
 from steerboard_workers.synthetic.answers import KINDS, write_answer, write_off_topic
 from steerboard_workers.synthetic.topics import QUESTIONS, SITUATIONS, TOPICS, prompt_text
 
-KIND_OF_FILE = {"instructions": "instructions", "preferences": "preferences", "prompts": "prompts"}
+KINDS_OF_DATA = ("instructions", "preferences", "prompts", "unpaired")
 PROMPT = "How can I grow tomatoes on a small budget?"
 FULL = (
     "Happy to help! Here are some steps for tomatoes: 1. Pick a spot with six hours of sun. 2. Mix compost into the "
@@ -38,17 +38,17 @@ def rows(folder, name):
 def test_the_command_writes_the_same_bytes_each_time(data, tmp_path):
     command = [sys.executable, "-m", "steerboard_workers.synthetic", str(tmp_path)]
     counts = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    for name in KIND_OF_FILE:
+    for name in KINDS_OF_DATA:
         ours, theirs = ((folder / f"{name}.jsonl").read_bytes() for folder in (data, tmp_path))
         assert hashlib.sha256(ours).hexdigest() == hashlib.sha256(theirs).hexdigest()
         assert counts[name] == len(theirs.splitlines())
     assert "Synthetic" in (tmp_path / "README.txt").read_text()
 
 
-@pytest.mark.parametrize("name", KIND_OF_FILE)
+@pytest.mark.parametrize("name", KINDS_OF_DATA)
 def test_every_row_is_a_valid_sample(data, name):
     for line, row in enumerate(rows(data, name), start=1):
-        validate_sample(KIND_OF_FILE[name], row, line)
+        validate_sample(name, row, line)
 
 
 def test_prompts_are_distinct_and_cover_every_topic_and_form(data):
@@ -62,6 +62,14 @@ def test_prompts_are_distinct_and_cover_every_topic_and_form(data):
 def test_chosen_is_better_but_for_a_little_noise(data):
     pairs = rows(data, "preferences")
     right = [quality(p["prompt"], p["chosen"]) > quality(p["prompt"], p["rejected"]) for p in pairs]
+    assert 0.95 < sum(right) / len(right) < 0.99
+
+
+def test_half_of_the_thumbs_are_up_and_for_the_better_answers(data):
+    thumbs = rows(data, "unpaired")
+    up = [row for row in thumbs if row["desirable"]]
+    assert 0.45 < len(up) / len(thumbs) < 0.55
+    right = [(quality(row["prompt"], row["response"]) >= 0.4) == row["desirable"] for row in thumbs]
     assert 0.95 < sum(right) / len(right) < 0.99
 
 

@@ -11,26 +11,34 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import httpx
 import typer
 from rich.console import Console
 
 from steerboard.cli.client import ApiError, Client
+from steerboard.cli.evaluation import campaigns
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.platform.settings import get_settings
 from steerboard.platform.storage import scratch
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.summary import best_rows
 
 if TYPE_CHECKING:
     from steerboard.cli.server.launch import Platform
 
 commands = typer.Typer()
 
-KINDS = ("instructions", "preferences", "prompts")
+# Kinds of the demo's datasets, and the recipe's inputs that they are for.
+KINDS = {"instructions": "instructions", "preferences": "preferences", "prompts": "prompts", "unpaired": "thumbs"}
 # Rows are few; what takes its time is a machine that is busy.
 _IMPORT_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
+# What people are asked to rank: few prompts, and as many answers as fit side by side.
+_RANKED_PROMPTS = 20
+_RANKED_ENTRANTS = 8
+_INSTRUCTIONS = "Put the most helpful answer first. Answers of equal worth share a rank. All texts are synthetic."
 
 
 @commands.command()
@@ -40,6 +48,8 @@ def demo(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="0: any free one. [default: 8700]")] = None,
 ) -> None:
     """Start everything, run the demo pipeline on synthetic data, print its report, open the dashboard there, stay up.
+
+    Its answers can then be ranked blind in the browser: the address is printed, too.
 
     Exits with 0 only if every stage succeeded.
     """
@@ -53,17 +63,27 @@ def demo(
         console.print(f"Steerboard is ready at {up.url}; data and logs are in {settings.home}", markup=False)
         client = Client(home=settings.home)
         datasets = _import_datasets(client, console)
-        body = {"recipe": "demo", "set": [f"{kind}={name}" for kind, name in datasets.items()]}
+        body = {"recipe": "demo", "set": [f"{KINDS[kind]}={name}" for kind, name in datasets.items()]}
         pipeline = client.post("pipelines", body)
         console.print(f"Started {pipeline['name']} with {len(pipeline['runs'])} stages on synthetic data.")
-        finish(client, console, pipeline, json=False, report_path=report, examples=True)
+        found = finish(client, console, pipeline, json=False, report_path=report, examples=True)
+        evaluation, campaign = ask_for_rankings(client, found)
+        console.print(
+            f"\n{campaign['items']} prompts, each with {len(campaign['entrants'])} answers, are ready to rank."
+        )
         if exit_:
+            words = (
+                f".venv/bin/steerboard up; then, for the address: .venv/bin/steerboard evaluations rank {evaluation}"
+            )
+            console.print(f"To rank them blind in the browser, start {words}", markup=False, soft_wrap=True)
             return
         link = f"{up.sign_in_url}?back=/p/default/pipelines/{pipeline['name']}"
         if open_browser(link):
             console.print("\nThe dashboard is open in your browser; for another one: steerboard sign-in")
         else:
             console.print(f"\nOpen the dashboard, signed in once:  {link}", soft_wrap=True, markup=False)
+        ranking = campaigns.signed_in(client, campaigns.page_of(client, campaign))
+        console.print(f"Rank the answers blind, signed in once:  {ranking}", soft_wrap=True, markup=False)
         console.print(f"API: {up.url}/docs", markup=False)
         words = (
             f'Try: .venv/bin/steerboard generate {pipeline["name"]}.dt --prompt "How do I manage my time?" --score 5'
@@ -117,6 +137,16 @@ def _import_datasets(client: Client, console: Console) -> dict[str, str]:
                     )["dataset"]
                 console.print(f"Imported {found['rows']:,} synthetic {kind} as {found['name']}", markup=False)
     return names
+
+
+def ask_for_rankings(client: Client, report: Report) -> tuple[str, dict[str, Any]]:
+    """The name of the report's evaluation, and a campaign in which people rank the best of each method."""
+    if report.evaluation is None:
+        raise SteerboardError("the report is of no evaluation, so that there are no answers to rank")
+    entrants = [row.name or row.entrant for row in best_rows(report)[:_RANKED_ENTRANTS]]
+    name = report.evaluation.name
+    made = campaigns.create(client, name, entrants=entrants, limit=_RANKED_PROMPTS, instructions=_INSTRUCTIONS)
+    return name, made
 
 
 def _exists(client: Client, name: str) -> bool:

@@ -49,8 +49,9 @@ def create(session: Session, project: Project, asked: EvaluationCreate, actor: s
     session.add(evaluation)
     session.flush()
     prompts.store(session, evaluation, chosen)
-    for entrant in asked.entrants:
-        entrants.add(session, project, evaluation, entrant, actor)
+    for number, entrant in enumerate(asked.entrants):
+        with entrants.faults_below(f"body.entrants.{number}"):
+            entrants.add(session, project, evaluation, entrant, actor)
     for name in dict.fromkeys(asked.rewards):
         rewards.assess(session, project, evaluation, name, actor)
     contamination.plan(session, project, evaluation, asked.check_against)
@@ -60,7 +61,8 @@ def create(session: Session, project: Project, asked: EvaluationCreate, actor: s
 
 def add_entrant(session: Session, project: Project, evaluation: Evaluation, asked: EntrantIn, actor: str) -> Entrant:
     """One more, who answers the same prompts; the evaluation's reward models score it too."""
-    entrant = entrants.add(session, project, evaluation, asked, actor)
+    with entrants.faults_below("body"):
+        entrant = entrants.add(session, project, evaluation, asked, actor)
     rewards.assess_new_responses(session, project, evaluation, actor)
     contamination.plan(session, project, evaluation, None)
     changed(session, evaluation, "entrants")

@@ -125,6 +125,12 @@ class Entrant(Base):
         found = self.decoding.get("best_of")
         return int(found["n"]) if found else None
 
+    @property
+    def chosen_by(self) -> str | None:
+        """The name of the reward model that chose its answers."""
+        found = self.decoding.get("best_of")
+        return str(found["reward"]) if found else None
+
 
 class Response(Base):
     """One answer, all its turns. `finished`: the model ended that turn, the token limit did not; None: unknown.

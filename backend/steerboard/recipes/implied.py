@@ -3,6 +3,7 @@
 - a base model that is not in the registry: a `base` stage, its tokenizer trained on all datasets of the recipe;
 - no `$instructions`: the prompts of the preferences with their chosen side;
 - no `$prompts`: the prompts of instructions and preferences;
+- no dataset of answers with thumbs: the preferences, for methods that read pairs as such answers;
 - `independent` among the judges of an evaluation: a second reward model on the other half of the preferences;
 - an evaluation's prompts, labelled data and preferences: those of the stages it judges.
 """
@@ -47,6 +48,7 @@ class Implied:
     def add_all(self) -> None:
         self._instructions()
         self._prompts()
+        self._unpaired()
         self._bases()
         for name in list(self._raw):
             if isinstance(self._raw[name], dict) and self._raw[name].get("run") == "evaluate":
@@ -145,6 +147,15 @@ class Implied:
             stage = self._add(name, fields, self._input_place(name))
             self._values[name] = StageRef(stage)
             self.notes.append(f"${name} is not given: the prompts of {' and '.join(f'${t}' for t in texts)} are taken")
+
+    def _unpaired(self) -> None:
+        """Methods of pairs that are not told apart read preferences as well; others refuse them in their slot."""
+        preferences = self._given("preferences")
+        for name in self._absent("unpaired"):
+            if preferences:
+                source, dataset = next(iter(preferences.items()))
+                self._values[name] = dataset
+                self.notes.append(f"${name} is not given: both sides of ${source} are taken, each with its thumb")
 
     def _bases(self) -> None:
         inputs: dict[str, Path] = {}

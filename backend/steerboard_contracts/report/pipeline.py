@@ -15,7 +15,7 @@ from steerboard_contracts.conditions.condition import Condition
 
 
 class MethodRow(BaseModel):
-    """One model at one requested score, or the best of `best_of` of its answers.
+    """One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
 
     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
     entrant in the evaluation, as rules of a gate call it.
@@ -28,6 +28,7 @@ class MethodRow(BaseModel):
     entrant: str
     score: Condition | None
     best_of: int | None = None
+    chosen_by: str | None = None
     n: int
     reward_mean: float
     reward_low: float

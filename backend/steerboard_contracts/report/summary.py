@@ -3,7 +3,7 @@ command line and the dashboard show the same."""
 
 from __future__ import annotations
 
-from steerboard_contracts.methods import baseline_methods, label_of
+from steerboard_contracts.methods import baseline_methods, label_of, learns_from_rewards
 from steerboard_contracts.report.pipeline import MethodRow, Report, ReportCheck, ReportSummary
 
 SPEARMAN_BAR = 0.9
@@ -18,17 +18,23 @@ def summarise(report: Report) -> ReportSummary | None:
 
 
 def label(row: MethodRow) -> str:
-    """With the score asked for: `NAME at 5.0`."""
-    name = label_of(row.method, row.entrant)
+    """With the score asked for: `NAME at 5.0`; `NAME (best of 8)`."""
+    name = _unscored_label(row)
     return name if row.score is None else f"{name} at {row.score:.1f}"
 
 
+def _unscored_label(row: MethodRow) -> str:
+    name = label_of(row.method, row.entrant)
+    return name if row.best_of is None else f"{name} (best of {row.best_of})"
+
+
 def best_rows(report: Report) -> list[MethodRow]:
-    """The best row of each entrant, the best entrant first."""
-    best: dict[str, MethodRow] = {}
+    """The best row of each model, and of its best-of-n, the best first."""
+    best: dict[tuple[str, int | None], MethodRow] = {}
     for row in report.methods:
-        if row.entrant not in best or row.reward_mean > best[row.entrant].reward_mean:
-            best[row.entrant] = row
+        key = row.entrant, row.best_of
+        if key not in best or row.reward_mean > best[key].reward_mean:
+            best[key] = row
     return sorted(best.values(), key=lambda row: row.reward_mean, reverse=True)
 
 
@@ -54,7 +60,7 @@ def verdict(report: Report) -> str:
 
 def _lead(first: MethodRow, others: list[MethodRow]) -> str:
     """By how much the best row leads the baseline and the next best."""
-    usual = next((row for row in others if row.method in baseline_methods()), None)
+    usual = next((row for row in others if _is_baseline(row)), None)
     parts = []
     if usual is not None:
         parts.append(f"{first.reward_mean - usual.reward_mean:.2f} above {label(usual)}")
@@ -65,11 +71,15 @@ def _lead(first: MethodRow, others: list[MethodRow]) -> str:
     return f" {label(first)} is {' and '.join(parts)}." if parts else ""
 
 
+def _is_baseline(row: MethodRow) -> bool:
+    return row.method in baseline_methods() and row.best_of is None
+
+
 def cost_line(report: Report) -> str:
     """Device-seconds of every method, the cheapest first."""
     costs: dict[str, float] = {}
     for row in report.methods:
-        costs.setdefault(label_of(row.method, row.entrant), row.device_seconds)
+        costs.setdefault(_unscored_label(row), row.device_seconds)
     parts = [f"{name} {cost:.1f}" for name, cost in sorted(costs.items(), key=lambda pair: pair[1])]
     return f"Device-seconds, generation and scoring included: {', '.join(parts)}.{_reference_costs(report)}"
 
@@ -96,7 +106,7 @@ def checks(report: Report) -> list[tuple[str, bool]]:
     if low is not None and labelled is not None and _number(low) < 0:
         words = f"{label(low)} gets {low.reward_mean:.2f}; the labelled data's 20th percentile is {labelled.p20:.2f}"
         found.append((words, low.reward_mean <= labelled.p20))
-    rivals = [row for row in report.methods if row.score is None]
+    rivals = [row for row in report.methods if row.score is None and _in_the_papers_table(row)]
     if high is not None and rivals:
         above = all(high.reward_low > row.reward_high for row in rivals)
         names = ", ".join(dict.fromkeys(label(row) for row in rivals))
@@ -105,6 +115,12 @@ def checks(report: Report) -> list[tuple[str, bool]]:
         words = f"Spearman of requested and achieved is at least {SPEARMAN_BAR}"
         found.append((words, report.control.spearman >= SPEARMAN_BAR))
     return found
+
+
+def _in_the_papers_table(row: MethodRow) -> bool:
+    """The paper compares with the baseline and with what learns from the same rewards, one answer each; it claims
+    nothing about methods that learn from pairs, or about the best of several answers."""
+    return _is_baseline(row) or (learns_from_rewards(row.method) and row.best_of is None)
 
 
 def _number(row: MethodRow) -> float:

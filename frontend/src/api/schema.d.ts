@@ -4681,11 +4681,13 @@ export interface components {
          * @description One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
          *
          *     `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers;
-         *     `origin_known`: whether those are all of them.
+         *     `origin_known`: whether those are all of them. `chosen_by`: the name of the latter.
          */
         EntrantRow: {
             /** Best Of */
             best_of?: number | null;
+            /** Chosen By */
+            chosen_by?: string | null;
             /** Content Hash */
             content_hash: string | null;
             /** Family */
@@ -4751,6 +4753,8 @@ export interface components {
         EvaluatedRow: {
             /** Best Of */
             best_of?: number | null;
+            /** Chosen By */
+            chosen_by?: string | null;
             /** Device Seconds */
             device_seconds: number;
             /** Distinct 1 */
@@ -6475,7 +6479,7 @@ export interface components {
         };
         /**
          * MethodRow
-         * @description One model at one requested score, or the best of `best_of` of its answers.
+         * @description One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
          *
          *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
          *     entrant in the evaluation, as rules of a gate call it.
@@ -6485,6 +6489,8 @@ export interface components {
         MethodRow: {
             /** Best Of */
             best_of?: number | null;
+            /** Chosen By */
+            chosen_by?: string | null;
             /** Device Seconds */
             device_seconds: number;
             /** Distinct 1 */

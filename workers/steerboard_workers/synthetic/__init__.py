@@ -1,4 +1,4 @@
-"""Synthetic demo data: instructions, preferences and prompts written by this package, and their known quality.
+"""Synthetic demo data written by this package: instructions, preferences, prompts and thumbs, and their known quality.
 
 Nothing here comes from people or from another model. It exists so that the demo can show a whole pipeline in
 minutes and check its reward models against a quality that is known exactly. Never mistake it for real data.

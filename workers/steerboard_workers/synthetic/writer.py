@@ -15,6 +15,7 @@ from steerboard_workers.synthetic.topics import QUESTIONS, SITUATIONS, TOPICS, p
 INSTRUCTIONS = 2400
 PAIRS = 3600
 PROMPTS = 840
+THUMBS = 1200
 LABEL_NOISE = 0.02
 LEAST_DIFFERENCE = 0.03
 # Pairs that differ in nothing but the topic: without them a reward model learns to count words.
@@ -31,6 +32,9 @@ INSTRUCTION_MIX: dict[AnswerKind, int] = {
     "filler": 4,
     "off_topic": 8,
 }
+# Of answers with a thumb, half are good ones, as the weights of the two classes are equal by default.
+THUMBS_MIX: dict[AnswerKind, int] = {kind: 3 if kind in ("friendly", "dry") else 1 for kind in KINDS}
+DESIRABLE = 0.4
 NOTE = (
     "Synthetic text written by a program of the Steerboard project (Apache-2.0). It describes no person and no real "
     "preference; use it to see the pipeline work, never to judge a method."
@@ -38,7 +42,8 @@ NOTE = (
 
 
 def write_demo_data(directory: Path, seed: int = 0) -> dict[str, int]:
-    """Write instructions.jsonl, preferences.jsonl, prompts.jsonl and README.txt; returns the row counts."""
+    """Write a .jsonl file each of instructions, preferences, prompts and unpaired answers, and README.txt; returns the
+    row counts."""
     directory.mkdir(parents=True, exist_ok=True)
     rng = random.Random(seed)
     subjects = [(t, s, q) for t in TOPICS for s in SITUATIONS for q in QUESTIONS]
@@ -74,10 +79,25 @@ def write_demo_data(directory: Path, seed: int = 0) -> dict[str, int]:
         for topic, situation, question in rng.sample(subjects, PROMPTS):
             yield {"prompt": prompt_text(topic, situation, question)}
 
+    def unpaired() -> Iterable[dict[str, Any]]:
+        """One answer with a thumb, which is up for known quality of at least `DESIRABLE`."""
+        for kind in rng.choices(list(THUMBS_MIX), list(THUMBS_MIX.values()), k=THUMBS):
+            topic, situation, question = rng.choice(subjects)
+            prompt = prompt_text(topic, situation, question)
+            response = write_answer(kind, topic, situation, rng)
+            right = rng.random() >= LABEL_NOISE
+            yield {
+                "prompt": prompt,
+                "response": response,
+                "desirable": (quality(prompt, response) >= DESIRABLE) == right,
+            }
+
+    # The last ones added come last: what was there before stays as it was.
     counts = {
         "instructions": _write(directory / "instructions.jsonl", instructions()),
         "preferences": _write(directory / "preferences.jsonl", preferences()),
         "prompts": _write(directory / "prompts.jsonl", prompts()),
+        "unpaired": _write(directory / "unpaired.jsonl", unpaired()),
     }
     (directory / "README.txt").write_text(NOTE + "\n")
     return counts

@@ -14,6 +14,7 @@ import yaml
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
+from steerboard.cli.evaluation import campaigns
 from steerboard.cli.evaluation import files as evaluation_files
 from steerboard.cli.evaluation import pairs as evaluation_pairs
 from steerboard.cli.files import write_whole
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 app.add_typer(evaluation_files.app)
 app.add_typer(evaluation_pairs.app)
+app.add_typer(campaigns.app)
 
 Name = evaluation_files.Name
 Out = dict[str, Any]
@@ -76,7 +78,9 @@ def show(evaluation: Name, json: JsonOption = False) -> None:
     out.print(Text.assemble((found["name"], "bold"), f": {found['prompts']} prompts, {found['state']}"))
     for entrant in found["entrants"]:
         missing = f", {entrant['missing']} missing" if entrant["missing"] else ""
-        out.print(plain(f"  entrant {entrant['name']}: {entrant['responses']} answers{missing}"))
+        best = entrant["decoding"].get("best_of")
+        chosen = f", best of {best['n']} by {best['reward']}" if best else ""
+        out.print(plain(f"  entrant {entrant['name']}: {entrant['responses']} answers{chosen}{missing}"))
     for kind, key in (("reward model", "reward_assessments"), ("campaign", "campaigns")):
         for one in found[key]:
             out.print(plain(f"  {kind} {one['name']}: {one['state']}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from steerboard.evaluation.prompts.schemas import Reference
 from steerboard.runs.state.states import RunState
@@ -33,7 +33,10 @@ class EntrantIn(BaseModel):
     decoding: NamedDecoding | Decoding | None = None
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
     best_of: BestOf = None
-    reward: Annotated[Reference | None, Field(description="The reward model that chooses the best of several.")] = None
+    reward: Annotated[
+        Reference | None,
+        Field(description="The reward model that chooses the best of several.", validate_default=True),
+    ] = None
     family: Annotated[str | None, Field(max_length=64, pattern=r"^[^\x00]+$")] = None
     engine: Annotated[EngineName, Field(description="What computes a model's answers.")] = "transformers"
 
@@ -43,11 +46,23 @@ class EntrantIn(BaseModel):
             raise ValueError("give either `model` or `endpoint`")
         if self.endpoint is not None and self.engine != "transformers":
             raise ValueError("`engine` is of models: an endpoint computes by itself")
-        if (self.best_of is None) != (self.reward is None):
-            raise ValueError("give both `best_of` and the `reward` model that chooses, or neither")
-        if self.best_of is not None and (self.endpoint is not None or self.samples > 1):
-            raise ValueError("`best_of` gives one answer, of a model: neither of an endpoint nor several `samples`")
         return self
+
+    # Of fields, so that a form can show them there.
+    @field_validator("best_of")
+    @classmethod
+    def _one_answer_of_a_model(cls, best_of: int | None, given: ValidationInfo) -> int | None:
+        several = given.data.get("samples", 1) > 1
+        if best_of is not None and (given.data.get("endpoint") is not None or several):
+            raise ValueError("`best_of` gives one answer, of a model: neither of an endpoint nor several `samples`")
+        return best_of
+
+    @field_validator("reward")
+    @classmethod
+    def _both_or_neither(cls, reward: str | None, given: ValidationInfo) -> str | None:
+        if "best_of" in given.data and (given.data["best_of"] is None) != (reward is None):
+            raise ValueError("give both `best_of` and the `reward` model that chooses, or neither")
+        return reward
 
 
 class EntrantOut(BaseModel):

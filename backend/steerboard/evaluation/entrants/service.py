@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import func, select
@@ -22,7 +24,7 @@ from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard_contracts.configs import AnswerConfig, Decoding
-from steerboard_contracts.errors import BadInput
+from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name
 
@@ -135,6 +137,16 @@ def add(
     return entrant
 
 
+@contextmanager
+def faults_below(place: str) -> Iterator[None]:
+    """Errors of an entrant's fields, as `reward`, raised as of the request that has it: `body.entrants.1.reward`."""
+    try:
+        yield
+    except SteerboardError as error:
+        error.errors = [ErrorLocation(location=f"{place}.{one.location}", message=one.message) for one in error.errors]
+        raise
+
+
 def next_position(session: Session, evaluation: Evaluation) -> int:
     """The place of one more entrant. Others who add one wait. Raises `BadInput` (`too_many_entrants`)."""
     session.execute(select(Evaluation.id).where(Evaluation.id == evaluation.id).with_for_update(key_share=True))
@@ -200,6 +212,7 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
             f"{model.name!r} is a model of role {model.role}, and gives answers no reward",
             code="wrong_role",
             hint=what_to_name(model.role, ("reward",)),
+            errors=[ErrorLocation(location="reward", message="is no reward model")],
         )
     mine = EvaluationPrompt.evaluation_id == evaluation.id, func.jsonb_array_length(EvaluationPrompt.follow_ups) > 0
     if session.scalar(select(EvaluationPrompt.position).where(*mine).limit(1)) is not None:
@@ -207,6 +220,7 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
             "the best of several answers is chosen for prompts of one turn, and some of these have more",
             code="several_turns",
             hint="Leave `best_of` out, or evaluate other prompts.",
+            errors=[ErrorLocation(location="best_of", message="takes prompts of one turn")],
         )
     return model
 
@@ -241,6 +255,7 @@ def _decoding(asked: EntrantIn) -> tuple[Decoding, dict[str, float]]:
             f"{sampled} samples at temperature 0 would all be equal",
             code="equal_samples",
             hint="Ask for one sample, or for `sampled` decoding.",
+            errors=[ErrorLocation(location="decoding", message="needs a temperature above 0")],
         )
     return decoding, {}
 

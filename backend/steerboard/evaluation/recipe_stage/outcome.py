@@ -91,6 +91,7 @@ def _entries(
             method=entrant.method or "base",
             score=entrant.score,
             best_of=entrant.best_of,
+            chosen_by=entrant.chosen_by,
             info=ModelInfo.model_validate(model.info) if model is not None and model.info else None,
             device_seconds=(sum(training_cost(session, model)) if model is not None else 0.0)
             + _choosing_cost(session, entrant),
@@ -151,6 +152,7 @@ def _graded_by(by: Normaliser | None, main: Scores) -> dict[str, Any]:
 def _summary(document: Report, evaluation: Evaluation) -> dict[str, Any]:
     best = max(document.methods, key=lambda row: row.reward_mean)
     at = "" if best.score is None else f" at {best.score:g}"
+    at += "" if best.best_of is None else f", best of {best.best_of}"
     return {
         "evaluation": evaluation.name,
         "prompts": document.prompts,

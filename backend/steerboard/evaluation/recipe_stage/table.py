@@ -47,6 +47,7 @@ class Entry:
     tokens: list[int]
     finished: list[bool]
     log_prob_seconds: tuple[float, float] = (0.0, 0.0)
+    chosen_by: str | None = None
 
     @property
     def is_baseline(self) -> bool:
@@ -127,6 +128,7 @@ def _row(
         entrant=entry.model,
         score=entry.score,
         best_of=entry.best_of,
+        chosen_by=entry.chosen_by,
         n=len(entry.texts),
         reward_mean=reward.mean,
         reward_low=reward.low,

@@ -37,6 +37,7 @@ class Who:
     family: str | None
     score: Condition | None
     best_of: int | None
+    chosen_by: str | None
     samples: int
     model: str | None
     content_hash: str | None

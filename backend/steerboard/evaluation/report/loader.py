@@ -110,6 +110,7 @@ def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozen
         family=entrant.family,
         score=entrant.score,
         best_of=entrant.best_of,
+        chosen_by=entrant.chosen_by,
         samples=entrant.samples,
         model=model.name if model else None,
         content_hash=entrant.content_hash,

@@ -158,7 +158,10 @@ def install_handlers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
         places = [
-            ErrorLocation(location=".".join(str(part) for part in problem["loc"]), message=problem["msg"])
+            ErrorLocation(
+                location=".".join(str(part) for part in problem["loc"]),
+                message=problem["msg"].removeprefix("Value error, "),
+            )
             for problem in error.errors()[:_PLACES]
         ]
         more = len(error.errors()) - len(places)

@@ -14,7 +14,7 @@ class EntrantRow(BaseModel):
     """One entrant. Lengths in characters of all turns; `truncated`: share of answers that the token limit ended.
 
     `trained_on`: content hashes of the reward models upstream of it, and of the one that chose its answers;
-    `origin_known`: whether those are all of them.
+    `origin_known`: whether those are all of them. `chosen_by`: the name of the latter.
     """
 
     name: str
@@ -22,6 +22,7 @@ class EntrantRow(BaseModel):
     method: str | None
     score: Condition | None
     best_of: int | None = None
+    chosen_by: str | None = None
     family: str | None
     model: str | None
     content_hash: str | None

@@ -1,6 +1,7 @@
 import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { percent, seconds, signed } from "../format";
+import { bestOf } from "../bestOf";
 import { shown } from "../condition";
 import { Link, useProject } from "../links";
 
@@ -52,11 +53,15 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 <Table.Td>
                   <Text size="sm" fw={550}>
                     {row.method}
-                    {row.best_of && `, best of ${row.best_of}`}
                   </Text>
                   <Link size="xs" to="/p/$project/models/$model" params={{ project, model: row.entrant }}>
                     {row.entrant}
                   </Link>
+                  {row.best_of && (
+                    <Text size="xs" c="dimmed">
+                      {bestOf(row)}
+                    </Text>
+                  )}
                 </Table.Td>
                 <Table.Td ta="right">{row.score === null ? "–" : shown(row.score)}</Table.Td>
                 <Table.Td ta="right" fw={600}>

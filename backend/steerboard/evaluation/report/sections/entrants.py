@@ -35,6 +35,7 @@ def entrant_rows(data: EvaluationData, means: Floats) -> list[EntrantRow]:
                 method=entrant.method,
                 score=entrant.score,
                 best_of=entrant.best_of,
+                chosen_by=entrant.chosen_by,
                 family=entrant.family,
                 model=entrant.model,
                 content_hash=entrant.content_hash,

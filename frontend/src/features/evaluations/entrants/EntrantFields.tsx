@@ -31,6 +31,8 @@ const DECODINGS: { value: DecodingChoice; label: string }[] = [
   { value: "own", label: "own temperature and length" },
 ];
 
+const USUAL_N = 8;
+
 interface Properties {
   project: string;
   draft: EntrantDraft;
@@ -58,6 +60,8 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
   const policy = draft.kind === "model" ? chosen : writers.find((one) => one.id === served);
   const attributes = policy?.info.condition?.attributes ?? [];
   const named = attributes.filter((one) => one.name !== SCORE);
+  const choosers = (models.data?.items ?? []).filter((one) => one.role === "reward").map((one) => one.name);
+  const choosing = draft.kind === "model" && draft.chooser !== null;
   const scored = draft.kind === "endpoint" || attributes.length > 0;
   return (
     <Card withBorder p="sm" role="group" aria-label={`Entrant ${draft.who ?? "not chosen yet"}`}>
@@ -143,14 +147,33 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
           <NumberInput
             inputWrapperOrder={ORDER}
             label="Answers to each prompt"
-            description="8 or so show best of N, and reward by length"
+            description={
+              choosing ? "Of these, one is kept" : "8 or so show best of N, and reward by length"
+            }
             min={1}
             max={64}
             allowDecimal={false}
             value={draft.samples}
-            error={error("samples")}
+            error={error("samples") ?? (choosing && error("best_of"))}
             onChange={(samples) => set({ samples })}
           />
+          {draft.kind === "model" && (
+            <Select
+              inputWrapperOrder={ORDER}
+              label="Keep the best by"
+              description="Best of N: a reward model chooses one answer"
+              placeholder="all answers are kept"
+              nothingFoundMessage="The project has no reward model"
+              data={choosers}
+              searchable
+              clearable
+              value={draft.chooser}
+              error={error("reward")}
+              onChange={(chooser) =>
+                set({ chooser, samples: chooser && Number(draft.samples) < 2 ? USUAL_N : draft.samples })
+              }
+            />
+          )}
           <TextInput
             inputWrapperOrder={ORDER}
             label="Name in the report"

@@ -5,6 +5,7 @@ import { count } from "../../../shared/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";
+import { bestOf } from "../../../shared/bestOf";
 import { shown } from "../../../shared/condition";
 import { Share } from "../parts";
 
@@ -74,8 +75,8 @@ function decodingOf({ source, decoding, samples }: Entrant): string {
   };
   const how = temperatures ? "by category" : temperature ? `sampled, temperature ${temperature}` : "greedy";
   const parts = [
+    bestOf({ best_of: best?.n, chosen_by: best?.reward }),
     how,
-    best ? `the best of ${best.n} by ${best.reward}` : "",
     longest ? `at most ${count(longest)} tokens` : "",
     samples > 1 ? `${samples} answers each` : "",
   ];

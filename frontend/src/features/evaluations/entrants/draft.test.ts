@@ -25,6 +25,22 @@ it("lets an endpoint compute by itself, whatever was chosen before it was named"
   expect(entrants.map((one) => one.engine)).toEqual(["vllm", "transformers"]);
 });
 
+it("lets a reward model keep one of a model's answers, and none of an endpoint's", () => {
+  const best = { ...emptyEntrant("model", "sft"), samples: 8, chooser: "reward" };
+  const { entrants } = entrantsOf([
+    best,
+    { ...best, kind: "endpoint", who: "remote" },
+    { ...best, chooser: null },
+  ]);
+  expect(entrants.map((one) => [one.samples, one.best_of, one.reward])).toEqual([
+    [1, 8, "reward"],
+    [8, null, null],
+    [8, null, null],
+  ]);
+  // All eight are generated.
+  expect(answersOf([best], 10)).toBe(80);
+});
+
 it("shows an entrant's error at its line", () => {
   const errors = byLine(
     [{ location: "body.entrants.1.decoding.temperature", message: "too hot" }],

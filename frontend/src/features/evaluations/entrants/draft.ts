@@ -16,6 +16,8 @@ export interface EntrantDraft {
   temperature: number | string;
   maxNewTokens: number | string;
   samples: number | string;
+  /** The reward model that keeps one of the samples; all of them are kept without one. */
+  chooser: string | null;
   engine: EntrantIn["engine"];
   family: string;
 }
@@ -34,6 +36,7 @@ export function emptyEntrant(kind: "model" | "endpoint" = "model", who: string |
     temperature: 0.7,
     maxNewTokens: "",
     samples: 1,
+    chooser: null,
     engine: "transformers",
     family: "",
   };
@@ -68,6 +71,14 @@ function decodingOf(draft: EntrantDraft): EntrantIn["decoding"] {
   };
 }
 
+/** Several answers are all kept, or a model's best of them. An endpoint's are, whatever was chosen before it was named. */
+function samplesOf({ kind, samples, chooser }: EntrantDraft) {
+  const number = Number(samples) || 1;
+  return kind === "model" && chooser
+    ? { samples: 1, best_of: number, reward: chooser }
+    : { samples: number, best_of: null, reward: null };
+}
+
 /** The entrants that the lines stand for, and for each of them which line it is of. */
 export function entrantsOf(drafts: readonly EntrantDraft[]): { entrants: EntrantIn[]; lines: number[] } {
   const entrants: EntrantIn[] = [];
@@ -82,7 +93,7 @@ export function entrantsOf(drafts: readonly EntrantDraft[]): { entrants: Entrant
         name: named ? (scores.length > 1 ? `${named}_${slugOf(score)}` : named) : null,
         score,
         decoding: decodingOf(draft),
-        samples: Number(draft.samples) || 1,
+        ...samplesOf(draft),
         // An endpoint computes by itself, whatever was chosen before it was named.
         engine: draft.kind === "model" ? draft.engine : "transformers",
         family: draft.family.trim() || null,
@@ -95,7 +106,7 @@ export function entrantsOf(drafts: readonly EntrantDraft[]): { entrants: Entrant
 
 /** How many answers will be made to so many prompts. */
 export function answersOf(drafts: readonly EntrantDraft[], prompts: number): number {
-  return prompts * entrantsOf(drafts).entrants.reduce((sum, one) => sum + one.samples, 0);
+  return prompts * entrantsOf(drafts).entrants.reduce((sum, one) => sum + (one.best_of ?? one.samples), 0);
 }
 
 /** Errors by place, with the place of an entrant turned into the line that it came from. */

@@ -1,4 +1,5 @@
 import { Table, Text } from "@mantine/core";
+import { bestOf } from "../../../shared/bestOf";
 import { shown } from "../../../shared/condition";
 import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./figures";
 
@@ -66,12 +67,9 @@ export function MethodsView({ report }: { report: Report }) {
             <Table.Tr key={row.entrant}>
               <Table.Td>
                 {row.entrant}
-                {row.method && (
-                  <Text size="xs" c="dimmed">
-                    {row.method}
-                    {row.entrant === report.baseline ? ", baseline" : ""}
-                  </Text>
-                )}
+                <Text size="xs" c="dimmed">
+                  {describe(report, row)}
+                </Text>
               </Table.Td>
               <Table.Td ta="right">{row.score === null ? "–" : shown(row.score)}</Table.Td>
               {columns.map((column) => (
@@ -88,4 +86,12 @@ export function MethodsView({ report }: { report: Report }) {
       </Table>
     </Table.ScrollContainer>
   );
+}
+
+/** Method, best-of-n, and whether it is the baseline. */
+function describe(report: Report, { entrant, method }: Report["methods"][number]): string {
+  const best = report.entrants.find((one) => one.name === entrant);
+  return [method, best && bestOf(best), method && entrant === report.baseline && "baseline"]
+    .filter(Boolean)
+    .join(", ");
 }
