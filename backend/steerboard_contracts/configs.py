@@ -224,6 +224,19 @@ class EvaluateConfig(_WithDecoding):
         Literal["synthetic"] | None, Field(description="Known quality of answers, for the synthetic demo data.")
     ] = None
     examples: Annotated[int, Field(ge=0, le=50)] = 3
+    decides: Annotated[
+        bool,
+        Field(
+            description="Of a round: does the first reward model rate the last entrant lower than the one before it? "
+            "That ends the rounds."
+        ),
+    ] = False
+
+    @model_validator(mode="after")
+    def _has_two_to_compare(self) -> EvaluateConfig:
+        if self.decides and len(self.entrants) < 2:
+            raise ValueError("`decides` compares the last two entrants, and there is one")
+        return self
 
 
 class BenchmarkConfig(_WithEngine):

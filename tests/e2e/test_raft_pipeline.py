@@ -26,7 +26,7 @@ SETTINGS = (
 
 @pytest.fixture
 def platform(tmp_path: Path) -> Iterator[World]:
-    running = World(tmp_path)
+    running = World.for_training(tmp_path)
     running.start()
     yield running
     running.stop()

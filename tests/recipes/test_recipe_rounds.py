@@ -142,3 +142,72 @@ def test_iterative_dpo_compares_with_sft_or_with_the_round_before(
     assert [one["data"] for one in rounds] == ["pairs-1", "pairs-2", "pairs-3"]
     assert [one["reference"] for one in rounds] == references
     assert [inputs(made, "report")[f"entrants.{i}"] for i in range(4)] == ["sft", "dpo-1", "dpo-2", "dpo-3"]
+
+
+STOP = (
+    RECIPE.replace("rounds: 3\n", "rounds: {count: 3, stop: {judge: independent, prompts: 50}}\n")
+    .replace("reward: $judge", "reward: teacher")
+    .replace("rewards: [$judge]", "rewards: [teacher, independent]")
+    .replace("  questions:", "  pairs: {type: dataset, kind: preferences}\n  questions:")
+    .replace("  sft: {", "  teacher: {run: train, method: reward_model, model: $policy, data: $pairs}\n  sft: {")
+)
+PAIRS = "pairs=hh"
+
+
+def test_a_stop_rule_adds_a_check_of_each_round_for_which_the_next_one_waits(shelf: Shelf) -> None:
+    made = plan(shelf, PAIRS, text=STOP)
+    assert inputs(made, "check-1") == {
+        "entrants.0": "sft", "entrants.1": "tuned-1", "rewards.0": "independent", "data": "questions"
+    }  # fmt: skip
+    assert [inputs(made, "check-3")[f"entrants.{n}"] for n in range(3)] == ["sft", "tuned-2", "tuned-3"]
+    assert (stage(made, "check-2").config.prompts, stage(made, "check-2").config.decides) == (50, True)
+    assert not stage(made, "report").config.decides
+    assert not any("after.0" in inputs(made, f"{name}-1") for name in ("answers", "scored", "best", "tuned", "check"))
+    for name in ("answers", "scored", "best", "tuned", "check"):
+        assert [inputs(made, f"{name}-{n}")["after.0"] for n in (2, 3)] == ["check-1", "check-2"]
+    # What takes the last round's policy waits to learn which round that is; lists have every round in any case.
+    assert inputs(made, "last")["after.0"] == "check-3"
+    assert "after.0" not in inputs(made, "all") | inputs(made, "report")
+    assert made.rounds is not None
+    assert (made.rounds.start, made.rounds.judge) == ("sft", "independent")
+    assert [one.stages for one in made.rounds.rounds] == [
+        [f"{name}-{n}" for name in ("answers", "scored", "best", "tuned")] for n in (1, 2, 3)
+    ]
+
+
+def test_overrides_change_the_rule_or_take_it_away(shelf: Shelf) -> None:
+    made = plan(shelf, PAIRS, "rounds=2", "check-2.prompts=20", "rounds.stop.seed=4", text=STOP)
+    assert [stage(made, f"check-{n}").config.prompts for n in (1, 2)] == [50, 20]
+    assert stage(made, "check-1").config.seed == 4
+    assert "check-3" not in [one.name for one in made.stages]
+    without = plan(shelf, PAIRS, "rounds.stop=null", "rounds.count=1", text=STOP)
+    assert not any(one.name.startswith("check") for one in without.stages)
+    assert "after.0" not in inputs(without, "last")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (("judge: independent, ", ""), "rounds.stop (line 7): needs `judge`: a reward model that no stage learns from"),
+        (("judge: independent", "judge: teacher"), "rounds.stop.judge (line 7): `teacher` is read by `scored-1`"),
+        (("judge: independent", "judge: nobody"), "stages.check-1.rewards.0 (line 7): there is no stage `nobody`"),
+        (("prompts: 50", "prompts: few"), "stages.check-1.prompts (line 7): should be a valid integer"),
+        (
+            ("prompts: 50", "promts: 50"),
+            "stages.check-1.promts (line 7): unknown key `promts`; did you mean `prompts`?",
+        ),
+        (("count: 3", "count: many"), "rounds (line 7): `rounds` must be a whole number from 1 to 20, got 'many'"),
+        (("count: 3", "cout: 3"), "rounds.cout (line 7): unknown key `cout`; did you mean `count`?"),
+        (("  first:", "  check:"), "rounds.stop (line 7): there is also a stage `check` outside of the rounds"),
+    ],
+)
+def test_a_mistake_in_the_rule_is_reported_with_its_line(shelf: Shelf, change: tuple[str, str], fault: str) -> None:
+    found = refused(shelf, STOP.replace(*change), *INPUTS, PAIRS)
+    assert any(one.startswith(fault) for one in found), found
+
+
+def test_rounds_may_begin_with_a_model_of_the_registry(shelf: Shelf) -> None:
+    made = plan(shelf, PAIRS, text=STOP.replace("previous: sft", "previous: $policy"))
+    assert made.rounds is not None
+    assert (made.rounds.start, made.rounds.start_model) == ("tuned", shelf.models["tuned"].id)
+    assert inputs(made, "check-1")["entrants.0"] == "tuned"

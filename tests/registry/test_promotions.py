@@ -141,3 +141,42 @@ def test_a_promotion_that_is_none_is_refused(client: TestClient, add: Add, body:
     refused = client.post(f"{BASE}/a/promotions", json=body)
     assert (refused.status_code, refused.json()["code"]) == (422, "invalid_request")
     assert client.get(f"{BASE}/a/promotions").json() == []
+
+
+def roll_back(client: TestClient, model: str, **body: str) -> tuple[int, str]:
+    answer = client.post(f"{BASE}/{model}/roll-back", json=body)
+    found = answer.json()
+    return answer.status_code, found.get("name") or found["code"]
+
+
+def test_a_roll_back_returns_to_the_model_whose_place_was_taken(
+    client: TestClient, add: Add, sessions: sessionmaker[Session]
+) -> None:
+    add("a", "b", "c")
+    for name in "abc":
+        promote(client, name, "production")
+    assert roll_back(client, "c", note="worse on long prompts") == (200, "b")
+    assert in_production(client) == ["b"]
+    assert client.get(f"{BASE}/b/promotions").json()[0]["note"] == "worse on long prompts"
+    # Not to the one that was just rolled back from, but to the one before.
+    assert roll_back(client, "b") == (200, "a")
+    assert client.get(f"{BASE}/a/promotions").json()[0]["note"] == "rolled back from b"
+    assert roll_back(client, "a") == (409, "nothing_to_roll_back")
+    assert roll_back(client, "c") == (409, "nothing_to_roll_back")
+    assert in_production(client) == ["a"]
+    # Promoted again, it has a former one again.
+    promote(client, "c", "production")
+    assert roll_back(client, "c") == (200, "a")
+    with sessions() as session:
+        mine = select(AuditEntry.target).where(AuditEntry.action == "model.roll_back").order_by(AuditEntry.id)
+        assert session.scalars(mine).all() == ["c", "b", "c"]
+
+
+def test_rolling_back_twice_at_the_same_moment_goes_back_once(client: TestClient, add: Add) -> None:
+    add("a", "b", "c")
+    for name in "abc":
+        promote(client, name, "production")
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: roll_back(client, "c"), range(4)))
+    assert sorted(answers) == [(200, "b"), *[(409, "nothing_to_roll_back")] * 3]
+    assert in_production(client) == ["b"]

@@ -17,6 +17,7 @@ from steerboard.evaluation.prompts import api as prompts
 from steerboard.evaluation.ranking import api as ranking
 from steerboard.evaluation.ranking.campaigns import api as campaigns
 from steerboard.evaluation.report import api as report
+from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
 from steerboard.insights import inbox_api, models_api, previews_api, system_api
 from steerboard.playground import api as playground
@@ -49,6 +50,7 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     gate.router,
     gate.pipeline_router,
     sweeps.router,
+    rounds.router,
     event_stream.router,
 )
 _OF_SYSTEM: tuple[APIRouter, ...] = (accounts.system_router, system_api.system_router, health.router)

@@ -15,9 +15,11 @@ from steerboard.cli.output.listing import Column, moment, print_table
 from steerboard.cli.output.pipeline_result import finish
 from steerboard.cli.output.progress import STYLES
 from steerboard.cli.output.report_table import print_report, print_stages
+from steerboard.cli.output.rounds_table import print_rounds
 from steerboard.cli.output.run_rows import print_runs, run_name
 from steerboard.cli.output.sweep_table import print_sweep
 from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.rounds import RoundsReport
 from steerboard_contracts.report.sweep import SweepReport
 
 app = typer.Typer(help="Look at pipelines, cancel and resume them, print their reports.", no_args_is_help=True)
@@ -138,3 +140,13 @@ def sweep(pipeline: Reference, json: JsonOption = False) -> None:
         print_json(document)
         return
     print_sweep(console(), SweepReport.model_validate(document))
+
+
+@app.command()
+def rounds(pipeline: Reference, json: JsonOption = False) -> None:
+    """The rounds of a pipeline: what each kept, how its policy answers, what the stop rule decided, and the costs."""
+    document = Client().get(path_of("pipelines", pipeline, "rounds"))
+    if json:
+        print_json(document)
+        return
+    print_rounds(console(), RoundsReport.model_validate(document))

@@ -190,9 +190,11 @@ def _start(
     states = select(Run.id).where(Run.id.in_(awaited), Run.state != "succeeded").order_by(Run.id)
     for number, run_id in enumerate(session.scalars(states)):
         inputs[f"{AFTER}{number}"] = InputRef(run=run_id)
-    if assessment.summary is None and (pairs := _preferences(session, model, stage)) is not None:
+    # A stage that only decides about the next round holds raw rewards of one model against each other.
+    background = stage is None or not stage.config.decides
+    if background and assessment.summary is None and (pairs := _preferences(session, model, stage)) is not None:
         inputs["preferences"] = InputRef(dataset=pairs.id)
-    if model is not None and assessment.normaliser is None:
+    if background and model is not None and assessment.normaliser is None:
         labelled = (stage.labelled if stage is not None else None) or _labelled(session, evaluation)
         if labelled is not None:
             inputs["labelled"] = InputRef(dataset=labelled.id)

@@ -21,6 +21,7 @@ from steerboard.evaluation.ranking.tables import Campaign, RankingItem
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
 from steerboard.platform.settings import get_settings
 from steerboard.platform.storage.disk import need_room
+from steerboard.runs.state.states import DONE
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.errors import NoSpaceLeft
 
@@ -70,7 +71,7 @@ def _failed_pipelines(session: Session, project: Project) -> list[WaitingItem]:
             later.id > Pipeline.id,
             select(stage.id).where(stage.pipeline_id == later.id).exists(),
             ~select(other.id)
-            .where(other.pipeline_id == later.id, other.parent_id.is_(None), other.state != "succeeded")
+            .where(other.pipeline_id == later.id, other.parent_id.is_(None), other.state.not_in(DONE))
             .exists(),
         )
         .exists()

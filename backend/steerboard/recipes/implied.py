@@ -194,7 +194,8 @@ class Implied:
         if not isinstance(rewards, list) or INDEPENDENT not in rewards or INDEPENDENT in self._raw:
             return
         place = self._document.place(("stages", evaluate, "rewards", rewards.index(INDEPENDENT)))
-        trained = [r for r in rewards if isinstance(r, str) and isinstance(self._raw.get(r), dict)]
+        # A recipe whose evaluation names no other reward model means the twin of the one that it trains.
+        trained = [r for r in (*rewards, *self._raw) if isinstance(r, str) and isinstance(self._raw.get(r), dict)]
         first = next((r for r in trained if self._has_halves(r)), None)
         if first is None:
             self._document.fault(
@@ -226,6 +227,9 @@ class Implied:
             "labelled": self._labelled(fields),
             "preferences": next((d for d in self._fields_of(fields.get("rewards"), "data") if d), None),
         }
+        if fields.get("decides") is True:
+            # It compares rewards of one model: z units and accuracy would cost scoring, and change nothing.
+            del found["labelled"], found["preferences"]
         for slot, ref in found.items():
             if slot not in fields and ref is not None:
                 self._put(("stages", name, slot), ref, place)

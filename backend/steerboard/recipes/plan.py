@@ -14,14 +14,16 @@ from steerboard.recipes.draft import Draft, read_stages
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.graph import cycles, ordered
 from steerboard.recipes.implied import Implied
-from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, declarations, resolve
-from steerboard.recipes.lookup import Catalogue
+from steerboard.recipes.inputs import NAME, NAME_RULE, StageRef, Value, declarations, resolve
+from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
-from steerboard.recipes.rounds import ROUND, ROUNDS, unroll
+from steerboard.recipes.rounds import ROUND, unroll
 from steerboard.recipes.sources import Source, Sources
+from steerboard.recipes.stop_rule import ROUNDS, await_checks, check_judge
 from steerboard.recipes.sweep.block import SWEEP, set_sweep
 from steerboard.recipes.sweep.variants import summary_of, variant_of, write_variants
 from steerboard_contracts.configs import RunConfig
+from steerboard_contracts.rounds import PlannedRounds
 from steerboard_contracts.sweep import PlannedSweep
 
 TOP_KEYS = ("name", "description", "inputs", "stages", ROUNDS, ROUND, SWEEP)
@@ -56,6 +58,7 @@ class Plan:
     stages: list[PlannedStage]
     notes: list[str] = field(default_factory=list)
     sweep: PlannedSweep | None = None
+    rounds: PlannedRounds | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Reading:
     notes: list[str]
     faults: Faults
     sweep: PlannedSweep | None = None
+    rounds: PlannedRounds | None = None
 
 
 def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
@@ -94,6 +98,7 @@ def make_plan(text: str, overrides: list[str], catalogue: Catalogue) -> Plan:
         stages=stages,
         notes=reading.notes,
         sweep=reading.sweep,
+        rounds=reading.rounds,
     )
 
 
@@ -106,7 +111,8 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
     if not isinstance(document.data.get("stages"), dict):
         faults.raise_if_any()
     declared = declarations(document, faults)
-    changes = set_sweep(document, unroll(document, parse_overrides(overrides, faults), faults))
+    changes, rounds = unroll(document, parse_overrides(overrides, faults), faults)
+    changes = set_sweep(document, changes)
     set_values, later = _apply(document, list(declared), changes, faults)
     sweep = write_variants(document, faults)
     _check_number(document, faults)
@@ -118,9 +124,23 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
     drafts = read_stages(document, faults)
     sources = Sources(document, drafts, values, faults)
     inputs = {name: sources.of(draft) for name, draft in drafts.items()}
+    if rounds is not None:
+        rounds = _with_start(rounds, values)
+        check_judge(document, rounds, drafts, inputs, faults)
+        await_checks(rounds, inputs)
     order = _order(document, drafts, inputs, faults)
     notes = [*implied.notes, *([summary_of(sweep)] if sweep else [])]
-    return Reading(document, drafts, inputs, order, implied.stages, notes, faults, sweep)
+    return Reading(document, drafts, inputs, order, implied.stages, notes, faults, sweep, rounds)
+
+
+def _with_start(rounds: PlannedRounds, values: Mapping[str, Value]) -> PlannedRounds:
+    """With the stage or the model that an input as their start means."""
+    start = values.get(rounds.start.removeprefix("$")) if rounds.start.startswith("$") else None
+    if isinstance(start, StageRef):
+        return rounds.model_copy(update={"start": start.stage})
+    if isinstance(start, KnownModel):
+        return rounds.model_copy(update={"start": start.name, "start_model": start.id})
+    return rounds
 
 
 def _check_top(document: Document, faults: Faults) -> None:

@@ -9,7 +9,7 @@
 
 becomes `answers-1`, `answers-2`, `answers-3`, .... In a later round `previous` is the output of the last stage of the
 round before. Outside of the rounds, the name of a stage means that of the last round, in a list those of every round.
-Each round generates from its own part of the prompts.
+Each round generates from its own part of the prompts. `rounds: {count: 3, stop: ...}` ends them early: stop_rule.py.
 """
 
 from __future__ import annotations
@@ -22,38 +22,80 @@ from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.references import references, replace_at, rewired, value_at, widen_list, write_copy
+from steerboard.recipes.stop_rule import CHECK, COUNT, ROUNDS, STOP, check_fields, is_stop_rule, write_check_places
+from steerboard_contracts.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.run_kinds import kind_of
 
-ROUNDS, ROUND, PREVIOUS = "rounds", "round", "previous"
+ROUND, PREVIOUS = "round", "previous"
 MOST_ROUNDS = 20
 _KEYS = (PREVIOUS, "stages")
 
 
-def unroll(document: Document, changes: list[Override], faults: Faults) -> list[Override]:
-    """Writes the rounds into the document's stages. Gives the overrides that are left: one of a repeated stage is one
-    of each round's."""
-    for change in changes:
-        if change.path == (ROUNDS,) and ROUND in document.data:
-            document.put((ROUNDS,), change.value, change.place)
-    changes = [change for change in changes if change.path != (ROUNDS,) or ROUND not in document.data]
+def unroll(document: Document, changes: list[Override], faults: Faults) -> tuple[list[Override], PlannedRounds | None]:
+    """Writes the rounds into the document's stages. Gives the overrides that are left, one of a repeated stage being
+    one of each round's, and the rounds; None where there are none, or none that can be written out."""
+    if ROUND in document.data:
+        changes = _set_rounds(document, changes, faults)
     repeated = _repeated(document, faults)
     if not repeated:
-        return changes
-    number: int = document.data[ROUNDS]
+        return changes, None
+    number = _count(document.data[ROUNDS])
+    stop = is_stop_rule(document)
+    written = [*repeated, CHECK] if stop else repeated
     stages: dict[str, Any] = document.data["stages"]
-    for name in repeated:
+    for name in written:
         for round_ in range(1, number + 1):
             if name in stages or _named(name, round_) in stages:
                 taken = name if name in stages else _named(name, round_)
-                document.fault(
-                    faults, (ROUND, "stages", name), f"there is also a stage `{taken}` outside of the rounds"
-                )
-                return changes
+                at = (ROUNDS, STOP) if name == CHECK else (ROUND, "stages", name)
+                document.fault(faults, at, f"there is also a stage `{taken}` outside of the rounds")
+                return changes, None
     _widen(document, stages, repeated, number)
     for round_ in range(1, number + 1):
         for name in repeated:
             _write(document, name, round_, number, repeated)
-    return [one for change in changes for one in _of_each_round(document, change, repeated, number)]
+        if stop:
+            _write_check(document, round_, repeated)
+    planned = PlannedRounds(
+        start=document.data[ROUND][PREVIOUS],
+        judge=document.data[ROUNDS][STOP]["judge"] if stop else None,
+        rounds=[
+            PlannedRound(
+                number=round_,
+                stages=[_named(name, round_) for name in repeated],
+                check=_named(CHECK, round_) if stop else None,
+            )
+            for round_ in range(1, number + 1)
+        ],
+    )
+    return [one for change in changes for one in _of_each_round(document, change, written, number)], planned
+
+
+def _set_rounds(document: Document, changes: list[Override], faults: Faults) -> list[Override]:
+    """Applies `rounds=2`, `rounds.count=2`, `rounds.stop=null`, `rounds.stop.prompts=50`. Gives the others."""
+    left = []
+    for change in changes:
+        if change.head != ROUNDS:
+            left.append(change)
+            continue
+        rounds = document.data.get(ROUNDS)
+        path = change.path
+        if len(path) == 1 and isinstance(rounds, dict) and not isinstance(change.value, dict):
+            path = (ROUNDS, COUNT)
+        elif len(path) > 1 and not isinstance(rounds, dict):
+            document.put((ROUNDS,), {COUNT: rounds}, document.place((ROUNDS,)) or change.place)
+        target: Any = document.data
+        for part in path[:-1]:
+            target = target.get(part) if isinstance(target, dict) else None
+        if isinstance(target, dict):
+            document.put(path, change.value, change.place)
+        else:
+            faults.add(f"--set {change.text}", f"the recipe has no `{'.'.join(path[:-1])}`", field=".".join(path))
+    return left
+
+
+def _count(rounds: Any) -> Any:
+    return rounds.get(COUNT) if isinstance(rounds, dict) else rounds
 
 
 def _named(stage: str, round_: int) -> str:
@@ -65,12 +107,23 @@ def _repeated(document: Document, faults: Faults) -> list[str]:
     data = document.data
     if ROUND not in data and ROUNDS not in data:
         return []
-    number, round_ = data.get(ROUNDS), data.get(ROUND)
+    number, round_ = _count(data.get(ROUNDS)), data.get(ROUND)
     sound = True
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_ROUNDS:
         at = (ROUNDS,) if ROUNDS in data else (ROUND,)
         document.fault(faults, at, f"`rounds` must be a whole number from 1 to {MOST_ROUNDS}, got {number!r}")
         sound = False
+    if isinstance(data.get(ROUNDS), dict):
+        for key in data[ROUNDS]:
+            if key not in (COUNT, STOP):
+                message = f"unknown key `{key}`" + did_you_mean(key, (COUNT, STOP))
+                document.fault(faults, (ROUNDS, key), message)
+                sound = False
+        stop = data[ROUNDS].get(STOP)
+        if stop is not None and not (isinstance(stop, dict) and isinstance(stop.get("judge"), str)):
+            message = "needs `judge`: a reward model that no stage learns from, as in `stop: {judge: independent}`"
+            document.fault(faults, (ROUNDS, STOP), message)
+            sound = False
     if not isinstance(round_, dict):
         at = (ROUND,) if ROUND in data else (ROUNDS,)
         document.fault(faults, at, "needs `round`: what is repeated, with `previous` and `stages`")
@@ -99,10 +152,20 @@ def _write(document: Document, name: str, round_: int, number: int, repeated: li
     write_copy(document, template, path, fields)
 
 
+def _write_check(document: Document, round_: int, repeated: list[str]) -> None:
+    """The evaluation by which the stop rule decides."""
+    start: str = document.data[ROUND][PREVIOUS]
+    policies = [start, *([_named(repeated[-1], round_ - 1)] if round_ > 1 else []), _named(repeated[-1], round_)]
+    path = ("stages", _named(CHECK, round_))
+    write_copy(document, (ROUNDS, STOP), path, check_fields(document, policies))
+    write_check_places(document, path)
+
+
 def _wiring(document: Document, round_: int, repeated: list[str]) -> Callable[[str], str]:
     """What a reference in a stage of this round means."""
     first: str = document.data[ROUND][PREVIOUS]
-    previous = _named(repeated[-1], round_ - 1) if round_ > 1 else first
+    policy = next(reversed(document.data[ROUND]["stages"]))
+    previous = _named(policy, round_ - 1) if round_ > 1 else first
 
     def wired(reference: str) -> str:
         stage, dot, output = reference.partition(".")

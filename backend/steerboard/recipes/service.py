@@ -88,7 +88,7 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
         name=_next_name(session, project, planned.name),
         recipe=planned.recipe,
         recipe_text=planned.text,
-        settings={"overrides": planned.overrides, "notes": planned.notes, **_sweep(planned)},
+        settings={"overrides": planned.overrides, "notes": planned.notes, **_planned(planned)},
         created_by=actor,
     )
     session.add(pipeline)
@@ -109,8 +109,10 @@ def start(session: Session, project: Project, planned: Plan, actor: str, *, reus
     return pipeline
 
 
-def _sweep(planned: Plan) -> dict[str, Any]:
-    return {"sweep": planned.sweep.model_dump(mode="json")} if planned.sweep else {}
+def _planned(planned: Plan) -> dict[str, Any]:
+    """What pages about the whole pipeline need to know of its plan."""
+    found = {"sweep": planned.sweep, "rounds": planned.rounds}
+    return {name: of.model_dump(mode="json") for name, of in found.items() if of is not None}
 
 
 def _input_ref(source: Source, runs: dict[str, Run]) -> InputRef:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Select, select, text
+from sqlalchemy import Select, func, select, text
 from sqlalchemy.orm import Session, aliased
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.events.log import emit
-from steerboard.platform.http.errors import NotFound
+from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.registry.schemas import ModelStage, NamedRef, PromotionOut
 from steerboard.registry.tables import Model, ModelPromotion
 from steerboard_contracts.errors import BadInput
@@ -23,6 +23,13 @@ class NothingInProduction(NotFound):
     """`@production` or `@production-reward` was asked for, and no model was promoted."""
 
     code = "nothing_in_production"
+
+
+class NothingToRollBack(Conflict):
+    """The model took nobody's place in production, or is not there."""
+
+    code = "nothing_to_roll_back"
+    title = "There is no former production model"
 
 
 def in_production(session: Session, project: Project, ref: str) -> Model:
@@ -42,11 +49,7 @@ def promote(
     """Move `model` to `stage`; the model that was in production in its place leaves it.
 
     Raises `NotFound`, `BadInput` (`wrong_role`) for one that neither answers nor judges."""
-    # Two that promote at once take turns: each sees whom the other one put there.
-    session.execute(
-        text("SELECT pg_advisory_xact_lock(hashtextextended('promotions of ' || :project, 0))"),
-        {"project": str(project.id)},
-    )
+    _take_turns(session, project)
     model = locked(session, model)
     former = None
     if stage == "production":
@@ -69,6 +72,45 @@ def promote(
     payload = {"id": str(model.id), "name": model.name, "role": model.role, "stage": stage, "replaced": replaced}
     emit(session, project.id, "model.promoted", payload)
     return entry
+
+
+def roll_back(session: Session, project: Project, model: Model, note: str, actor: str) -> Model:
+    """Put the model into production again whose place `model` took there. Raises `NothingToRollBack`, `NotFound`."""
+    _take_turns(session, project)
+    model = locked(session, model)
+    former = former_of(session, model)
+    if former is None:
+        raise NothingToRollBack(
+            f"{model.name} took no other model's place in production"
+            if model.stage == "production"
+            else f"{model.name} is not in production",
+            hint="Promote the model that should be there: `steerboard models promote NAME --stage production`.",
+        )
+    promote(session, project, former, "production", note or f"rolled back from {model.name}", actor)
+    return former
+
+
+def former_of(session: Session, model: Model) -> Model | None:
+    """To whom a roll back from `model`, which is in production, returns: the newest whose place it took. None where
+    it took nobody's. One that was promoted only later, and was rolled back from, is no former one."""
+    if model.stage != "production":
+        return None
+
+    first = (
+        select(ModelPromotion.model_id, func.min(ModelPromotion.created_at).label("at"))
+        .where(ModelPromotion.project_id == model.project_id, ModelPromotion.stage == "production")
+        .group_by(ModelPromotion.model_id)
+        .subquery()
+    )
+    begun = select(first.c.at).where(first.c.model_id == model.id).scalar_subquery()
+    return session.scalar(
+        select(Model)
+        .join(ModelPromotion, ModelPromotion.model_id == Model.id)
+        .join(first, first.c.model_id == Model.id)
+        .where(ModelPromotion.replaced_by_id == model.id, first.c.at < begun)
+        .order_by(ModelPromotion.id.desc())
+        .limit(1)
+    )
 
 
 def history(session: Session, model: Model) -> list[PromotionOut]:
@@ -107,6 +149,14 @@ def locked(session: Session, model: Model) -> Model:
     if found is None:
         raise NotFound(f"model {model.name!r} was deleted a moment ago", code="unknown_model")
     return found
+
+
+def _take_turns(session: Session, project: Project) -> None:
+    """Two that promote at once see whom the other one put there."""
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended('promotions of ' || :project, 0))"),
+        {"project": str(project.id)},
+    )
 
 
 def _production(project: Project, roles: tuple[str, ...]) -> Select[Model]:

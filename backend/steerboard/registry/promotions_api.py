@@ -10,7 +10,7 @@ from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.platform.http.errors import problems
 from steerboard.registry import promotions, service
-from steerboard.registry.schemas import PromotionCreate, PromotionOut
+from steerboard.registry.schemas import NamedRef, PromotionCreate, PromotionOut, RollBack
 
 router = Router()
 
@@ -24,6 +24,18 @@ def promote_model(
     entry = promotions.promote(session, access.project, found, body.stage, body.note, access.actor)
     audit(session, access, "model.promote", found.name, {"stage": body.stage, "note": body.note})
     return promotions.promotion_out(entry, None)
+
+
+@router.post("/{model}/roll-back", responses=problems(404, 409))
+def roll_back_model(
+    model: str, body: RollBack, session: Db, access: Annotated[Access, Depends(AccessTo("write"))]
+) -> NamedRef:
+    """Take a model out of production again, and put the one there whose place it took, which is returned. 409
+    `nothing_to_roll_back` where there is none."""
+    found = service.get_model(session, access.project, model)
+    former = promotions.roll_back(session, access.project, found, body.note, access.actor)
+    audit(session, access, "model.roll_back", found.name, {"to": former.name, "note": body.note})
+    return NamedRef(id=former.id, name=former.name)
 
 
 @router.get("/{model}/promotions", responses=problems(404))

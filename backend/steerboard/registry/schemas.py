@@ -112,6 +112,12 @@ class PromotionCreate(BaseModel):
     note: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$", description="Why.")] = ""
 
 
+class RollBack(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    note: Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$", description="Why.")] = ""
+
+
 class PromotionOut(BaseModel):
     """One entry of a model's history. `replaced_by` took its place in production."""
 

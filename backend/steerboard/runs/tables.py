@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
 
-RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled")
+RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped")
 _STATES_SQL = ", ".join(f"'{state}'" for state in RUN_STATES)
 
 

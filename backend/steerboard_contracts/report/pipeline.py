@@ -12,6 +12,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.report.decision import RoundDecision
 
 
 class MethodRow(BaseModel):
@@ -123,5 +124,7 @@ class Report(BaseModel):
     synthetic: bool = False
     examples: list[Example] = []
     warnings: list[str] = []
+    decision: RoundDecision | None = None
+    """Of the evaluation of a round, where a rule may stop the rounds."""
     summary: ReportSummary | None = None
     """Made from the figures when the report is read, so an old report reads like a new one."""

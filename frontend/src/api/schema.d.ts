@@ -1585,6 +1585,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/models/{model}/roll-back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Roll Back Model
+         * @description Take a model out of production again, and put the one there whose place it took, which is returned. 409
+         *     `nothing_to_roll_back` where there is none.
+         */
+        post: operations["roll_back_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/pipelines": {
         parameters: {
             query?: never;
@@ -1703,6 +1724,27 @@ export interface paths {
          * @description Resume every stage that failed or was cancelled, from its newest checkpoint; all of them or none.
          */
         post: operations["resume_pipeline"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/pipelines/{pipeline}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Rounds
+         * @description Each round of a pipeline: what was selected, how its policy answers, what the stop rule decided, and the costs.
+         *     404 `no_rounds` where the recipe has none.
+         */
+        get: operations["get_rounds"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -5809,7 +5851,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
             /**
              * Style
              * @enum {string}
@@ -5902,7 +5944,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
         };
         /**
          * JudgeSettings
@@ -8037,6 +8079,7 @@ export interface components {
          */
         Report: {
             control: components["schemas"]["Control"] | null;
+            decision?: components["schemas"]["RoundDecision"] | null;
             evaluation?: components["schemas"]["EvaluationRef"] | null;
             /**
              * Examples
@@ -8162,7 +8205,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
             /** Values */
             values: number;
         };
@@ -8426,6 +8469,168 @@ export interface components {
              */
             model: string;
         };
+        /** RollBack */
+        RollBack: {
+            /**
+             * Note
+             * @description Why.
+             * @default
+             */
+            note: string;
+        };
+        /**
+         * RoundAnswers
+         * @description How the round's policy answers held-out prompts, as the evaluation of stage `stage` measured it. `judge`: the
+         *     reward model whose mean reward, in `units`, is `reward`; `independent`: no round learned from it. `tokens`: of an
+         *     answer. Win rates count prompts on which its answer has the higher reward, ties 1/2; null where the other policy is
+         *     not in the evaluation.
+         */
+        RoundAnswers: {
+            against_previous: components["schemas"]["Estimate"] | null;
+            against_start: components["schemas"]["Estimate"] | null;
+            /** Independent */
+            independent: boolean;
+            /** Judge */
+            judge: string;
+            reward: components["schemas"]["Estimate"];
+            /** Stage */
+            stage: string;
+            tokens: components["schemas"]["Estimate"] | null;
+            /**
+             * Units
+             * @enum {string}
+             */
+            units: "z" | "raw";
+        };
+        /**
+         * RoundCost
+         * @description `device_seconds` of the round's stages, its check among them; of a reused stage those of the time it ran. Tokens
+         *     that were sampled, and that training read; null before such a stage has ended.
+         */
+        RoundCost: {
+            /** Device Seconds */
+            device_seconds: number;
+            /** Sampled Tokens */
+            sampled_tokens: number | null;
+            /** Trained Tokens */
+            trained_tokens: number | null;
+        };
+        /**
+         * RoundDecision
+         * @description Whether a judge rated the policy of a round lower than the one that the round began with, on the same prompts.
+         *
+         *     `before`, `after`: mean rewards in `units`; `difference`: mean of after less before by prompt. `p`: Wilcoxon's
+         *     signed-rank test on these differences, two-sided; null for fewer than 6 prompts. `fell`: p is below 5%, and mean
+         *     and ranks both are on the side of a fall.
+         */
+        RoundDecision: {
+            after: components["schemas"]["Estimate"];
+            before: components["schemas"]["Estimate"];
+            difference: components["schemas"]["Estimate"];
+            /** Fell */
+            fell: boolean;
+            /** Judge */
+            judge: string;
+            /** P */
+            p: number | null;
+            /** Prompts */
+            prompts: number;
+            /** Units */
+            units: string;
+        };
+        /**
+         * RoundPolicy
+         * @description The model that the round made. `in_production`: it is the project's policy in production now; `former`: the model
+         *     whose place it took there, to which a roll back returns.
+         */
+        RoundPolicy: {
+            /** Former */
+            former?: string | null;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** In Production */
+            in_production: boolean;
+            /** Name */
+            name: string;
+        };
+        /**
+         * RoundRow
+         * @description `stage`: the one of `stages` that makes the policy. `reason`: why it was not run. `decision`: of the stop rule,
+         *     after it. `kept`: it is not behind a fall. What is null was not measured, or is not there yet.
+         */
+        RoundRow: {
+            answers?: components["schemas"]["RoundAnswers"] | null;
+            cost: components["schemas"]["RoundCost"];
+            decision?: components["schemas"]["RoundDecision"] | null;
+            /** Kept */
+            kept?: boolean | null;
+            /** Number */
+            number: number;
+            policy?: components["schemas"]["RoundPolicy"] | null;
+            /** Reason */
+            reason?: string | null;
+            selection?: components["schemas"]["RoundSelection"] | null;
+            /** Stage */
+            stage: string;
+            /** Stages */
+            stages: string[];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+        };
+        /**
+         * RoundSelection
+         * @description What was kept of the round's `groups` of sampled answers, by the reward model `reward`. `mean` and `best`: its
+         *     raw rewards of all answers and of the best of each group. `characters`: of a sampled answer, over the groups that
+         *     have as many answers as any; null where there are none.
+         */
+        RoundSelection: {
+            best: components["schemas"]["Estimate"];
+            /** Characters */
+            characters: number | null;
+            dropped: components["schemas"]["DroppedGroups"];
+            /** Groups */
+            groups: number;
+            /** Kept Groups */
+            kept_groups: number;
+            mean: components["schemas"]["Estimate"];
+            /** Reward */
+            reward: string;
+            /** Rows */
+            rows: number;
+        };
+        /**
+         * RoundsReport
+         * @description `start`: what the first round began with. `stopped_after`: the round whose check ended the rounds, `result`: the
+         *     last round that was kept, 0 being the start; null while rounds are under way. `verdict`: the outcome in a
+         *     sentence.
+         */
+        RoundsReport: {
+            /** Judge */
+            judge: string | null;
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
+            /** Pipeline */
+            pipeline: string;
+            /** Result */
+            result?: number | null;
+            /** Rounds */
+            rounds: components["schemas"]["RoundRow"][];
+            /** Start */
+            start: string;
+            /** Stopped After */
+            stopped_after?: number | null;
+            /** Verdict */
+            verdict: string;
+        };
         /**
          * RuleCount
          * @description `on`: whether the rule is switched on. `examples`: the first rows that it drops.
@@ -8599,7 +8804,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
             /** Summary */
             summary: {
                 [key: string]: unknown;
@@ -8823,7 +9028,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
         };
         /**
          * RunResume
@@ -8902,7 +9107,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
         };
         /**
          * RunWork
@@ -16556,6 +16761,78 @@ export interface operations {
             };
         };
     };
+    roll_back_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RollBack"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NamedRef"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_pipelines: {
         parameters: {
             query?: {
@@ -16987,6 +17264,65 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_rounds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+                pipeline: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoundsReport"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18742,7 +19078,7 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled")[];
+                state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped")[];
                 kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge" | "compare")[];
                 /** @description Id or name. */
                 pipeline?: string | null;

@@ -1,5 +1,12 @@
 import { Badge, Loader } from "@mantine/core";
-import { IconBan, IconCheck, IconClock, IconHourglass, IconX } from "@tabler/icons-react";
+import {
+  IconBan,
+  IconCheck,
+  IconClock,
+  IconHourglass,
+  IconPlayerSkipForward,
+  IconX,
+} from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
 const LOOK: Record<string, { color: string; icon: ReactNode }> = {
@@ -9,6 +16,7 @@ const LOOK: Record<string, { color: string; icon: ReactNode }> = {
   succeeded: { color: "green", icon: <IconCheck size={12} /> },
   failed: { color: "red", icon: <IconX size={12} /> },
   cancelled: { color: "gray", icon: <IconBan size={12} /> },
+  skipped: { color: "gray", icon: <IconPlayerSkipForward size={12} /> },
 };
 
 export function StateBadge({ state, label }: { state: string; label?: string }) {

@@ -110,6 +110,13 @@ def promote(
     print(f"{model} is in no stage" if stage == "none" else f"{model} is now in the stage {stage}")
 
 
+@app.command("roll-back")
+def roll_back(model: Name, note: Annotated[str, typer.Option(help="Why.")] = "") -> None:
+    """Take a model out of production again. The one whose place it took is in production then."""
+    found = Client().post(path_of("models", model, "roll-back"), {"note": note})
+    print(f"{found['name']} is in production again")
+
+
 @app.command()
 def lineage(model: Name, json: JsonOption = False) -> None:
     """Show what a model was made from: parents, runs, data, reward models."""

@@ -15,10 +15,12 @@ from steerboard.cli.files import write_whole
 from steerboard.cli.output.console import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_UNREACHABLE, print_json
 from steerboard.cli.output.progress import display_for
 from steerboard.cli.output.report_table import print_report, print_stages
+from steerboard.cli.output.rounds_table import print_rounds
 from steerboard.cli.output.run_rows import run_name
 from steerboard.cli.output.sweep_table import print_sweep
 from steerboard.cli.output.watch import follow
 from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.rounds import RoundsReport
 from steerboard_contracts.report.sweep import SweepReport
 
 
@@ -55,7 +57,10 @@ def finish(
         if pipeline["settings"].get("sweep"):
             console.print()
             print_sweep(console, SweepReport.model_validate(client.get(f"pipelines/{pipeline['id']}/sweep")))
-    broken = [run for run in runs if run["state"] != "succeeded"]
+        if pipeline["settings"].get("rounds"):
+            console.print()
+            print_rounds(console, RoundsReport.model_validate(client.get(f"pipelines/{pipeline['id']}/rounds")))
+    broken = [run for run in runs if run["state"] not in ("succeeded", "skipped")]
     for run in broken:
         _explain(client, run)
     if broken:

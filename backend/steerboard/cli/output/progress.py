@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-ENDED = ("succeeded", "failed", "cancelled")
-STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
+ENDED = ("succeeded", "failed", "cancelled", "skipped")
+STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "skipped": "dim", "running": "cyan"}
 LINE_SECONDS = 10.0
 _SHORTEST_DOING = 8
 
@@ -167,7 +167,7 @@ class Lines:
 def _after(run: Run) -> str:
     if run["state"] == "succeeded":
         return " (reused)" if run.get("reused_from_id") else f" in {seconds_text(run)}"
-    return f": {run['reason']}" if run["state"] in ("failed", "cancelled") else ""
+    return f": {run['reason']}" if run["state"] in ENDED else ""
 
 
 def seconds_text(run: Run) -> str:

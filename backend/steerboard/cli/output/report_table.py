@@ -42,7 +42,7 @@ def print_report(console: Console, report: Report, title: str, examples: bool | 
 
 def print_stages(console: Console, report: Report) -> None:
     """What every stage took."""
-    styles = {"succeeded": "green", "failed": "red", "cancelled": "yellow"}
+    styles = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "skipped": "dim"}
     columns = (
         Column("stage"),
         Column("state", styles=styles),

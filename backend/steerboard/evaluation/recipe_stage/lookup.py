@@ -9,7 +9,7 @@ from steerboard.accounts.tables import Project
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.runs.pipelines.report import stage_rows
-from steerboard.runs.pipelines.service import get_pipeline, stages_of
+from steerboard.runs.pipelines.service import evaluations_of, get_pipeline, stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import summarise
@@ -30,7 +30,7 @@ class NoEvaluationYet(Conflict):
 def evaluation_of_pipeline(session: Session, project: Project, ref: str, stage: str | None = None) -> Evaluation:
     """That of the evaluate stage `stage`, or of the last one. Raises `NotFound`, `NoEvaluationYet`."""
     pipeline = get_pipeline(session, project, ref)
-    stages = [run for run in stages_of(session, pipeline) if run.kind == "evaluate" and stage in (None, run.name)]
+    stages = evaluations_of(stages_of(session, pipeline), stage)
     if not stages:
         what = f"evaluation `{stage}`" if stage is not None else "evaluation"
         raise NotFound(f"the recipe of pipeline {pipeline.name} has no {what}", code="no_evaluation")

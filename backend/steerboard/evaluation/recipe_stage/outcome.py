@@ -14,6 +14,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.entrants.responses import entrants_of, responses_of
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.recipe_stage import table
+from steerboard.evaluation.recipe_stage.decision import decided
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores
 from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
@@ -36,8 +37,11 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
     if evaluation is None:
         raise UnusableInput(f"the evaluation of run {run.name} has been deleted", hint="Start its recipe again.")
     config = EvaluateConfig.model_validate(run.config)
-    document = table.report(config, _findings(session, run, evaluation, config))
+    findings = _findings(session, run, evaluation, config)
+    document = table.report(config, findings)
     document.evaluation = EvaluationRef(id=evaluation.id, name=evaluation.name)
+    if config.decides:
+        document.decision = decided(findings, config.seed)
     changed(session, evaluation, "report")
     for warning in document.warnings:
         session.add(RunLog(run_id=run.id, attempt=run.attempt, level="warning", message=warning))
@@ -130,6 +134,7 @@ def _scores(
         rewards=[[values[column][place] for place in range(len(places))] for column in range(len(columns))],
         normaliser=Normaliser.model_validate(assessment.normaliser) if assessment.normaliser else None,
         summary=RewardSummary.model_validate(assessment.summary or {}),
+        name=assessment.name,
     )
 
 

@@ -62,6 +62,7 @@ class Scores:
     rewards: list[list[float]]
     normaliser: Normaliser | None
     summary: RewardSummary
+    name: str = ""
 
     @property
     def accuracy(self) -> float | None:

@@ -26,7 +26,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from steerboard.recipes.document import Document, Path, Place
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.overrides import Override
-from steerboard.recipes.rounds import ROUND, ROUNDS
+from steerboard.recipes.rounds import ROUND
+from steerboard.recipes.stop_rule import ROUNDS
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
 from steerboard_contracts.conditions.condition import Condition

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.inputs import cost_of
-from steerboard.runs.pipelines.service import stages_of
+from steerboard.runs.pipelines.service import evaluations_of, stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.report.pipeline import Report, RewardModelSummary, StageRow
 from steerboard_contracts.report.summary import summarise
@@ -20,7 +20,7 @@ def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = No
     no evaluation.
     """
     runs = stages_of(session, pipeline)
-    evaluations = [run for run in runs if run.kind == "evaluate" and stage in (None, run.name)]
+    evaluations = evaluations_of(runs, stage)
     if stage is not None and not evaluations:
         raise NotFound(f"pipeline {pipeline.name} has no evaluation `{stage}`")
     documents = [found for found in (_document(session, run) for run in evaluations) if found is not None]

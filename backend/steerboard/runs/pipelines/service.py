@@ -90,6 +90,12 @@ def stages_of(session: Session, pipeline: Pipeline) -> list[Run]:
     )
 
 
+def evaluations_of(runs: Sequence[Run], stage: str | None = None) -> list[Run]:
+    """The evaluation `stage`, or all: without those that only decide about the next round, where there are others."""
+    found = [run for run in runs if run.kind == "evaluate" and stage in (None, run.name)]
+    return [run for run in found if not run.config.get("decides")] or found
+
+
 def cancel(session: Session, pipeline: Pipeline, actor: str) -> int:
     """Ask every run that has not ended to end, the last ones first. Returns how many were asked."""
     asked = 0

@@ -10,8 +10,9 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from steerboard.runs.state import evaluate
+from steerboard.runs.state import evaluate, stopped_rounds
 from steerboard.runs.state.reuse import take_over
+from steerboard.runs.state.states import DONE
 from steerboard.runs.state.transitions import ENDED, move
 from steerboard.runs.tables import Run, RunInput
 
@@ -57,7 +58,7 @@ def settle(session: Session, run: Run) -> bool:
     if broken is not None:
         _end_because_of(session, run, broken, shards)
         return True
-    if any(blocker.state != "succeeded" for blocker in blockers):
+    if any(blocker.state not in DONE for blocker in blockers):
         return False
     if shards and run.kind == EVALUATE:
         evaluate.finish(session, run, shards)
@@ -66,6 +67,8 @@ def settle(session: Session, run: Run) -> bool:
         begun = [shard.started_at for shard in shards if shard.started_at is not None]
         run.started_at = min(begun, default=run.started_at)
         move(session, run, "queued", f"all {len(shards)} shards are done; waits for a worker to gather them")
+        return True
+    if stopped_rounds.leave_out(session, run, blockers):
         return True
     if take_over(session, run):
         return True
@@ -108,7 +111,7 @@ def _can_move() -> ColumnElement[bool]:
         exists().where(is_child, child.state.in_(_BROKEN)),
         and_(has_shards, ~exists().where(is_child, child.state != "succeeded")),
         exists().where(is_upstream, upstream.state.in_(_BROKEN)),
-        and_(~has_shards, ~exists().where(is_upstream, upstream.state != "succeeded")),
+        and_(~has_shards, ~exists().where(is_upstream, upstream.state.not_in(DONE))),
     )
 
 

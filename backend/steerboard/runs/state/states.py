@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled"]
+RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped"]
 PipelineState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
-ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled"})
+ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled", "skipped"})
+# Runs that depend on such a run continue.
+DONE: frozenset[str] = frozenset({"succeeded", "skipped"})
 
 
 def state_of(counts: Mapping[str, int]) -> PipelineState:
     """Of a pipeline, from the number of its runs in each state: running while any is under way, then the worst of
-    their ends."""
+    their ends. A run that was skipped is none that is missing."""
     active = sum(counts.get(state, 0) for state in ("pending", "queued", "running"))
     if active:
         begun = counts.get("running", 0) + sum(counts.get(state, 0) for state in ENDED)

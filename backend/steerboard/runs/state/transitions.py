@@ -19,12 +19,13 @@ __all__ = ["ALLOWED", "ENDED", "RunState", "lock", "lock_order", "move"]
 # What may follow what. `failed` and `cancelled` lead back only through `lifecycle.resume`.
 ALLOWED: dict[str | None, frozenset[str]] = {
     None: frozenset({"pending"}),
-    "pending": frozenset({"queued", "succeeded", "failed", "cancelled"}),
+    "pending": frozenset({"queued", "succeeded", "failed", "cancelled", "skipped"}),
     "queued": frozenset({"running", "succeeded", "failed", "cancelled"}),
     "running": frozenset({"queued", "succeeded", "failed", "cancelled"}),
     "failed": frozenset({"pending"}),
     "cancelled": frozenset({"pending"}),
     "succeeded": frozenset(),
+    "skipped": frozenset(),
 }
 
 

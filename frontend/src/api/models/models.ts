@@ -70,3 +70,12 @@ export const promoteModel = (project: string, model: string, body: Schemas["Prom
       body,
     }),
   );
+
+/** Gives the model that is in production then. */
+export const rollBackModel = (project: string, model: string) =>
+  data(
+    api.POST("/api/v1/projects/{project}/models/{model}/roll-back", {
+      params: { path: { project, model } },
+      body: { note: "" },
+    }),
+  );

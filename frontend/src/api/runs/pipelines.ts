@@ -45,6 +45,17 @@ export const sweepQuery = (project: string, pipeline: string) =>
       ),
   });
 
+export const roundsQuery = (project: string, pipeline: string) =>
+  queryOptions({
+    queryKey: [project, "pipeline", pipeline, "rounds"],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/pipelines/{pipeline}/rounds", {
+          params: { path: { project, pipeline } },
+        }),
+      ),
+  });
+
 export const launchPipeline = (project: string, body: Schemas["PipelineCreate"]) =>
   data(api.POST("/api/v1/projects/{project}/pipelines", { params: { path: { project } }, body }));
 

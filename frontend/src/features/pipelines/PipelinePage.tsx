@@ -19,11 +19,12 @@ import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";
 import { ReportView } from "./ReportView";
+import { RoundsView } from "./rounds/RoundsView";
 import { SweepView } from "./sweep/SweepView";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
 const ENDED = ["succeeded", "failed", "cancelled"];
-const TABS = ["report", "sweep", "stages", "recipe"];
+const TABS = ["report", "sweep", "rounds", "stages", "recipe"];
 const COLOR: Record<string, string> = {
   pending: "gray",
   queued: "indigo",
@@ -31,6 +32,7 @@ const COLOR: Record<string, string> = {
   succeeded: "green",
   failed: "red",
   cancelled: "gray",
+  skipped: "gray",
 };
 
 export function PipelinePage() {
@@ -76,8 +78,13 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
   const broken = pipeline.runs.filter((run) => run.state === "failed" || run.state === "cancelled").length;
   const cancelling = pipeline.runs.some((run) => active && run.cancel_requested_at && !run.ended_at);
   const swept = !!pipeline.settings.sweep;
-  const first = pipeline.state === "failed" ? "stages" : swept ? "sweep" : "report";
-  const open = TABS.includes(tab ?? "") && (tab !== "sweep" || swept) ? tab! : first;
+  const rounds = !!pipeline.settings.rounds;
+  const own = swept ? "sweep" : rounds ? "rounds" : "report";
+  const first = pipeline.state === "failed" ? "stages" : own;
+  const there = (name: string) =>
+    TABS.includes(name) && (name !== "sweep" || swept) && (name !== "rounds" || rounds);
+  const open = tab && there(tab) ? tab : first;
+  const skipped = pipeline.runs.find((run) => run.reason_code === "round_left_out");
   return (
     <Page
       title={pipeline.name}
@@ -135,6 +142,13 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           </Link>
         </Alert>
       ))}
+      {skipped && (
+        <Alert color="gray" variant="light" title="The rounds were stopped">
+          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+            {skipped.reason[0]!.toUpperCase() + skipped.reason.slice(1)}.
+          </Text>
+        </Alert>
+      )}
       <StageGraph project={project} runs={pipeline.runs} />
       <Tabs
         value={open}
@@ -145,6 +159,7 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
       >
         <Tabs.List>
           {swept && <Tabs.Tab value="sweep">Sweep</Tabs.Tab>}
+          {rounds && <Tabs.Tab value="rounds">Rounds</Tabs.Tab>}
           <Tabs.Tab value="report">Report</Tabs.Tab>
           <Tabs.Tab value="stages">Stages</Tabs.Tab>
           <Tabs.Tab value="recipe">Recipe</Tabs.Tab>
@@ -155,6 +170,11 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
         {swept && (
           <Tabs.Panel value="sweep" pt="md">
             <SweepView project={project} pipeline={pipeline.id} runs={pipeline.runs} />
+          </Tabs.Panel>
+        )}
+        {rounds && (
+          <Tabs.Panel value="rounds" pt="md">
+            <RoundsView project={project} pipeline={pipeline.id} runs={pipeline.runs} />
           </Tabs.Panel>
         )}
         <Tabs.Panel value="stages" pt="md">

@@ -39,7 +39,7 @@ import { WithCode } from "../../shared/text/WithCode";
 import { Timeline } from "./Timeline";
 
 const route = getRouteApi("/p/$project/runs/$run");
-export const ENDED = ["succeeded", "failed", "cancelled"];
+export const ENDED = ["succeeded", "failed", "cancelled", "skipped"];
 
 export function RunPage() {
   const { project, run } = route.useParams();

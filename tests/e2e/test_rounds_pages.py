@@ -1,0 +1,66 @@
+"""Rounds in the browser: a row each, with what was measured, and a policy that is promoted and rolled back from."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from dashboard_world import World
+from page_checks import faults_of, too_wide
+from playwright.sync_api import Page, expect
+
+RECIPE = """
+name: looped
+inputs:
+  instructions: {type: dataset, kind: instructions}
+  preferences: {type: dataset, kind: preferences}
+rounds: {count: 2, stop: {judge: referee, prompts: 8, decoding: {max_new_tokens: 8}}}
+round:
+  previous: base
+  stages:
+    answers: {run: generate, model: previous, data: $instructions, decoding: {temperature: 1, n: 3, max_new_tokens: 8}}
+    scored: {run: score, data: answers, reward: reward}
+    best: {run: select, data: scored}
+    tuned: {run: train, method: sft, model: previous, data: best, lr: 1.0e-9, batch: 8, max_steps: 2}
+stages:
+  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
+  reward: {run: train, method: reward_model, model: base, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 4}
+  referee: {run: train, method: reward_model, model: base, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 2}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_rounds_are_shown_and_a_policy_is_promoted_and_rolled_back_from(page: Page, world: World) -> None:
+    body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
+    world.client.post("pipelines", json=body).raise_for_status()
+    page.goto("/p/default/pipelines/looped-1")
+    expect(page.get_by_role("tab", name="Rounds")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_text("0 of 2 rounds have been run so far.")).to_be_visible()
+    rows = page.get_by_role("table", name=re.compile("^Rounds")).get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1)).to_contain_text("not measured")
+    assert too_wide(page, "rounds-empty") == {}
+    world.wait(lambda: world.get("pipelines/looped-1")["state"] == "succeeded", "the rounds", 600)
+
+    found = world.get("pipelines/looped-1/rounds")
+    # Without a reload. A policy that training has hardly changed gives equal answers, and its judge does not fall.
+    expect(page.get_by_text(found["verdict"], exact=True)).to_be_visible()
+    for number, row in enumerate(found["rounds"], start=1):
+        pairs, answers = row["selection"], row["answers"]
+        expect(rows.nth(number)).to_contain_text(f"{pairs['kept_groups']} of {pairs['groups']} prompts")
+        expect(rows.nth(number)).to_contain_text(f"n {answers['against_previous']['n']}")
+    expect(rows.nth(2)).to_contain_text("result")
+    assert faults_of(page, "rounds") == {}
+
+    for number in (1, 2):
+        rows.nth(number).get_by_role("button", name="Promote").click()
+        page.get_by_role("dialog").get_by_role("button", name="Promote").click()
+        expect(rows.nth(number)).to_contain_text("production")
+    expect(rows.nth(1)).not_to_contain_text("production")
+    rows.nth(2).get_by_role("button", name="Roll back").click()
+    expect(page.get_by_role("dialog")).to_contain_text("looped-1.tuned-1 is what @production names then.")
+    page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
+    expect(rows.nth(1)).to_contain_text("production")
+    assert world.get("models/@production")["name"] == "looped-1.tuned-1"
+    world.client.post("models/looped-1.tuned-1/promotions", json={"stage": None}).raise_for_status()

@@ -1,0 +1,140 @@
+"""The report of a pipeline's rounds: rates with intervals, who measured them, and the outcome in words."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from steerboard.evaluation.recipe_stage.decision import decided
+from steerboard.evaluation.recipe_stage.table import Findings, Scores
+from steerboard.evaluation.rounds.figures import rounds_report
+from steerboard.evaluation.rounds.loader import Measured, RoundsFacts, StageFacts
+from steerboard_contracts.report.decision import RoundDecision
+from steerboard_contracts.report.rounds import RoundPolicy
+from steerboard_contracts.rounds import PlannedRound, PlannedRounds
+from steerboard_contracts.stage import RewardSummary
+
+PROMPTS = 40
+SOURCES = {number: uuid.UUID(int=number) for number in range(4)}
+
+
+def decision(before: Any, after: Any) -> RoundDecision:
+    scores = Scores("h", [list(before), list(after)], None, RewardSummary(), "referee")
+    return decided(Findings([], [], scores, None, None), seed=0)
+
+
+def facts(*, states: tuple[str, ...] = ("succeeded",) * 3, fell: int | None = None, **given: Any) -> RoundsFacts:
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=PROMPTS)
+    stages = {}
+    for number, state in enumerate(states, start=1):
+        stages[f"answers-{number}"] = StageFacts("generate", state, "why", 2.0, 500 if state == "succeeded" else None)
+        stages[f"tuned-{number}"] = StageFacts("train", state, "why", 3.0, 70 if state == "succeeded" else None)
+    decisions = {n: decision(level, level + 0.2 * (-1 if n == fell else 1)) for n in range(1, (fell or 0) + 1)}
+    fields: dict[str, Any] = {
+        "selections": {},
+        "measured": [],
+        "policies": {
+            n: RoundPolicy(id=SOURCES[n], name=f"p.tuned-{n}", in_production=False)
+            for n, state in enumerate(states, start=1)
+            if state == "succeeded"
+        },
+        **given,
+    }
+    return RoundsFacts(
+        pipeline="p",
+        planned=PlannedRounds(
+            start="sft",
+            judge="$referee" if fell else None,
+            rounds=[PlannedRound(number=n, stages=[f"answers-{n}", f"tuned-{n}"]) for n in (1, 2, 3)],
+        ),
+        stages=stages,
+        decisions=decisions,
+        sources=SOURCES,
+        **fields,
+    )
+
+
+def measured(stage: str, *numbers: int, independent: bool = True) -> Measured:
+    rng = np.random.default_rng(1)
+    rewards = {SOURCES[n]: rng.normal(n, 1, size=PROMPTS) for n in numbers}
+    tokens = {SOURCES[n]: np.full(PROMPTS, 10.0 * n) for n in numbers}
+    return Measured(stage, "referee", independent, "raw", 0, rewards, tokens)
+
+
+def test_win_rates_are_counted_by_prompt_with_wilsons_interval_where_nothing_ties() -> None:
+    report = measured("report", 0, 1, 2, 3)
+    found = rounds_report(facts(measured=[report])).rounds[1].answers
+    assert found is not None
+    for rate, other in ((found.against_previous, 1), (found.against_start, 0)):
+        wins = int((report.rewards[SOURCES[2]] > report.rewards[SOURCES[other]]).sum())
+        low, high = proportion_confint(wins, PROMPTS, method="wilson")
+        assert rate is not None
+        assert (rate.value, rate.n) == (wins / PROMPTS, PROMPTS)
+        assert (rate.low, rate.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+    assert found.tokens is not None
+    assert found.tokens.value == 20.0
+
+
+def test_figures_come_from_the_last_evaluation_and_before_that_from_the_check_and_are_never_invented() -> None:
+    check = measured("check-2", 0, 1, 2)
+    found = rounds_report(facts(measured=[check])).rounds
+    assert [row.answers.stage if row.answers else None for row in found] == ["check-2", "check-2", None]
+    both = rounds_report(facts(measured=[measured("report", 2, 3), check])).rounds
+    assert [row.answers.stage if row.answers else None for row in both] == ["check-2", "report", "report"]
+    # The policy of round 1 is not in that evaluation.
+    assert both[1].answers is not None
+    assert both[1].answers.against_previous is None
+    assert rounds_report(facts(measured=[check])).notes == []
+    (note,) = rounds_report(facts(measured=[measured("report", 0, 1, independent=False)])).notes
+    assert note.startswith("referee scored the answers that the rounds learned from")
+
+
+def test_costs_are_those_of_the_rounds_own_stages() -> None:
+    first, second, _ = rounds_report(facts(states=("succeeded", "running", "pending"))).rounds
+    assert (first.cost.device_seconds, first.cost.sampled_tokens, first.cost.trained_tokens) == (5.0, 500, 70)
+    assert (second.cost.sampled_tokens, second.cost.trained_tokens) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "result", "verdict"),
+    [
+        ({}, 3, "All 3 rounds were run."),
+        ({"states": ("succeeded", "running", "pending")}, None, "1 of 3 rounds have been run so far."),
+        ({"states": ("succeeded", "failed", "failed")}, None, "1 of 3 rounds were run; round 2 failed."),
+        ({"states": ("succeeded", "succeeded", "skipped"), "fell": 2}, 1, "The result is that of round 1."),
+        ({"states": ("succeeded", "skipped", "skipped"), "fell": 1}, 0, "of sft, with which the rounds began."),
+        ({"fell": 3}, 2, "The result is that of round 2."),
+    ],
+)
+def test_the_outcome_is_put_into_words(given: dict[str, Any], result: int | None, verdict: str) -> None:
+    found = rounds_report(facts(**given))
+    assert found.result == result
+    assert found.verdict.endswith(verdict)
+    if given.get("fell"):
+        assert found.verdict.startswith(f"After round {given['fell']}, referee fell from ")
+        assert [row.kept for row in found.rounds if row.kept is not None].count(True) == result
+    if given.get("fell") == 1:
+        assert "Rounds 2 to 3 are not run." in found.verdict
+        assert [row.reason for row in found.rounds] == [None, "why", "why"]
+
+
+def test_a_judge_falls_only_beyond_the_noise_of_its_differences_by_prompt() -> None:
+    rng = np.random.default_rng(2)
+    level = rng.normal(0, 10, size=PROMPTS)
+    noise = rng.normal(0, 0.3, size=PROMPTS)
+    # Prompts differ by far more than policies do, which pairing takes away.
+    assert decision(level, level - 0.5 + noise).fell
+    assert not decision(level, level + 0.5 + noise).fell
+    none = decision(level, level + noise - noise.mean() - 0.01)
+    assert (none.fell, none.p is not None and none.p > 0.05) == (False, True)
+    few = decision(level[:5], level[:5] - 3)
+    assert (few.fell, few.p) == (False, None)
+    assert "too few for a test" in few.words
+    # A few large falls of the mean are no fall where most prompts rise.
+    lopsided = level + np.where(np.arange(PROMPTS) < 2, -100.0, 0.5)
+    assert not decision(level, lopsided).fell

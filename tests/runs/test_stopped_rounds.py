@@ -1,0 +1,231 @@
+"""Rounds that a judge's fall has ended: later rounds are skipped, and what follows takes what was kept."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from run_world import World
+from sqlalchemy import select
+
+from steerboard.platform.database import new_id, transaction
+from steerboard.runs.pipelines import service as pipelines
+from steerboard.runs.state import attempt_outcomes, sweeper
+from steerboard.runs.state.attempt_outcomes import Failure
+from steerboard.runs.state.dependencies import settle_pending
+from steerboard.runs.state.lifecycle import InputRef
+from steerboard.runs.tables import Pipeline, Run, RunInput, RunLog, RunOutput
+from steerboard_contracts.report.decision import RoundDecision
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.rounds import PlannedRound, PlannedRounds
+
+ROUNDS = 3
+SFT = {"run": "train", "method": "sft", "lr": 1e-3}
+GENERATE = {"run": "generate"}
+
+
+def decision(*, fell: bool) -> dict[str, Any]:
+    after = 0.12 if fell else 0.4
+    found = RoundDecision(
+        judge="referee",
+        units="raw",
+        prompts=100,
+        before=Estimate(value=0.31, n=100),
+        after=Estimate(value=after, n=100),
+        difference=Estimate(value=after - 0.31, n=100),
+        p=0.003,
+        fell=fell,
+    )
+    return found.model_dump(mode="json")
+
+
+class Rounds:
+    """A pipeline of rounds of `answers` and `tuned`, each with its check, and three runs that follow."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.start, self.judge, self.data = world.model(), world.model(), world.dataset()
+        planned = PlannedRounds(
+            start="sft",
+            start_model=self.start,
+            judge="referee",
+            rounds=[
+                PlannedRound(number=n, stages=[f"answers-{n}", f"tuned-{n}"], check=f"check-{n}")
+                for n in range(1, ROUNDS + 1)
+            ],
+        )
+        with transaction(world.sessions) as session:
+            pipeline = Pipeline(
+                project_id=world.project.id,
+                name=f"loop-{new_id().hex[-6:]}",
+                recipe={"name": "loop"},
+                recipe_text="",
+                settings={"rounds": planned.model_dump(mode="json")},
+                created_by="tester",
+            )
+            session.add(pipeline)
+            session.flush()
+            self.id = pipeline.id
+        self.runs: dict[str, uuid.UUID] = {}
+        policies: list[InputRef] = [InputRef(model=self.start)]
+        for n in range(1, ROUNDS + 1):
+            after = {"after.0": InputRef(run=self.runs[f"check-{n - 1}"])} if n > 1 else {}
+            answers = self._add(f"answers-{n}", GENERATE, model=policies[-1], data=InputRef(dataset=self.data), **after)
+            tuned = self._add(f"tuned-{n}", SFT, model=policies[-1], data=InputRef(run=answers), **after)
+            policies.append(InputRef(run=tuned))
+            entrants = [*policies[:1], *policies[-2:]] if n > 1 else policies
+            self._evaluate(f"check-{n}", entrants, decides=True, **after)
+        last = {"after.0": InputRef(run=self.runs[f"check-{ROUNDS}"])}
+        self._add("more", SFT, model=policies[-1], data=InputRef(dataset=self.data), **last)
+        self._add("again", SFT, model=InputRef(model=self.start), data=InputRef(run=self.runs["answers-3"]), **last)
+        self._evaluate("report", [*policies, InputRef(run=self.runs["more"])])
+
+    def _add(self, name: str, config: dict[str, Any], **inputs: InputRef) -> uuid.UUID:
+        self.runs[name] = self.world.create(name, config=config, inputs=inputs, pipeline_id=self.id)
+        return self.runs[name]
+
+    def _evaluate(self, name: str, entrants: list[InputRef], *, decides: bool = False, **after: InputRef) -> None:
+        config = {"run": "evaluate", "entrants": [{"scores": [float(n)]} for n in range(len(entrants))]}
+        inputs = {f"entrants.{n}": ref for n, ref in enumerate(entrants)}
+        inputs |= {"rewards.0": InputRef(model=self.judge), "data": InputRef(dataset=self.data)}
+        self._add(name, {**config, "decides": decides}, **inputs, **after)
+        # Its parts are not what this is about: a worker takes it as a whole.
+        with transaction(self.world.sessions) as session:
+            session.get_one(Run, self.runs[name]).kind = "mix"
+
+    def work(self, *, fall: int | None = None, settle: bool = True) -> None:
+        """Workers do all that is queued. In round `fall` the judge falls, and without `settle` all stops then."""
+        while (claim := self.world.claim()) is not None:
+            name = self.world.get(claim.run_id).name
+            if name.startswith("check"):
+                fell = name == f"check-{fall}"
+                with transaction(self.world.sessions) as session:
+                    report = {"decision": decision(fell=fell)}
+                    session.add(RunOutput(run_id=claim.run_id, name="report", type="report", document=report))
+            else:
+                fell = False
+                self.world.give_output(claim.run_id)
+            self.world.act(claim, lambda session, run: attempt_outcomes.succeed(session, run, {}, 1.0))
+            if fell and not settle:
+                return
+            sweeper.settle_all(self.world.sessions)
+
+    def state(self, name: str) -> str:
+        return self.world.state(self.runs[name])
+
+    def states(self) -> dict[str, str]:
+        return {name: self.state(name) for name in self.runs}
+
+    def skipped(self) -> list[str]:
+        return sorted(name for name, state in self.states().items() if state == "skipped")
+
+    def inputs(self, name: str) -> dict[str, Any]:
+        with transaction(self.world.sessions) as session:
+            rows = session.scalars(select(RunInput).where(RunInput.run_id == self.runs[name])).all()
+            return {row.name: row.upstream_run_id or row.model_id or row.dataset_id for row in rows}
+
+    def entrants(self) -> tuple[list[Any], list[float]]:
+        """Of the report: what each reads, and the score that its config gives it."""
+        given = self.inputs("report")
+        config = self.world.get(self.runs["report"]).config["entrants"]
+        return [given[f"entrants.{n}"] for n in range(len(config))], [one["scores"][0] for one in config]
+
+    def pipeline(self) -> Any:
+        with transaction(self.world.sessions) as session:
+            return pipelines.detail(session, session.get_one(Pipeline, self.id))
+
+
+@pytest.fixture
+def rounds(world: World) -> Rounds:
+    return Rounds(world)
+
+
+THIRD = ["answers-3", "check-3", "tuned-3"]
+
+
+def test_without_a_fall_every_round_is_run_and_the_last_one_goes_on(rounds: Rounds) -> None:
+    rounds.work()
+    assert set(rounds.states().values()) == {"succeeded"}
+    assert rounds.inputs("more")["model"] == rounds.runs["tuned-3"]
+    assert rounds.entrants()[1] == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_fall_skips_the_rounds_after_it_and_the_pipeline_succeeds(rounds: Rounds) -> None:
+    rounds.work(fall=2)
+    assert rounds.skipped() == THIRD
+    reason = "not run: after round 2, referee fell from 0.31 to 0.12 on 100 prompts (p 0.003)"
+    assert {rounds.world.get(rounds.runs[name]).reason for name in THIRD} == {reason}
+    found = rounds.pipeline()
+    assert (found.state, found.stages) == ("succeeded", {"succeeded": 9, "skipped": 3})
+    assert found.ended_at is not None
+
+
+def test_what_follows_takes_the_round_before_the_fall_and_lists_have_every_round_that_was_run(rounds: Rounds) -> None:
+    rounds.work(fall=2)
+    assert rounds.inputs("more")["model"] == rounds.runs["tuned-1"]
+    assert rounds.inputs("again")["data"] == rounds.runs["answers-1"]
+    sources, scores = rounds.entrants()
+    assert sources == [rounds.start, *(rounds.runs[name] for name in ("tuned-1", "tuned-2", "more"))]
+    # The items of the config are still those of their entrants.
+    assert scores == [0.0, 1.0, 2.0, 4.0]
+    with transaction(rounds.world.sessions) as session:
+        lines = session.scalars(select(RunLog.message).where(RunLog.run_id == rounds.runs["more"])).all()
+    assert lines == ["The rounds were stopped; model is that of round 1, before the fall, not tuned-3."]
+
+
+def test_a_fall_in_the_last_round_skips_nothing_and_its_policy_is_not_the_result(rounds: Rounds) -> None:
+    rounds.work(fall=3)
+    assert rounds.skipped() == []
+    assert rounds.inputs("more")["model"] == rounds.runs["tuned-2"]
+    assert rounds.inputs("again")["data"] == rounds.runs["answers-2"]
+    assert rounds.entrants()[0][3] == rounds.runs["tuned-3"]
+
+
+def test_after_a_fall_in_the_first_round_the_result_is_what_the_rounds_began_with(rounds: Rounds) -> None:
+    rounds.work(fall=1)
+    assert rounds.inputs("more")["model"] == rounds.start
+    # No round that was kept has answers.
+    assert rounds.state("again") == "skipped"
+    assert rounds.world.get(rounds.runs["again"]).reason.endswith("; it needs answers-3, and no round was kept")
+    assert len(rounds.entrants()[0]) == 3
+    assert rounds.pipeline().state == "succeeded"
+
+
+def test_a_server_that_dies_between_any_two_runs_decides_nothing_differently(rounds: Rounds) -> None:
+    rounds.work(fall=2, settle=False)
+    seen = []
+    for _ in range(20):
+        # Killed before the commit: nothing of it is left.
+        with rounds.world.sessions() as session:
+            settle_pending(session, limit=1)
+            session.flush()
+            session.rollback()
+        seen.append(rounds.skipped())
+        with transaction(rounds.world.sessions) as session:
+            if not settle_pending(session, limit=1):
+                break
+    assert seen[0] == []
+    assert [len(one) for one in seen] == sorted(len(one) for one in seen)
+    rounds.work()
+    assert rounds.skipped() == THIRD
+    assert rounds.inputs("more")["model"] == rounds.runs["tuned-1"]
+
+
+def test_a_resumed_run_keeps_the_inputs_that_the_stop_gave_it(rounds: Rounds) -> None:
+    rounds.work(fall=2, settle=False)
+    sweeper.settle_all(rounds.world.sessions)
+    claim = rounds.world.claim()
+    assert claim is not None
+    assert rounds.world.get(claim.run_id).name == "more"
+    failure = Failure("bad_input", "Row 3 is empty.", retryable=False)
+    rounds.world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, failure, 1.0, 0.0))
+    rounds.work()
+    assert rounds.state("report") == "failed"
+    with transaction(rounds.world.sessions) as session:
+        assert pipelines.resume(session, session.get_one(Pipeline, rounds.id), "ann") == 2
+    rounds.work()
+    assert rounds.skipped() == THIRD
+    assert rounds.inputs("more")["model"] == rounds.runs["tuned-1"]
+    assert rounds.entrants()[1] == [0.0, 1.0, 2.0, 4.0]
+    assert rounds.pipeline().state == "succeeded"
