@@ -50,12 +50,12 @@ def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, 
     expect(panel.get_by_role("table", name="Correlation of the rewards")).to_contain_text("1.00")
     found = faults_of(page, "selection")
     assert not found, told(found)
-    (run,) = world.get("runs?kind=select")["items"]
-    made = next(one for one in world.get(f"runs/{run['id']}")["outputs"] if one["type"] == "dataset")
+    run = page.url.rpartition("/")[2].partition("?")[0]
+    made = next(one for one in world.get(f"runs/{run}")["outputs"] if one["type"] == "dataset")
     page.get_by_role("link", name=made["label"]).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text(made["label"])
     expect(page.get_by_role("main")).to_contain_text("preferences")
-    assert world.get(f"runs/{run['id']}/selection")["rewards"][1]["weight"] == 0.5
+    assert world.get(f"runs/{run}/selection")["rewards"][1]["weight"] == 0.5
 
 
 def test_two_rewards_are_combined_from_a_datasets_page_and_show_how_they_go_together(

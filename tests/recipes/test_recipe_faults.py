@@ -114,7 +114,6 @@ def test_a_mistake_is_refused_with_its_line(shelf: Catalogue, change: tuple[str,
         ("report.entrants.9=dt", "--set report.entrants.9=dt: stages.report.entrants is a list, and `9` is not an item of it; it has 4 items"),
         ("sft.model=dt", "stages.sft.model (--set sft.model=dt): the stages wait for each other: sft -> dt -> sft"),
         ("sft.model=sft", "stages.sft.model (--set sft.model=sft): the stages wait for each other: sft -> sft"),
-        ("report.rewards=[independent]", "stages.report.rewards.0 (--set report.rewards=[independent]): `independent` is the twin of a reward model"),
         ("name=a b", "name (--set name=a b): must start with a letter"),
     ],
 )  # fmt: skip

@@ -144,6 +144,25 @@ def test_the_independent_reward_model_is_a_twin_on_the_other_half(shelf: Catalog
     assert inputs(plan, "independent") == inputs(plan, "reward") == {"model": "sft", "data": "$hh"}
 
 
+def test_an_independent_judge_alone_is_the_twin_of_the_reward_model_that_is_trained(shelf: Catalogue) -> None:
+    plan = make_plan(CONTRACT, ["preferences=hh", "base=tiny", "report.rewards=[independent]"], shelf)
+    assert (config(plan, "reward")["half"], config(plan, "independent")["half"]) == ("a", "b")
+
+
+def test_there_is_no_independent_judge_where_no_reward_model_is_trained(shelf: Catalogue) -> None:
+    text = """
+name: x
+inputs: {preferences: {type: dataset, kind: preferences}}
+stages:
+  start: {run: base, source: "random:tiny-llama", data: $preferences}
+  report: {run: evaluate, entrants: [start], rewards: [independent], data: $preferences}
+"""
+    assert refused(shelf, text, "preferences=hh")[0] == (
+        "stages.report.rewards.0 (line 6): `independent` is the twin of a reward model that this recipe trains, and it "
+        "trains none"
+    )
+
+
 def test_without_an_independent_judge_the_reward_model_sees_all_preferences(shelf: Catalogue) -> None:
     plan = make_plan(CONTRACT, ["preferences=hh", "base=tiny", "report.rewards=[reward]"], shelf)
     assert config(plan, "reward")["half"] is None

@@ -201,7 +201,7 @@ class Implied:
             self._document.fault(
                 self._faults,
                 ("stages", evaluate, "rewards", rewards.index(INDEPENDENT)),
-                "`independent` is the twin of a reward model that this recipe trains, and no other judge is one",
+                "`independent` is the twin of a reward model that this recipe trains, and it trains none",
             )
             return
         half = self._raw[first].get("half")

@@ -46,9 +46,16 @@ def checked(session: Session, evaluation: Evaluation, asked: JudgeIn) -> list[En
     return judged
 
 
+def check_who(asked: JudgeIn) -> None:
+    """Raises `InvalidJudge` unless either an endpoint or a preference model is asked, in a style and with settings of
+    its own."""
+    faults = list(_faults_of_who(asked))
+    if faults:
+        raise InvalidJudge("the judge cannot be started", errors=faults, hint="Nothing was started.")
+
+
 def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Iterator[ErrorLocation]:
     settings = asked.settings
-    yield from _faults_of_who(asked)
     unknown = sorted(set(settings.entrants or []) - everybody)
     if unknown:
         yield ErrorLocation(

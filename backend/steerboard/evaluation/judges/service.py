@@ -15,7 +15,7 @@ from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.evaluation.entrants.service import family_of
 from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges import queries as reading
-from steerboard.evaluation.judges.checks import checked, judged_entrants
+from steerboard.evaluation.judges.checks import check_who, checked, judged_entrants
 from steerboard.evaluation.judges.requests import key_of
 from steerboard.evaluation.judges.schemas import JudgeEstimate, JudgeIn, JudgeOut, JudgeRun, JudgeSettings
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, JudgeAnswer, Verdict
@@ -58,8 +58,8 @@ def create_judge(session: Session, project: Project, evaluation: Evaluation, ask
 
     Raises `InvalidJudge`, `NotFound`, `NameTaken`, `BadInput` (`wrong_role`).
     """
-    judged = checked(session, evaluation, asked)
     who = _who(session, project, asked)
+    judged = checked(session, evaluation, asked)
     model = who.name if isinstance(who, Model) else who.model
     judge = Judge(
         evaluation_id=evaluation.id,
@@ -83,8 +83,8 @@ def create_judge(session: Session, project: Project, evaluation: Evaluation, ask
 
 def estimate(session: Session, project: Project, evaluation: Evaluation, asked: JudgeIn) -> JudgeEstimate:
     """What it would ask, were all answers there, and how much of that is known already. Raises like `create_judge`."""
-    checked(session, evaluation, asked)
     who = _who(session, project, asked)
+    checked(session, evaluation, asked)
     material = reading.material_of(session, evaluation, asked.settings, assume=True)
     if isinstance(who, Model):
         return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(material, asked.settings)), cached=0)
@@ -98,7 +98,7 @@ def estimate(session: Session, project: Project, evaluation: Evaluation, asked: 
 
 
 def _who(session: Session, project: Project, asked: JudgeIn) -> Endpoint | Model:
-    """Who judges, of a request that was checked."""
+    check_who(asked)
     if asked.model is None:
         return get_endpoint(session, project, asked.endpoint or "")
     model = get_model(session, project, asked.model)
