@@ -103,7 +103,7 @@ def test_costs_are_those_of_the_rounds_own_stages() -> None:
 @pytest.mark.parametrize(
     ("given", "result", "verdict"),
     [
-        ({}, 3, "All 3 rounds were run."),
+        ({}, 3, "3 of 3 rounds were run."),
         ({"states": ("succeeded", "running", "pending")}, None, "1 of 3 rounds have been run so far."),
         ({"states": ("succeeded", "failed", "failed")}, None, "1 of 3 rounds were run; round 2 failed."),
         ({"states": ("succeeded", "succeeded", "skipped"), "fell": 2}, 1, "The result is that of round 1."),
@@ -119,7 +119,7 @@ def test_the_outcome_is_put_into_words(given: dict[str, Any], result: int | None
         assert found.verdict.startswith(f"After round {given['fell']}, referee fell from ")
         assert [row.kept for row in found.rounds if row.kept is not None].count(True) == result
     if given.get("fell") == 1:
-        assert "Rounds 2 to 3 are not run." in found.verdict
+        assert "Rounds 2 to 3 were not run." in found.verdict
         assert [row.reason for row in found.rounds] == [None, "why", "why"]
 
 

@@ -144,12 +144,12 @@ def _verdict(report: RoundsReport) -> str:
         assert decision is not None
         result = f"round {report.result}" if report.result else f"{report.start}, with which the rounds began"
         left_out = planned - report.stopped_after
-        which = f"round {planned} is" if left_out == 1 else f"rounds {report.stopped_after + 1} to {planned} are"
+        which = f"round {planned} was" if left_out == 1 else f"rounds {report.stopped_after + 1} to {planned} were"
         rest = f" {which[0].upper()}{which[1:]} not run." if left_out else ""
         return f"After round {report.stopped_after}, {decision.words}.{rest} The result is that of {result}."
     if report.result is not None:
         checked = f"; {report.judge} did not fall" if report.judge else ""
-        return f"All {planned} rounds were run{checked}." if planned > 1 else f"The round was run{checked}."
+        return f"{planned} of {planned} rounds were run{checked}." if planned > 1 else f"The round was run{checked}."
     done = sum(row.state == "succeeded" for row in report.rounds)
     broken = next((row for row in report.rounds if row.state in ("failed", "cancelled")), None)
     if broken is not None:
