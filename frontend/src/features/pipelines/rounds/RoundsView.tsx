@@ -1,4 +1,4 @@
-import { Alert, Anchor, Badge, Group, Stack, Table, Text } from "@mantine/core";
+import { Badge, Group, Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../../api/client";
@@ -8,6 +8,7 @@ import { Loaded } from "../../../shared/Feedback";
 import { count, percent, seconds, short } from "../../../shared/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
+import { Findings } from "../Findings";
 import { RoundActions } from "./RoundActions";
 
 type Rounds = Schemas["RoundsReport"];
@@ -20,33 +21,16 @@ export function RoundsView({ project, pipeline, runs }: { project: string; pipel
   return (
     <Loaded query={query}>
       {(found) => (
-        <Stack gap="lg">
-          <div>
-            <Text fw={600} size="lg" style={{ textWrap: "pretty", overflowWrap: "anywhere" }}>
-              {found.verdict}
-            </Text>
-            <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-              {about(found)}
-            </Text>
-          </div>
+        <Findings
+          project={project}
+          pipeline={pipeline}
+          what="rounds"
+          verdict={found.verdict}
+          about={about(found)}
+          notes={found.notes}
+        >
           <Timeline project={project} found={found} runs={runs} />
-          {!!found.notes?.length && (
-            <Alert color="orange" variant="light" title="Caveats">
-              {found.notes.map((note) => (
-                <Text key={note} size="sm">
-                  {note}
-                </Text>
-              ))}
-            </Alert>
-          )}
-          <Anchor
-            size="sm"
-            href={`/api/v1/projects/${project}/pipelines/${pipeline}/rounds`}
-            download="rounds.json"
-          >
-            The rounds as JSON
-          </Anchor>
-        </Stack>
+        </Findings>
       )}
     </Loaded>
   );

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Badge, Card, Group, Stack, Table, Text, Title } from "@mantine/core";
+import { Badge, Card, Group, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";
@@ -8,6 +8,7 @@ import { Loaded } from "../../../shared/Feedback";
 import { count, seconds, short } from "../../../shared/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
+import { Findings } from "../Findings";
 import { written } from "./axes";
 import { ParallelCoordinates } from "./ParallelCoordinates";
 
@@ -21,15 +22,14 @@ export function SweepView({ project, pipeline, runs }: { project: string; pipeli
   return (
     <Loaded query={query}>
       {(sweep) => (
-        <Stack gap="lg">
-          <div>
-            <Text fw={600} size="lg" style={{ textWrap: "pretty", overflowWrap: "anywhere" }}>
-              {sweep.verdict}
-            </Text>
-            <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-              {about(sweep)}
-            </Text>
-          </div>
+        <Findings
+          project={project}
+          pipeline={pipeline}
+          what="sweep"
+          verdict={sweep.verdict}
+          about={about(sweep)}
+          notes={sweep.notes}
+        >
           <Card withBorder p="sm">
             <ParallelCoordinates sweep={sweep} shown={shown} onShow={show} />
             {sweep.best !== null && <Legend sweep={sweep} />}
@@ -40,23 +40,7 @@ export function SweepView({ project, pipeline, runs }: { project: string; pipeli
             </Title>
             <Variants project={project} sweep={sweep} runs={runs} shown={shown} onShow={show} />
           </div>
-          {!!sweep.notes?.length && (
-            <Alert color="orange" variant="light" title="Caveats">
-              {sweep.notes.map((note) => (
-                <Text key={note} size="sm">
-                  {note}
-                </Text>
-              ))}
-            </Alert>
-          )}
-          <Anchor
-            size="sm"
-            href={`/api/v1/projects/${project}/pipelines/${pipeline}/sweep`}
-            download="sweep.json"
-          >
-            The sweep as JSON
-          </Anchor>
-        </Stack>
+        </Findings>
       )}
     </Loaded>
   );
