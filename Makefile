@@ -27,8 +27,9 @@ else
 NODE := $(VENV)/node/node
 export PATH := $(CURDIR)/$(VENV)/node:$(PATH)
 endif
-# Two test processes of one thread each; tests/conftest.py decides which tests share a process.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadscope --no-loadscope-reorder
+# For two cores: of two processes, one would often wait. tests/conftest.py decides which tests share a process.
+TEST_PROCESSES ?= 3
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadscope --no-loadscope-reorder
 SIDE_BY_SIDE := --no-print-directory --jobs 2
 EXIT ?=
 REPORT ?=

@@ -99,9 +99,8 @@ def test_a_stranger_is_refused_at_every_route_and_changes_nothing(
     for endpoint in walked:
         call = own(endpoint, things[1])
         for headers, code in STRANGERS:
-            for request in ({}, bodies.of(endpoint)):
-                refused = stranger.request(endpoint.method, call.path, headers=headers, **request)
-                assert (refused.status_code, refused.json()["code"]) == (401, code), endpoint
+            refused = stranger.request(endpoint.method, call.path, headers=headers)
+            assert (refused.status_code, refused.json()["code"]) == (401, code), endpoint
         retried = stranger.request(endpoint.method, call.path, headers={"Idempotency-Key": "k"}, **bodies.of(endpoint))
         assert retried.status_code == 401, endpoint
     assert people.rows() == before

@@ -237,11 +237,8 @@ def drawn() -> int:
     return made
 
 
-def test_whatever_there_is_can_be_read(schema: Any, token: str) -> None:
+def test_whatever_there_is_can_be_read_with_each_value_of_every_option(schema: Any, token: str) -> None:
     _well(_read_each(schema, token))
-
-
-def test_every_option_takes_each_of_its_values(schema: Any, token: str) -> None:
     _well(_set_each_option(schema, token))
 
 

@@ -14,7 +14,11 @@ import pytest
     ("options", "said"),
     [
         (["--node", "1"], "node 1 of 1"),
-        (["--nodes", "2", "--node", "1", "--rendezvous", "a:1"], "no `steerboard up` runs on this home"),
+        pytest.param(
+            ["--nodes", "2", "--node", "1", "--rendezvous", "a:1"],
+            "no `steerboard up` runs on this home",
+            marks=pytest.mark.long,
+        ),
         (["--nods", "2"], "No such option"),
     ],
     ids=["no_such_node", "well_meant", "misspelt"],

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from dashboard_world import RECIPE, World, follow, preferences
-from page_checks import faults_of, told
+from page_checks import faults_of, go, told
 from page_fields import choose
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import text
@@ -259,8 +259,9 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
         f"/models/{pipeline}.reward",
     )
     found: dict[str, Any] = {}
+    page.goto("/p/default")
     for path in (*PAGES, *deep):
-        page.goto(f"/p/default{path}")
+        go(page, f"/p/default{path}")
         page.get_by_role("heading", level=1).wait_for()
         found |= faults_of(page, path)
     assert found == {}, told(found)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dashboard_world import World, follow
-from page_checks import faults_of, told
+from page_checks import faults_of, go, told
 from playwright.sync_api import Browser, Page, expect
 
 PROMPTS = 12
@@ -367,8 +367,9 @@ def test_evaluation_pages_pass_axe_and_fit_a_phone(page: Page, compared: str, wo
         world.client.post(f"evaluations/{compared}/judgments", files={"file": file}).raise_for_status()
     found: dict[str, Any] = {}
     tabs = [f"{compared}?tab={name}" for name in ("report", "answers", "people", "judges", "preferences", "gate")]
+    page.goto("/p/default/evaluations")
     for path in ("", "/new", *(f"/{one}" for one in tabs), f"/{compared}?tab=judges&judge=seen-pairwise"):
-        page.goto(f"/p/default/evaluations{path}")
+        go(page, f"/p/default/evaluations{path}")
         page.get_by_role("heading", level=1).wait_for()
         found |= faults_of(page, path)
     assert found == {}, told(found)

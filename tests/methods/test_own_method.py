@@ -1,5 +1,6 @@
 """The method of docs/methods.md, installed as a package of somebody else: the page's code, verbatim, is launched
-from the command line, by a recipe and by the form, and trains."""
+from the command line, by a recipe and by the form, and trains. That the API takes it is always tested; training by a
+package is in test_rollouts.py, too."""
 
 from __future__ import annotations
 
@@ -17,10 +18,14 @@ from typing import Any
 
 import pytest
 import torch
+from fastapi.testclient import TestClient
 from safetensors.torch import load_file
+from sqlalchemy.orm import Session, sessionmaker
 
 from chromium import CHROMIUM
+from steerboard.accounts.tables import Project
 from steerboard.app.dashboard import BUILD
+from steerboard.platform.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text()
@@ -91,11 +96,73 @@ def made_by(world: Any, run: dict[str, Any]) -> str:
     return next(out["label"] for out in run["outputs"] if out["type"] == "model")
 
 
-def test_the_server_lists_it_beside_its_own(world: Any) -> None:
-    listed = json.loads(steerboard(world, "methods", "--json"))["methods"]
-    packages = {one["name"]: (one["package"], one["version"]) for one in listed}
+# What a server answers where the package is installed.
+SERVER = """
+import json, sys
+from fastapi.testclient import TestClient
+from steerboard.app.main import create_app
+from steerboard.platform.settings import get_settings
+asked = json.load(sys.stdin)
+with TestClient(create_app(get_settings()), headers={"Authorization": "Bearer " + asked["token"]}) as client:
+    answers = [client.request(method, "/api/v1/" + path, json=body) for method, path, body in asked["calls"]]
+    json.dump([[answer.status_code, answer.json()] for answer in answers], sys.stdout)
+"""
+
+
+def test_a_server_lists_it_offers_its_form_and_starts_it_by_run_and_recipe(
+    installed: Path,
+    client: TestClient,
+    token: str,
+    settings: Settings,
+    sessions: sessionmaker[Session],
+    project: Project,
+) -> None:
+    sys.path.append(str(ROOT / "tests" / "api"))
+    from api_world import ApiWorld
+
+    world = ApiWorld(client, sessions, project)
+    world.model("tiny", "policy")
+    world.labelled("graded", [0.5, 1.0, -1.0] * 8)
+    run = {
+        "name": "alone",
+        "config": {"run": "train", "method": "unlikelihood", "alpha": 0.25},
+        "inputs": {"model": "tiny", "data": "graded"},
+    }
+    calls = [
+        ("GET", "system/methods", None),
+        ("GET", "projects/default/schemas/train", None),
+        ("POST", "projects/default/runs", run),
+        ("POST", "projects/default/runs", run | {"config": run["config"] | {"alpha": -1.0}}),
+        (
+            "POST",
+            "projects/default/pipelines",
+            {"text": blocks("yaml")[0], "set": ["policy=tiny", "graded=graded"]},
+        ),
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(installed),
+        "STEERBOARD_DATABASE_URL": settings.database_url,
+        "STEERBOARD_REDIS_URL": settings.redis_url,
+        "STEERBOARD_ARTIFACT_URL": settings.artifact_url,
+    }
+    asked = json.dumps({"token": token, "calls": calls})
+    done = subprocess.run(
+        [sys.executable, "-c", SERVER], env=environment, input=asked, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    listed, described, started, refused, piped = json.loads(done.stdout)
+    packages = {one["name"]: (one["package"], one["version"]) for one in listed[1]["methods"]}
     assert packages["unlikelihood"] == ("steerboard-unlikelihood", "0.1.0")
     assert packages["sft"] == (None, None)
+    (form,) = [one for one in described[1] if (one["training"] or {}).get("name") == "unlikelihood"]
+    assert form["config_schema"]["properties"]["alpha"]["default"] == 0.5
+    assert (started[0], started[1]["method"], started[1]["config"]["alpha"]) == (201, "unlikelihood", 0.25)
+    assert refused[0] == 422
+    assert "alpha" in json.dumps(refused[1]["errors"])
+    assert piped[0] == 201
+    (tuned,) = [one for one in world.get("runs")["items"] if one["name"] == "tuned"]
+    assert (tuned["method"], tuned["pipeline"]) == ("unlikelihood", {name: piped[1][name] for name in ("id", "name")})
 
 
 @pytest.mark.long
@@ -133,6 +200,7 @@ def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None
     assert known == (0, of_all[1])
 
 
+@pytest.mark.long
 def test_the_recipe_of_the_page_trains_by_it(world: Any, tmp_path: Path) -> None:
     recipe = tmp_path / "unlikely.yaml"
     recipe.write_text(blocks("yaml")[0])
@@ -142,6 +210,7 @@ def test_the_recipe_of_the_page_trains_by_it(world: Any, tmp_path: Path) -> None
     assert (tuned["state"], tuned["method"]) == ("succeeded", "unlikelihood")
 
 
+@pytest.mark.long
 def test_the_form_shows_its_fields_and_starts_it(world: Any) -> None:
     from dashboard_world import follow
     from playwright.sync_api import expect, sync_playwright

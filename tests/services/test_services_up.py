@@ -99,7 +99,9 @@ def headers(home: Path) -> dict[str, str]:
     return {"Authorization": f"Bearer {json.loads((home / 'client.json').read_text())['token']}"}
 
 
-def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost(start: Start, tmp_path: Path) -> None:
+def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost_and_a_signal_ends_it_in_order(
+    start: Start, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     first = start(home)
     made = httpx.post(f"{first.url}/api/v1/projects", json={"name": "kept"}, headers=headers(home))
@@ -111,9 +113,17 @@ def test_nothing_outlives_up_when_it_is_killed_and_no_data_is_lost(start: Start,
     first.process.send_signal(signal.SIGKILL)
     first.process.wait()
     assert gone(tree, 8.0) == []
-    second = start(home, "--no-worker")
+    second = start(home)
     names_now = httpx.get(f"{second.url}/api/v1/projects", headers=headers(home)).json()["items"]
     assert {project["name"] for project in names_now} == {"default", "kept"}
+    tree = second.tree()
+    second.process.send_signal(signal.SIGTERM)
+    out, err = second.process.communicate(timeout=60)
+    assert second.process.returncode == 0, err
+    assert "Stopping" in out
+    assert gone(tree, 1.0) == []
+    log = (home / "logs" / "postgres.log").read_text()
+    assert "database system is shut down" in log
 
 
 @pytest.mark.long
@@ -127,18 +137,6 @@ def test_a_guardian_that_is_killed_takes_its_server_along(start: Start, tmp_path
     while httpx.get(f"{up.url}/api/v1/system/health").json()["status"] != "ok":
         assert time.monotonic() < deadline, "Valkey was not started again"
         time.sleep(0.1)
-
-
-def test_a_signal_ends_everything_in_order(start: Start, tmp_path: Path) -> None:
-    up = start(tmp_path / "home")
-    tree = up.tree()
-    up.process.send_signal(signal.SIGTERM)
-    out, err = up.process.communicate(timeout=60)
-    assert up.process.returncode == 0, err
-    assert "Stopping" in out
-    assert gone(tree, 1.0) == []
-    log = (tmp_path / "home" / "logs" / "postgres.log").read_text()
-    assert "database system is shut down" in log
 
 
 def test_a_second_up_on_the_same_home_says_so_and_disturbs_nothing(up: Up, start: Start) -> None:

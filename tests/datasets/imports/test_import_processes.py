@@ -15,13 +15,15 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from import_requests import PROJECT, ended, lines, post, upload, wait
 
+from steerboard.datasets.imports.execution.jobs import LARGE_BYTES
 from steerboard.datasets.imports.execution.runner import ImportRunner
 
 Workers = Callable[[], list[psutil.Process]]
 
 
-def send(client: TestClient, name: str, count: int, **headers: str) -> Any:
-    rows = lines([{"prompt": f"Hi {i}", "response": f"a{i}", "reward": i} for i in range(count)])
+def send(client: TestClient, name: str, count: int, length: int = 1, **headers: str) -> Any:
+    """`length`: characters of a response, and a number."""
+    rows = lines([{"prompt": f"Hi {i}", "response": "a" * length + str(i), "reward": i} for i in range(count)])
     data = {"name": name, "kind": "labelled"}
     return client.post(f"{PROJECT}/datasets/import", data=data, files={"file": ("a.jsonl", rows)}, headers=headers)
 
@@ -71,7 +73,7 @@ def test_small_imports_share_a_process_and_a_large_one_ends_it(client: TestClien
     assert send(client, "one", 10).json()["code"] == "name_taken"
     assert send(client, "two", 10).status_code == 201
     assert [process.pid for process in workers()] == first
-    assert send(client, "large", 120_000).status_code == 201
+    assert send(client, "large", 1 + LARGE_BYTES // 10_000, 10_000).status_code == 201
     assert workers() == []
 
 

@@ -193,7 +193,9 @@ def one_text_many_times(megabytes: int, rows: int, *, nested: bool = False, as_d
     return written(table, compression="zstd", store_schema=as_dictionary)
 
 
-@pytest.mark.parametrize(("nested", "as_dictionary"), [(False, False), (True, True)])
+@pytest.mark.parametrize(
+    ("nested", "as_dictionary"), [pytest.param(False, False, marks=pytest.mark.long), (True, True)]
+)
 def test_a_text_that_is_held_once_and_used_in_every_row_is_read_row_by_row(
     tmp_path: Path, nested: bool, as_dictionary: bool
 ) -> None:
