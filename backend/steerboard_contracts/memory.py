@@ -112,7 +112,8 @@ class TrainingLoad(BaseModel):
     quantised: bool = False  # the others are held in 4 bits
     on_gpu: bool = True
     reads_logits: bool = True
-    frozen: int = 0  # other models of the same shape, of which only the weights are loaded
+    further: int = 0  # other models of the same shape that learn in the same steps
+    frozen: int = 0  # others of which only the weights are loaded
     sampled: int = 0
     window: int = 0
 
@@ -150,6 +151,8 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
         if offload == "all":
             found.host += every * width // n
             found.weights -= every * width // n
+    for name in ("weights", "gradients", "optimiser", "activations", "host"):
+        setattr(found, name, getattr(found, name) * (1 + load.further))
     found.weights += load.frozen * every * (_BF16 if load.mixed else _FP32)
     # One after the other: a step samples first, then it learns.
     sampling = _decoding(shape, load.sampled, load.window, load.mixed)

@@ -321,3 +321,21 @@ def test_reward_measures_are_those_of_the_definitions():
     assert metrics["reward_std"] == pytest.approx(rewards.std(unbiased=False).item())
     expected = torch.corrcoef(torch.stack([rewards, batch.lengths]))[0, 1].item()
     assert metrics["reward_length_correlation"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_values_of_tokens_stay_with_their_tokens_in_every_layout_and_cut():
+    examples = [
+        Example(
+            row=row,
+            prompt=np.arange(3 + row, dtype=np.int32),
+            responses=tuple(np.arange(2 + side, dtype=np.int32) + 100 * row + 10 * side for side in range(2)),
+        )
+        for row in range(4)
+    ]
+    examples = [replace(e, token_values={"ids": tuple(r.astype(np.float32) for r in e.responses)}) for e in examples]
+    for layout, share in itertools.product(("padded", "packed", "padding_free"), (False, True)):
+        batcher = Batcher(layout, "labels", 40, 0, share=share)
+        for part in batcher.cut(examples)[0]:
+            batch = batcher.collate(part)
+            assert batch.token_values["ids"].tolist() == batch.labels.tolist()
+    assert not batcher.collate([*examples, replace(examples[0], token_values={})]).token_values

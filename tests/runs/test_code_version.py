@@ -22,6 +22,7 @@ PACKAGES = {
 }
 KINDS = ("base", "generate", "mix", "score", "benchmark", "answer", "reward", "judge")
 # `judge` has no stage: nothing is known of what it reads.
+ONLINE = {name for name, spec in methods().items() if issubclass(spec.config, OnlineConfig)}
 
 
 class Copy:
@@ -86,7 +87,7 @@ def test_what_a_page_shows_of_a_run_kind_is_no_part_of_its_result(copy: Copy) ->
         ("steerboard_workers/stages/mix.py", {"mix"}),
         ("steerboard_workers/stages/training/loop.py", set(methods())),
         ("steerboard_workers/alignment/training_method.py", set(methods())),
-        ("steerboard_workers/engines/sampling.py", {"generate", "answer", "score", "reward", "benchmark"}),
+        ("steerboard_workers/engines/sampling.py", {"generate", "answer", "score", "reward", "benchmark", *ONLINE}),
         ("steerboard_workers/stages/runtime.py", {*KINDS, *methods()}),
         ("steerboard_workers/supervisor/lease.py", set()),
     ],

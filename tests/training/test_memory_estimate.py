@@ -16,6 +16,7 @@ from steerboard_contracts.memory import (
     scoring_memory,
     training_memory,
 )
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller
@@ -214,3 +215,17 @@ def test_the_scaling_pages_hours_follow_from_its_assumptions(config, column):
     steps = {"SFT": train, "reward model": train, "generate 3": generate, "label": label, "Decision": train}
     for row, hours in [*steps.items(), ("total", sum(steps.values()))]:
         assert cells(row)[column] == pytest.approx(hours, rel=0.05), row
+
+
+def test_a_critic_doubles_what_learns_and_a_frozen_model_adds_its_weights_where_it_is_given():
+    shape = ModelShape.of(LLAMA_8B)
+    alone = TrainingLoad(positions=2048, mixed=True)
+    one, two = (training_memory(shape, alone.model_copy(update={"further": n})) for n in (0, 1))
+    for name in ("weights", "gradients", "optimiser", "activations"):
+        assert getattr(two, name) == 2 * getattr(one, name)
+    spec = needed_method("ppo")
+    config = spec.config(method="ppo")
+    # The reference is always there, unless nothing asks for it; of the reward models, those that are given.
+    assert spec.kept(config, {"model", "data", "reward"}) == 2
+    assert spec.kept(config, {"model", "data"}) == 1
+    assert spec.kept(config.model_copy(update={"kl_weight": 0.0}), {"reward", "reward_2"}) == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from sqlalchemy import func, select
@@ -44,7 +44,8 @@ def needed(
 ) -> list[PoolMemory]:
     """One entry a pool with living workers; without any, one for a GPU of unknown size. Empty where the model's shape
     is unknown, or the kind of run has no estimate."""
-    model = things.get("reward") or things.get("judge") or things.get("model")
+    judge = None if isinstance(config, TrainingConfig) else things.get("reward") or things.get("judge")
+    model = judge or things.get("model")
     if not isinstance(model, Model):
         return []
     shape = _shape(session, store, model)
@@ -53,7 +54,7 @@ def needed(
     window = int(model.info.get("max_length") or _WINDOW)
     found = []
     for pool, on_gpu, processes, memory in _pools(session) or [("default", True, 1, None)]:
-        estimate = _estimate(config, shape, window, on_gpu, processes)
+        estimate = _estimate(config, things, shape, window, on_gpu, processes)
         if estimate is None:
             return []
         fits = None if memory is None else estimate.total <= _SHARE * memory
@@ -71,7 +72,9 @@ def needed(
     return found
 
 
-def _estimate(config: RunConfig, shape: ModelShape, window: int, on_gpu: bool, processes: int) -> MemoryEstimate | None:
+def _estimate(
+    config: RunConfig, given: Container[str], shape: ModelShape, window: int, on_gpu: bool, processes: int
+) -> MemoryEstimate | None:
     precision = getattr(config, "precision", "auto")
     mixed = precision == "bf16" or (precision == "auto" and on_gpu)
     if isinstance(config, TrainingConfig):
@@ -90,7 +93,8 @@ def _estimate(config: RunConfig, shape: ModelShape, window: int, on_gpu: bool, p
             reads_logits=method.reads == "labels",
             sampled=config.sample_batch if isinstance(config, OnlineConfig) else 0,
             window=config.max_length or window,
-            frozen=sum(one.stays for one in method.frozen),
+            further=len(method.also_trains),
+            frozen=method.kept(config, given),
         )
         return training_memory(shape, load)
     if isinstance(config, GenerateConfig) and config.engine == "transformers":

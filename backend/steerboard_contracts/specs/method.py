@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -49,6 +49,7 @@ class Frozen:
     """A further model that no step changes, such as a reference: an input of the run by this name.
 
     One that `reads` labels and is not `required` may be left out: the model that training starts from stands for it.
+    `when`: a field of the config; where that is 0, false or none, the model is not loaded.
     """
 
     name: str
@@ -57,6 +58,10 @@ class Frozen:
     required: bool = True
     uses: tuple[Use, ...] = ("forward",)
     reads: Reads = "labels"
+    when: str | None = None
+
+    def used_by(self, config: TrainingConfig) -> bool:
+        return self.when is None or bool(getattr(config, self.when))
 
     @property
     def stays(self) -> bool:
@@ -69,7 +74,8 @@ class Trained:
     """A further model that learns in the same steps, such as a critic: an input and an output, both named by its role.
 
     One that reads `ends` has a head of one number; it gives that number for each place that the method reads. Where it
-    is not `required` and not given, it starts from the model that training starts from, with a fresh head.
+    is not `required` and not given, it starts from the frozen model `like`, if that is given, and otherwise from the
+    model that training starts from, with a fresh head.
     """
 
     role: ModelRole
@@ -77,6 +83,7 @@ class Trained:
     about: str
     required: bool = True
     reads: Reads = "ends"
+    like: str | None = None
 
 
 @dataclass(frozen=True)
@@ -185,6 +192,10 @@ class MethodSpec:
             if "log_probs" in one.uses and (one.reads, self.reads) != ("labels", "labels"):
                 raise BadMethod(f"{self.name}: only what reads labels has log-probs; {one.name} cannot give them")
 
+        for other in self.also_trains:
+            if other.like not in (None, *(one.name for one in self.frozen)):
+                raise BadMethod(f"the {other.role} of {self.name} starts from {other.like}, which is no frozen model")
+
     def _check_fields(self) -> None:
         if self.preview is not None:
             if self.preview.kind not in PREVIEWS:
@@ -194,6 +205,7 @@ class MethodSpec:
                 raise BadMethod(f"{self.name}: the preview {self.preview.kind} takes {', '.join(sorted(known))}")
         named = [*self.form, *(self.preview.fields.values() if self.preview else ())]
         named += [self.condition] if self.condition else []
+        named += [one.when for one in self.frozen if one.when is not None]
         for name in named:
             if name not in self.config.model_fields:
                 raise BadMethod(f"the config of {self.name} has no field `{name}`, which its description names")
@@ -202,6 +214,11 @@ class MethodSpec:
     def role(self) -> ModelRole:
         """Of the trained model."""
         return self.outputs[0]
+
+    def kept(self, config: TrainingConfig, given: Container[str]) -> int:
+        """How many frozen models stay in memory, of a run with the inputs `given`."""
+        used = [one for one in self.frozen if one.stays and one.used_by(config)]
+        return sum(one.required or one.reads == "labels" or one.name in given for one in used)
 
     @property
     def slots(self) -> dict[str, Slot]:

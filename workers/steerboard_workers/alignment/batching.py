@@ -43,7 +43,7 @@ class MicroBatch:
     read (N,) flat places in B*T; labels (N,) the tokens predicted there (reads="labels"); sequence (N,) which of the
     S sequences a read belongs to; weights (S,); margins (S / 2,) for pairs; lengths (S,) real tokens; label_counts (S,)
     supervised ones, of which the last response_lengths (S,) are the response's. frozen_log_probs: by name of a frozen
-    model, (S,) float32 sums over the labels of a sequence.
+    model, (S,) float32 sums over the labels of a sequence. token_values: by name, (N,) float32 of the labels.
     prepared: what the objective's `prepare` found of the global batch that this is a part of.
     """
 
@@ -60,6 +60,7 @@ class MicroBatch:
     attention_mask: Tensor | None = None
     segments: Segments | None = None
     frozen_log_probs: Mapping[str, Tensor] = field(default_factory=dict)
+    token_values: Mapping[str, Tensor] = field(default_factory=dict)
     prepared: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> MicroBatch:
@@ -164,6 +165,7 @@ class Batcher:
             label_counts=torch.tensor([n for e in examples for n in e.label_counts], dtype=torch.float32),
             response_lengths=torch.tensor([len(r) for e in examples for r in e.responses], dtype=torch.float32),
             frozen_log_probs=_frozen_log_probs(examples),
+            token_values=_token_values(examples),
         )
         if self.layout != "padded" or self.share:
             batch.position_ids = _positions(rows, starts, shape)
@@ -231,6 +233,15 @@ def _frozen_log_probs(examples: Sequence[Example]) -> dict[str, Tensor]:
     names = set.intersection(*(set(e.frozen_log_probs) for e in examples))
     return {
         name: torch.from_numpy(np.concatenate([e.frozen_log_probs[name] for e in examples])) for name in sorted(names)
+    }
+
+
+def _token_values(examples: Sequence[Example]) -> dict[str, Tensor]:
+    """(N,) of each name that all examples have values of."""
+    names = set.intersection(*(set(e.token_values) for e in examples))
+    return {
+        name: torch.from_numpy(np.concatenate([one for e in examples for one in e.token_values[name]]))
+        for name in sorted(names)
     }
 
 

@@ -20,7 +20,8 @@ class Example:
 
     `weight` multiplies a single's loss; `margin` is what a pair's difference must exceed. `frozen_log_probs`: by name
     of a frozen model, (responses,) float32 sums of log pi over the labels of each sequence; `label_counts` are their
-    numbers.
+    numbers. `token_values`: by name, of each response (labels,) float32 for the supervised tokens of its sequence, such
+    as advantages.
 
     `companion`: a sequence that an objective's `prepare` reads without gradient, such as this prompt with an answer to
     another one. It has the log-probs of frozen models as well.
@@ -35,6 +36,7 @@ class Example:
     truncated: bool = False
     frozen_log_probs: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
     companion: Example | None = None
+    token_values: Mapping[str, tuple[NDArray[np.float32], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, row: int, group: RenderedGroup, *, weight: float = 1.0, margin: float = 0.0) -> Example:

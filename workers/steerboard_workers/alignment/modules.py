@@ -119,6 +119,16 @@ class JointModule(nn.Module):
         return {name: module(**inputs) for name, module in self.parts.items()}
 
 
+def without_dropout(model: nn.Module) -> None:
+    """Turn it off in training, too; the model's config stays as it is."""
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+        for name, value in list(vars(part).items()):
+            if "dropout" in name and isinstance(value, float):
+                setattr(part, name, 0.0)
+
+
 def read_hidden(model: Any, inputs: dict[str, Any], read: Tensor) -> Tensor:
     """Last hidden states (N, hidden) at the flat places `read`."""
     hidden: Tensor = body_of(model)(**inputs).last_hidden_state

@@ -56,6 +56,10 @@ class Passes(Protocol):
     trained, too; None: the one that training is for.
     """
 
+    def has(self, model: str) -> bool:
+        """Whether there is such a model: one that need not be given may be missing."""
+        ...
+
     def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[NDArray[np.float32]]:
         """(responses,) of each example: sums of log pi over the labels of a sequence, or what a model that reads ends
         gives for it."""

@@ -100,6 +100,12 @@ class TrainingMethod(Generic[C]):
         return 1.0
 
     @property
+    def drops_out(self) -> bool:
+        """Whether dropout that a model's own config has is at work in training. A policy gradient compares log-probs
+        of one step with those of another, and does without."""
+        return True
+
+    @property
     def rates(self) -> Mapping[str, float]:
         """By role of a model of `also_trains`, its learning rate as a multiple of the config's; 1 by default."""
         return {}

@@ -19,7 +19,7 @@ from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batch_source import Phases
 from steerboard_workers.alignment.examples import with_companions
 from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.alignment.modules import JointModule
+from steerboard_workers.alignment.modules import JointModule, without_dropout
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.distributed.choice import strategy_of
@@ -52,6 +52,9 @@ def run(stage: Stage) -> Succeeded:
 
     module = start.module(method.temperature)
     parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
+    if not method.drops_out:
+        for part in parts.values():
+            without_dropout(part)
     sharing.share(JointModule(parts) if further else module, method.rates)
     device = sharing.accelerator.device
     pad, share = start.tokenizer.pad_token_id, method.shares_prompt
@@ -68,7 +71,7 @@ def run(stage: Stage) -> Succeeded:
     batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
     frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature)
-    frozen.prepare(data)
+    frozen.prepare(data, examples)
     checkpoints = Checkpoints(
         stage.checkpoints,
         stage.spec.attempt,

@@ -60,10 +60,11 @@ class FrozenModels:
         self._hashes: dict[Path, str] = {}
         self._costs: list[LogProbCost] = []
 
-    def prepare(self, data: TrainingData) -> None:
-        """Put log-probs on the examples of `data`, and open what stays. Before the first step, by every process."""
+    def prepare(self, data: TrainingData, answered: list[Example]) -> None:
+        """Put log-probs on the examples of `data`, and open what stays. Before the first step, by every process.
+        `answered`: examples with responses, to find out how each model may be read."""
         for one in needed_method(self._config.method).frozen:
-            source = self._source(one)
+            source = self._source(one) if one.used_by(self._config) else None
             if source is None:
                 continue
             if source != START:
@@ -72,7 +73,7 @@ class FrozenModels:
             if "log_probs" in one.uses:
                 reader = self._fill(one, source, data)
             if one.stays:
-                self._passes.add(one.name, reader or self._open(one, source, list(with_companions(data.train))))
+                self._passes.add(one.name, reader or self._open(one, source, answered))
             del reader
             gc.collect()
             if torch.cuda.is_available():

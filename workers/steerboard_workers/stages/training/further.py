@@ -17,9 +17,10 @@ from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.setup import Setup, batcher_of, open_model
 
 
-def source_of(stage: Stage, name: str) -> str:
+def source_of(stage: Stage, config: TrainingConfig, name: str) -> str:
     """The input that a trained model starts from."""
-    return name if stage.has_input(name) else JointModule.MAIN
+    like = next((one.like for one in needed_method(config.method).also_trains if one.role == name), None)
+    return next((one for one in (name, like) if one is not None and stage.has_input(one)), JointModule.MAIN)
 
 
 def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: Strategy) -> dict[str, Setup]:
@@ -28,8 +29,8 @@ def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: St
     for one in needed_method(config.method).also_trains:
         if one.required:
             stage.model(one.role)  # raises
-        source = source_of(stage, one.role)
-        if source == one.role:
+        source = source_of(stage, config, one.role)
+        if source != JointModule.MAIN:
             check_tokenizer(stage, source, start.tokenizer)
         with sharing.loading(), stage.using_model(source, "opening"):
             found[one.role] = open_model(

@@ -28,15 +28,15 @@ PASS_TOKENS = 2048
 @dataclass(frozen=True)
 class Reader:
     """A model to read from: what its forwards go through, and how its examples are laid out. `part`: which one, of
-    several that are trained together."""
+    several that are trained together; None of one alone."""
 
     module: nn.Module
     batcher: Batcher
-    part: str = JointModule.MAIN
+    part: str | None = None
 
     @classmethod
-    def of(cls, module: nn.Module, batcher: Batcher) -> Reader:
-        return cls(module, replace(batcher, micro_tokens=PASS_TOKENS, micro_batch=None))
+    def of(cls, module: nn.Module, batcher: Batcher, part: str | None = None) -> Reader:
+        return cls(module, replace(batcher, micro_tokens=PASS_TOKENS, micro_batch=None), part)
 
     def cut(self, examples: Sequence[Example]) -> list[list[Example]]:
         return self.batcher.cut(examples)[0] if examples else []
@@ -54,10 +54,13 @@ class ForwardPasses:
 
     def read_from(self, batcher: Batcher) -> None:
         """How examples are laid out, once it is known."""
-        self.learner = Reader.of(self._sharing.module, batcher)
+        self.learner = Reader.of(self._sharing.module, batcher, JointModule.MAIN if self._parts else None)
 
     def add(self, name: str, reader: Reader) -> None:
         self._frozen[name] = reader
+
+    def has(self, model: str) -> bool:
+        return model in self._frozen or model in self._parts
 
     def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[Values]:
         reader = self._reader(model)
@@ -116,8 +119,8 @@ class ForwardPasses:
     def _forward(self, reader: Reader, part: list[Example], read: Read) -> Values:
         batch = reader.batcher.collate(part).to(self._sharing.accelerator.device)
         with _evaluating(reader.module), self._sharing.forwards():
-            output = reader.module(**batch.model_inputs())
-            output = output[reader.part] if isinstance(output, dict) else output
+            inputs = batch.model_inputs()
+            output = reader.module(**inputs) if reader.part is None else reader.module(**inputs, part=reader.part)
             values: Values = read(output, batch).float().cpu().numpy()
         return values
 

@@ -130,6 +130,7 @@ class Preflight:
     def _estimate(self, way: Way) -> int | None:
         if self._shape is None:
             return None
+        method = needed_method(self._config.method)
         load = TrainingLoad(
             processes=self._processes,
             positions=max(way.micro_tokens, self._least),
@@ -143,7 +144,8 @@ class Preflight:
             reads_logits=not self._start.scalar,
             sampled=self._config.sample_batch if isinstance(self._config, OnlineConfig) else 0,
             window=self._start.renderer.max_length,
-            frozen=sum(one.stays for one in needed_method(self._config.method).frozen),
+            further=len(method.also_trains),
+            frozen=method.kept(self._config, self._stage.spec.inputs),
         )
         return training_memory(self._shape, load).total
 

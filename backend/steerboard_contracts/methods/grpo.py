@@ -1,0 +1,76 @@
+"""Group relative policy optimisation: arXiv 2402.03300 (DeepSeekMath)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.policy_gradient import KL_REFERENCE, REWARDS, GroupedConfig, KlPlace, Reducer
+from steerboard_contracts.specs.method import MethodSpec
+
+PAPERS = {"source": "arXiv 2402.03300, Section 4.2"}
+WITHOUT_BIAS = {"source": "std and sequence: arXiv 2402.03300, Eq. 3; none and constant: arXiv 2503.20783 (Dr. GRPO)"}
+
+
+class GrpoConfig(GroupedConfig):
+    """Eq. 3 of arXiv 2402.03300: rewards less their group's mean, over its standard deviation.
+
+    `scaling: none` with `reducer: constant` is Dr. GRPO, arXiv 2503.20783.
+    """
+
+    method: Annotated[Literal["grpo"], Field(description="The training method.")]
+    lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=PAPERS)] = 1e-6
+    answers: Annotated[
+        int,
+        Field(
+            ge=2,
+            le=256,
+            description="Answers sampled to each prompt.",
+            json_schema_extra={"source": "GRPOConfig of TRL 1.16; 64 in arXiv 2402.03300"},
+        ),
+    ] = 8
+    kl_weight: Annotated[
+        NonNegative,
+        Field(
+            description="Of the KL from the reference; 0 does without, and without a reference.",
+            json_schema_extra=PAPERS,
+        ),
+    ] = 0.04
+    kl_in: Annotated[
+        KlPlace,
+        Field(description="Whether the KL is taken from the reward or added to the loss.", json_schema_extra=PAPERS),
+    ] = "loss"
+    scaling: Annotated[
+        Literal["std", "none"],
+        Field(
+            description="Divide by the standard deviation of a prompt's rewards, or do not: dividing favours prompts "
+            "that are nearly always or nearly never solved.",
+            json_schema_extra=WITHOUT_BIAS,
+        ),
+    ] = "std"
+    reducer: Annotated[
+        Reducer,
+        Field(
+            description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
+            "the sum over tokens divided by answers times the longest answer that is allowed.",
+            json_schema_extra=WITHOUT_BIAS,
+        ),
+    ] = "sequence"
+
+
+SPEC = MethodSpec(
+    name="grpo",
+    title="GRPO",
+    about="Sample answers and learn by how far the reward of each is above or below the others' to the same prompt.",
+    source="arXiv 2402.03300, Eq. 3; arXiv 2503.20783",
+    config=GrpoConfig,
+    training="steerboard_workers.alignment.methods.grpo:Grpo",
+    data=("prompts", "instructions", "labelled", "preferences"),
+    use="Learn from rewards with GRPO",
+    outputs=("policy",),
+    frozen=(*REWARDS, KL_REFERENCE),
+    form=("rules", "answers", "max_new_tokens", "kl_weight", "scaling", "reducer"),
+    place=111,
+)

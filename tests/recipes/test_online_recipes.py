@@ -1,0 +1,67 @@
+"""The recipes of methods that learn from rewards of their own answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from recipe_plans import refused
+from recipe_shelf import Shelf
+
+from steerboard.recipes.plan import make_plan
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+RLOO, GRPO = (RECIPES / f"{name}.yaml" for name in ("rloo", "grpo"))
+OF_RLOO, OF_GRPO = ["preferences=hh", "base=tiny"], ["tasks=questions", "model=tiny"]
+
+
+def stages(recipe: Path, *settings: str):
+    return {stage.name: stage for stage in make_plan(recipe.read_text(), list(settings), Shelf()).stages}
+
+
+def test_the_policy_starts_from_sft_and_is_scored_by_the_reward_model():
+    found = stages(RLOO, *OF_RLOO)
+    assert {slot: source.text for slot, source in found["rloo"].inputs.items() if slot != "data"} == {
+        "model": "sft",
+        "reward": "reward",
+    }
+    assert (found["rloo"].config.answers, found["rloo"].config.kl_in) == (4, "reward")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "changes", "method"),
+    [
+        (
+            RLOO,
+            OF_RLOO,
+            ["rloo.method=reinforce_pp", "rloo.kl_weight=0.01", "rloo.lr=5.0e-7", "rloo.reducer=token"],
+            "reinforce_pp",
+        ),
+        (GRPO, OF_GRPO, ["grpo.scaling=none", "grpo.reducer=constant"], "grpo"),
+        (
+            GRPO,
+            OF_GRPO,
+            ["grpo.clip_high=0.28", "grpo.reducer=token", "grpo.drop_equal=true", "grpo.kl_weight=0"],
+            "grpo",
+        ),
+    ],
+)
+def test_the_changes_that_the_recipes_describe_are_accepted(recipe, given, changes, method):
+    text = " ".join(recipe.read_text().split())
+    assert all(f"--set {change}" in text for change in changes)
+    found = stages(recipe, *given, *changes)
+    assert found[recipe.stem].config.method == method
+
+
+def test_a_second_reward_model_is_a_line_and_must_be_one():
+    text = RLOO.read_text().replace("    reward: reward\n", "    reward: reward\n    reward_2: {}\n")
+    wrong = text.replace("reward_2: {}", "reward_2: sft")
+    assert any("reward_2" in fault and "reward" in fault for fault in refused(Shelf(), wrong, *OF_RLOO))
+    own = text.replace("reward_2: {}", "reward_2: reward")
+    found = {stage.name: stage for stage in make_plan(own, OF_RLOO, Shelf()).stages}
+    assert found["rloo"].inputs["reward_2"].text == "reward"
+
+
+def test_a_rule_that_cannot_run_is_refused_with_its_place():
+    wrong = GRPO.read_text().replace("pattern: 'answer is'", "pattern: '(answer'")
+    assert any("regular expression" in fault for fault in refused(Shelf(), wrong, *OF_GRPO))

@@ -1,0 +1,65 @@
+"""The answers of one sampling as arrays: what advantages are computed from, and what is worth seeing of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_workers.alignment.rollouts import Rollout
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """n answers to each of G prompts. rewards (G, n), NaN where there is none; log_ratios: of each answer in turn, (T,)
+    log pi - log pi_ref of its tokens, 0 where the KL is no part of the reward."""
+
+    rewards: Floats
+    log_ratios: Sequence[Floats]
+
+    def penalised(self, kl_weight: float) -> Floats:
+        """(G, n): the reward less kl_weight times the log-ratio of the whole answer, the estimate k1 of the KL."""
+        of_answers = np.array([ratios.sum() for ratios in self.log_ratios]).reshape(self.rewards.shape)
+        penalised: Floats = self.rewards - kl_weight * of_answers
+        return penalised
+
+    def spread(self, advantages: Floats) -> list[Floats]:
+        """One advantage (G, n) an answer to all its tokens."""
+        flat = advantages.reshape(-1)
+        return [np.full(len(ratios), one) for ratios, one in zip(self.log_ratios, flat, strict=True)]
+
+
+def equal_groups(rewards: Floats) -> NDArray[np.bool_]:
+    """(G,): whether all answers with a reward have the same one. rewards (G, n)."""
+    low = np.nan_to_num(rewards, nan=np.inf).min(axis=1)
+    high = np.nan_to_num(rewards, nan=-np.inf).max(axis=1)
+    return np.asarray(low >= high)
+
+
+def length_metrics(rollouts: Sequence[Rollout], advantages: Sequence[Floats]) -> dict[str, float]:
+    """Mean lengths in tokens, also of the answers whose mean advantage is positive or negative: where a loss prefers
+    short or long answers, these two part."""
+    lengths = np.array([len(one.ids) for one in rollouts], dtype=np.float64)
+    means = np.array([one.mean() for one in advantages])
+    found = {"length": float(lengths.mean()), "ended": float(np.mean([one.finished for one in rollouts]))}
+    for name, chosen in (("positive", means > 0), ("negative", means < 0)):
+        if chosen.any():
+            found[f"length_{name}"] = float(lengths[chosen].mean())
+    return found
+
+
+def sampler_metrics(rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]]) -> dict[str, float]:
+    """How far log-probs of the sampler are from those that training computes of the same tokens, in nats; and -log pi a
+    token, which is the policy's entropy on average."""
+    differences = np.abs(
+        np.concatenate([ours.astype(np.float64) - one.log_probs for one, ours in zip(rollouts, trained, strict=True)])
+    )
+    return {
+        "sampler_difference": float(differences.mean()),
+        "sampler_difference_max": float(differences.max()),
+        "entropy": -float(np.concatenate(trained).mean(dtype=np.float64)),
+    }

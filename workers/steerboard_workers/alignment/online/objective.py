@@ -1,0 +1,114 @@
+"""The clipped policy gradient on tokens whose advantages are known, with the KL from a reference in the loss or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.policy_gradient import PolicyGradientConfig
+from steerboard_contracts.specs.method import Reads
+from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.policy_gradient import kl, losses
+
+# Names of `Example.token_values`.
+OLD = "old_log_probs"
+ADVANTAGES = "advantages"
+REFERENCE = "reference_log_probs"
+
+# The power of the norm by which the largest |ratio - 1| is told: over a million tokens at most 2.4 times as large.
+POWER = 16
+# Nobody's rounding: a ratio so far from 1 before the first update is of another model.
+LARGEST_ERROR = 0.5
+
+
+class RatioDiffers(SteerboardError):
+    """Before the first update, the policy gives its own answers other probabilities than it had a moment ago."""
+
+    code = "ratio_differs"
+    status = 422
+    title = "The policy's log-probs are wrong"
+
+
+@dataclass
+class Turn:
+    """What the source of batches and the objective of one run both know: whether the batch is the first one since the
+    answers were sampled, so that all its ratios are 1."""
+
+    first: bool = True
+
+
+class PolicyGradientObjective:
+    """`length`: tokens that the constant reducer divides by.
+
+    Its figures: the share of tokens whose gradient the clip takes away, `update_kl`, the estimate k3 of the KL a token
+    of the policy from the one that sampled, and of the first update after sampling `ratio_error`, the largest
+    |ratio - 1|, of which rounding is the only cause.
+    """
+
+    reads: Reads = "labels"
+    measures: tuple[str, ...] = ("loss_sum", "count", "labels", "clipped", "update_kl", "kl_loss", "ratio_error")
+
+    def __init__(self, config: PolicyGradientConfig, turn: Turn, length: int) -> None:
+        self.config = config
+        self._turn = turn
+        self.length = length
+        self._adds_kl = config.kl_in == "loss" and config.kl_weight > 0
+
+    def count(self, examples: Sequence[Example]) -> float:
+        return losses.reduced_count([n for e in examples for n in e.label_counts], self.config.reducer)
+
+    def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
+        config, log_probs = self.config, output[0]
+        old, advantages = batch.token_values[OLD], batch.token_values[ADVANTAGES]
+        low, high = config.clip_range
+        ratios = losses.ratios(log_probs, old)
+        of_tokens = losses.clipped_surrogate(ratios, advantages, low, high, config.dual_clip)
+        penalty = torch.zeros((), device=log_probs.device)
+        if self._adds_kl:
+            of_kl = kl.penalty(log_probs, batch.token_values[REFERENCE], config.kl_form)
+            of_tokens = of_tokens + config.kl_weight * of_kl
+            penalty = of_kl.detach().double().sum()
+        loss = losses.reduced(of_tokens, batch.label_counts, config.reducer, self.length)
+        with torch.no_grad():
+            labels = torch.tensor(len(log_probs), dtype=torch.float64, device=loss.device)
+            sequences = torch.tensor(len(batch.label_counts), dtype=torch.float64, device=loss.device)
+            sums = torch.stack(
+                [
+                    loss.double(),
+                    labels if config.reducer == "token" else sequences,
+                    labels,
+                    losses.clipped_tokens(ratios, advantages, low, high).double().sum(),
+                    # The answers are of the old policy, so it is KL(old || new).
+                    kl.estimate(old, log_probs, "k3").double().sum(),
+                    penalty.double(),
+                    (ratios.double() - 1).abs().pow(POWER).sum(),
+                ]
+            )
+        return loss, sums
+
+    def metrics(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """Raises `RatioDiffers`."""
+        labels = sums["labels"]
+        found = {"loss": sums["loss_sum"] / sums["count"], "clip_share": sums["clipped"] / labels}
+        found["update_kl"] = sums["update_kl"] / labels
+        if self._adds_kl:
+            found["kl_loss"] = sums["kl_loss"] / labels
+        if self._turn.first:
+            error = sums["ratio_error"] ** (1 / POWER)
+            if error > LARGEST_ERROR:
+                raise RatioDiffers(
+                    f"before the first update, a token of an answer is {1 + error:.3g} times as likely as when it was "
+                    "sampled, or as much less",
+                    hint="Train with precision fp32 and batching padded, and report it.",
+                )
+            found["ratio_error"] = error
+        return found
+
+    def batch_metrics(self, examples: Sequence[Example]) -> dict[str, float]:
+        return {}
