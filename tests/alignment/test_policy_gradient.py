@@ -149,6 +149,17 @@ def test_advantages_of_tokens_with_lambda_1_are_returns_less_values_and_padding_
         assert not returns[row, n:].any()
 
 
+def test_tokens_in_the_middle_that_are_nobodys_are_skipped():
+    mask = np.array([1, 0, 0, 1, 1])
+    rewards, values = np.array([1.0, 9, 9, 0, 2]), np.array([0.5, 7, 7, 1, 0.25])
+    found, returns = adv.gae(rewards, values, mask, 0.9, 0.8)
+    inside = mask.astype(bool)
+    alone, own = adv.gae(rewards[inside], values[inside], np.ones(3), 0.9, 0.8)
+    np.testing.assert_allclose(found[inside], alone)
+    np.testing.assert_allclose(returns[inside], own)
+    assert not found[~inside].any()
+
+
 # -- divergences ------------------------------------------------------------------------------------------------------
 
 
