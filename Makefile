@@ -164,6 +164,10 @@ lint-web: $(DEV_STAMP) $(WEB_STAMP)
 bench-training: $(DEV_STAMP) ## Training speed against TRL, side by side, as JSON
 	@$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
 
+.PHONY: bench-labelling
+bench-labelling: $(DEV_STAMP) ## Rewards and log-probs of answers to long common prompts against padded batches, as JSON
+	@$(BIN)/python benchmarks/labelling.py $(BENCH_ARGS)
+
 .PHONY: bench-data
 bench-data: $(DEV_STAMP) ## Import, label-write and export of 100,000 and 1,000,000 rows, as JSON
 	@$(BIN)/python benchmarks/data.py $(BENCH_ARGS)

@@ -72,6 +72,14 @@ class TrainingConfig(Config):
     max_length: Annotated[
         Count | None, Field(description="Tokens a sequence may have; the model's own by default.")
     ] = None
+    too_long: Annotated[
+        Literal["truncate", "drop", "refuse"],
+        Field(
+            description="What happens to rows of more tokens. truncate: the prompt loses its beginning, a response its "
+            "end where it takes more than half of the tokens; drop: they are left out; refuse: the run fails before "
+            "its first step."
+        ),
+    ] = "truncate"
     micro_tokens: Annotated[Count, Field(description="Token budget of one forward pass, padding included.")] = 2048
     micro_batch: Annotated[Count | None, Field(description="At most this many sequences in one forward pass.")] = None
     batching: Annotated[

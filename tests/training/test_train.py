@@ -261,6 +261,31 @@ def test_a_dataset_of_the_wrong_kind_is_refused(trained):
     assert raised.value.code == "wrong_dataset_kind"
 
 
+@pytest.mark.parametrize(("method", "data"), [("sft", "labelled"), ("dpo", "preferences")])
+def test_rows_that_are_too_long_are_cut_left_out_or_refused(make_stage, base_model, method, data):
+    from steerboard_workers.alignment.methods import training_of
+    from steerboard_workers.stages.training.data import load_data
+    from steerboard_workers.stages.training.setup import open_model
+
+    def load(**settings):
+        config = {**QUICK, "method": method, "max_length": 40, **settings}
+        stage = make_stage(config, model=base_model, data=data)
+        config = stage.spec.config
+        return load_data(stage, training_of(config), open_model(base_model, config).renderer)
+
+    cut, left = load(), load(too_long="drop")
+    whole = [example.row for example in cut.train if not example.truncated]
+    assert 0 < len(whole) < len(cut.train) == 100
+    assert [example.row for example in left.train] == whole
+    assert not any(example.truncated for example in [*left.train, *left.held_out])
+    count = cut.summary["too_long_rows"]
+    assert left.summary["too_long_rows"] == left.summary["dropped_rows"] == count
+    assert count == 120 - len(whole) - len(left.held_out)
+    first = min({example.row for example in cut.train} - set(whole))
+    with pytest.raises(BadInput, match=f"{count} of 120 rows of d have more than 40 tokens; .* row {first}\n"):
+        load(too_long="refuse")
+
+
 def test_rows_that_cannot_fit_are_dropped_and_counted(trained, data_folder, tmp_path):
     _, done = trained("sft", max_length=24)
     assert done.summary["truncated"] > 0.3

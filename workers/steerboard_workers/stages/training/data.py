@@ -31,7 +31,8 @@ class TrainingData:
 
 
 def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> TrainingData:
-    """Raises `EmptySelection` when nothing is left to train on, `BadInput` for a dataset of the wrong kind."""
+    """Raises `EmptySelection` when nothing is left to train on, `BadInput` for a dataset of the wrong kind and, under
+    `too_long: refuse`, for rows that would be cut or do not fit at all."""
     dataset, config = stage.dataset("data"), method.config
     selection = method.select(list(_rows(stage, method.fields)), dataset)
     for note in selection.notes:
@@ -45,14 +46,23 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
         raise EmptySelection(f"no training rows are left of {dataset.name}", hint=method.nothing_left())
     data = TrainingData([], [], 0.0, selection.summary, selection.info, selection.metrics)
     total = len(train) + len(held_out)
+    too_long: list[int] = []
     for rows, examples, before in ((train, data.train, 0), (held_out, data.held_out, len(train))):
         for start in range(0, len(rows), RENDER_ROWS):
             part = rows[start : start + RENDER_ROWS]
-            examples += _examples(method, renderer, part, start)
+            examples += _examples(method, renderer, part, start, too_long)
             stage.progress(before + start + len(part), total, "rows", "tokenising")
+    if too_long and config.too_long == "refuse":
+        raise BadInput(
+            f"{len(too_long)} of {total} rows of {dataset.name} have more than {renderer.max_length} tokens; the first "
+            f"of them is row {too_long[0]}",
+            code="rows_too_long",
+            hint="Raise max_length, or set too_long to truncate or drop.",
+        )
     if not data.train:
         raise EmptySelection(
-            f"none of {len(train)} rows fits into {renderer.max_length} tokens", hint="Raise max_length."
+            f"none of {len(train)} rows fits into {renderer.max_length} tokens",
+            hint="Raise max_length" + (", or set too_long to truncate." if config.too_long == "drop" else "."),
         )
     method.relate(data.train, data.held_out, renderer.max_length)
     dropped = total - len(data.train) - len(data.held_out)
@@ -60,7 +70,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
     cut = sum(e.truncated for e in data.train)
     truncated = cut / len(data.train)
     data.summary |= {"rows": len(data.train), "dropped": data.dropped, "truncated": truncated}
-    data.summary |= {"dropped_rows": dropped, "truncated_rows": cut}
+    data.summary |= {"dropped_rows": dropped, "truncated_rows": cut, "too_long_rows": len(too_long)}
     stage.log(
         f"{len(data.train)} training and {len(data.held_out)} held-out rows, "
         f"{truncated:.1%} truncated, {data.dropped:.1%} dropped"
@@ -68,11 +78,19 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
     return data
 
 
-def _examples(method: TrainingMethod[Any], renderer: Renderer, rows: list[Row], start: int) -> Iterator[Example]:
-    """`start` numbers rows that have no number of their own. Those that do not fit are left out."""
+def _examples(
+    method: TrainingMethod[Any], renderer: Renderer, rows: list[Row], start: int, too_long: list[int]
+) -> Iterator[Example]:
+    """`start` numbers rows that have no number of their own. Those that do not fit are left out; numbers of all that do
+    not fit whole go into `too_long`."""
     groups = method.render(renderer, rows)
     for place, (row, group) in enumerate(zip(rows, groups, strict=True)):
-        example = group and method.example(int(row.get("row", start + place)), row, group)
+        number = int(row.get("row", start + place))
+        if group is None or group.truncated:
+            too_long.append(number)
+            if method.config.too_long != "truncate":
+                continue
+        example = group and method.example(number, row, group)
         if example:
             yield example
 
