@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
 from steerboard_contracts.errors import BadRow, ErrorLocation
 
 SampleKind = Literal["instructions", "preferences", "unpaired", "prompts", "labelled"]
@@ -51,10 +52,31 @@ LARGEST_REWARD = 1e100
 Reward = Annotated[Finite, AfterValidator(_reward)]
 
 
+def _grades(values: dict[str, float]) -> dict[str, float]:
+    """In the order of their names: what is stored as JSON forgets another one."""
+    if not values:
+        raise ValueError("has no values; leave the field out")
+    if len(values) > MOST_ATTRIBUTES:
+        raise ValueError(f"has more than {MOST_ATTRIBUTES} attributes")
+    if SCORE in values:
+        raise ValueError(f"`{SCORE}` is the reward of the row; give another attribute that name")
+    return {name: values[name] + 0.0 for name in sorted(values)}  # no negative zero, which JSONB does not know
+
+
 def _no_truth(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("is not a whole number")
     return value
+
+
+def _no_truth_for_grade(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("is not a number")
+    return value
+
+
+Grade = Annotated[Reward, BeforeValidator(_no_truth_for_grade)]
+Attributes = Annotated[dict[AttributeName, Grade], AfterValidator(_grades)]
 
 
 # Numbers that JavaScript holds exactly.
@@ -139,10 +161,14 @@ class UnpairedSample(AnswerSample):
 
 
 class LabelledSample(AnswerSample):
-    """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser."""
+    """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser.
+
+    `attributes`: grades of the response by name, such as its verbosity; one that nobody gave is absent.
+    """
 
     response: TurnText
     source: TurnText
+    attributes: Attributes | None = None
     reward: Reward
 
     @model_validator(mode="before")
@@ -160,6 +186,8 @@ SAMPLE_CLASSES: dict[SampleKind, type[Sample]] = {
 }
 # Which response to its prompt a row is: fields that come in pairs or not at all.
 GROUP_FIELDS = ("group", "candidate")
+# Grades of a response, by name.
+ATTRIBUTES = "attributes"
 
 
 def sample_problems(error: ValidationError) -> str:

@@ -22,6 +22,35 @@ class PlannedVariant(BaseModel):
     stages: list[str]
 
 
+class PlannedRung(BaseModel):
+    """`stages`: that of each variant, by number, which trains for `steps`."""
+
+    number: int
+    steps: int
+    stages: list[str]
+
+
+class PlannedHalving(BaseModel):
+    """After each rung the best 1 / `factor` of its variants go on, by `figure` in the summaries of its stages. The last
+    rung is that of the sweep's own stages."""
+
+    figure: str
+    goal: SweepGoal
+    factor: int
+    rungs: list[PlannedRung]
+
+    def rung_of(self, stage: str) -> PlannedRung | None:
+        """None for a stage that is of no rung."""
+        return next((one for one in self.rungs if stage in one.stages), None)
+
+    def kept(self, rung: int) -> int:
+        """How many variants are left after so many rungs."""
+        left = len(self.rungs[0].stages)
+        for _ in range(rung):
+            left = max(1, left // self.factor)
+        return left
+
+
 class PlannedSweep(BaseModel):
     """`metric` as the recipe names it. Of an evaluation, `stage` is its stage, `judge` the place of the reward model
     among its `rewards`, and `score` what the policies are asked for; of training, `figure` is one of the held-out
@@ -36,4 +65,5 @@ class PlannedSweep(BaseModel):
     judge: int = 0
     score: Condition | None = None
     figure: str | None = None
+    halving: PlannedHalving | None = None
     variants: list[PlannedVariant]

@@ -20,7 +20,14 @@ from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.online.answers import Answers, equal_groups, length_metrics
 from steerboard_workers.alignment.online.matching import Matcher
 from steerboard_workers.alignment.online.method import reference_answer
-from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, PolicyGradientObjective, Turn
+from steerboard_workers.alignment.online.objective import (
+    ADVANTAGES,
+    OLD,
+    REFERENCE,
+    PolicyGradientObjective,
+    RatioDiffers,
+    Turn,
+)
 from steerboard_workers.alignment.online.scoring import AnswerRewards, UnscoredAnswers
 from steerboard_workers.alignment.online.source import PolicyGradientSource
 from steerboard_workers.alignment.rollouts import Rollout, SourceContext
@@ -223,6 +230,15 @@ def test_dual_clip_and_asymmetric_clip_reach_the_loss_through_the_objective():
     constant = PolicyGradientObjective(config_of(dual_clip=3.0), Turn(False), 8)
     loss, _ = constant.forward((log_probs, None), batch)
     assert loss.item() / constant.count(example) == pytest.approx(12.5 / 8, abs=1e-4)
+
+
+def test_a_ratio_that_is_no_rounding_fails_the_first_update_only():
+    sums = dict.fromkeys(PolicyGradientObjective.measures, 1.0) | {"ratio_error": 0.6**16}
+    with pytest.raises(RatioDiffers, match=r"is 1\.6 times as likely"):
+        PolicyGradientObjective(config_of(), Turn(), 8).metrics(sums)
+    assert "ratio_error" not in PolicyGradientObjective(config_of(), Turn(first=False), 8).metrics(sums)
+    small = sums | {"ratio_error": 1e-6**16}
+    assert PolicyGradientObjective(config_of(), Turn(), 8).metrics(small)["ratio_error"] == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,17 @@ CONVERSATION = [
     {"role": "user", "content": "How?"},
 ]
 FILES: dict[str, list[dict[str, Any]]] = {
+    "grades": [
+        {
+            "prompt": f"Hi {i}",
+            "response": "Hello",
+            "source": "imported",
+            # Not in the order in which the database would give them back.
+            "attributes": {"tone": i + 0.5, "verbosity": 0.0, **({"wit": -1.0} if i != 1 else {})},
+            "reward": float(i),
+        }
+        for i in range(3)
+    ],
     "texts": [
         {
             "prompt": f"Hi {i}",

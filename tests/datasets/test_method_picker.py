@@ -126,6 +126,7 @@ def test_every_way_that_is_offered_gives_each_method_the_rows_that_were_counted(
         "best_responses",
         "thumbs_from_scores",
         "all_responses",
+        "prompts_only",
     }
 
 

@@ -81,6 +81,9 @@ def test_a_policy_of_two_attributes_enters_for_either_both_or_none(world: Evalua
     assert len({str(turns) for turns in answers.values()}) == 4, "every condition changes the answers"
     rows = {row["name"]: row["score"] for row in world.get("evaluations/eval/report")["entrants"]}
     assert rows == {name: one["score"] for name, one in entrants(world).items()}
+    rows = [json.loads(line) for line in world.client.get(world.url("evaluations/eval/answers")).text.splitlines()]
+    exported = {row["model_id"]: row["condition"] for row in rows}
+    assert exported == {name: one["score"] for name, one in entrants(world).items()}
     (run,) = [one for one in world.get("runs", kind="answer")["items"] if one["name"] == "eval.steered_helpfulness4"]
     assert world.get(f"runs/{run['id']}")["config"]["score"] == "helpfulness:4"
 

@@ -10,7 +10,7 @@ import pytest
 from steerboard.evaluation.sweeps.figures import sweep_report
 from steerboard.evaluation.sweeps.loader import Rewards, StageFacts, SweepFacts
 from steerboard_contracts.report.sweep import SweepReport
-from steerboard_contracts.sweep import PlannedSweep, PlannedVariant
+from steerboard_contracts.sweep import PlannedHalving, PlannedRung, PlannedSweep, PlannedVariant
 
 BETAS = [0.01, 0.1, 0.3, 0.5]
 PROMPTS = 40
@@ -116,3 +116,27 @@ def test_before_the_evaluation_there_are_states_and_no_figures() -> None:
     found = sweep_report(facts)
     assert [row.state for row in found.variants] == ["running"] * 4
     assert (found.best, found.verdict, found.notes) == (None, "No figures yet: report is pending.", [])
+
+
+def test_variants_that_were_dropped_are_shown_with_their_rungs_and_are_not_missing_figures() -> None:
+    rungs = [
+        PlannedRung(number=1, steps=10, stages=[f"dpo-{n}-rung1" for n in range(1, 5)]),
+        PlannedRung(number=2, steps=20, stages=[f"dpo-{n}" for n in range(1, 5)]),
+    ]
+    halving = PlannedHalving(figure="held_out_accuracy", goal="maximize", factor=2, rungs=rungs)
+    facts = {f"dpo-{n}-rung1": StageFacts("succeeded", 1.0, {"held_out_accuracy": 0.5 + n / 10}) for n in (2, 3, 4)}
+    facts["dpo-1-rung1"] = StageFacts("failed", 1.0, {})
+    facts |= {f"dpo-{n}": StageFacts("skipped", 0.0, {}, f"dropped {n}", dropped=True) for n in (1, 2)}
+    facts |= {f"dpo-{n}": StageFacts("succeeded", 2.0, {"held_out_accuracy": 0.7, "pairs": 50}) for n in (3, 4)}
+    given = planned(metric="dpo.held_out_accuracy", figure="held_out_accuracy", stage=None, halving=halving)
+    for variant in given.variants:
+        variant.stages.insert(0, f"dpo-{variant.number}-rung1")
+    found = sweep_report(SweepFacts("dpo-sweep-1", given, facts))
+    assert [(row.state, row.dropped_after, row.reason) for row in found.variants] == [
+        *(("failed", 1, "dropped 1"), ("skipped", 1, "dropped 2"), ("succeeded", None, None), ("succeeded", None, None))
+    ]
+    figures = [[one.figure for one in row.rungs] for row in found.variants]
+    assert figures == [[None], [0.7], [pytest.approx(0.8), 0.7], [pytest.approx(0.9), 0.7]]
+    assert found.best == 3
+    assert found.verdict.endswith(" 2 of 4 variants were dropped before the last rung.")
+    assert found.halving == ("Successive halving by the highest held_out_accuracy: 4 for 10 steps, 2 for 20 steps.")

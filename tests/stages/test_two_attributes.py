@@ -18,6 +18,7 @@ from steerboard_workers.stages.models.model_io import load_policy
 
 TRAIN = {"run": "train", "method": "sft", "batch": 16, "max_steps": 4, "lr": 3e-3, "checkpoint_every": 0}
 ASK = {"run": "generate", "prompts": ["How can I grow tomatoes?"], "decoding": {"max_new_tokens": 12}}
+KEPT = ("prompt", "response", "reward")
 FORM = ConditionFormat(
     attributes=(
         Attribute(name="helpfulness", low=0, high=4, step=1, decimals=0, default=4),
@@ -85,6 +86,27 @@ def test_two_attributes_are_learned_and_asked_for(pipeline, steered):
         out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
         text = tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
         assert text.strip() == one["text"].strip()
+
+
+def test_a_graded_dataset_makes_a_policy_that_is_asked_for_its_attributes(pipeline):
+    rows = pipeline.rows("$instructions")[:80]
+    for place, row in enumerate(rows):
+        row["reward"] = float(place % 7)
+        row["attributes"] = {"verbosity": len(row["response"]) // 40, **({"tone": place / 8} if place % 2 else {})}
+    pipeline.dataset("$graded", "labelled", [{k: row[k] for k in (*KEPT, "attributes")} for row in rows])
+    config = {**TRAIN, "method": "decision_transformer", "attributes": ["tone", "verbosity", "rm_score"]}
+    done = pipeline.run("steered", config, {"model": "sft", "data": "$graded"}).last
+    assert isinstance(done, Succeeded), done
+    info = load_policy(pipeline.things["steered"].path).info
+    assert [one.name for one in info.condition.attributes] == config["attributes"]
+    # In the policy's order, whatever that of the question.
+    asked = ["verbosity:1,tone:0.5", "rm_score:-5,verbosity:0", None]
+    answers = []
+    for place, condition in enumerate(asked):
+        given = {**ASK, "scores": [] if condition is None else [condition]}
+        made = pipeline.run(f"answers-{place}", given, {"model": "steered"})
+        answers += json.loads((made.directory / "outputs" / "answers.json").read_text())
+    assert [one["score"] for one in answers] == ["tone:0.5,verbosity:1", "verbosity:0,rm_score:-5", 5.0]
 
 
 def test_an_attribute_that_it_does_not_know_is_refused(pipeline, steered):

@@ -16,7 +16,6 @@ from running import changed_weights, final_weights, forked, metrics_of, ran, run
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import STAGE_FILE, ModelInput
-from steerboard_workers.alignment.online.objective import RatioDiffers
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
 from steerboard_workers.stages.runtime import Stage
 
@@ -160,16 +159,17 @@ def test_a_run_without_any_reward_fails_before_it_samples(started):
     assert refused.value.code == "no_reward"
 
 
-def test_a_model_with_other_log_probs_when_it_trains_is_found_at_the_first_step(started, base_model, tmp_path):
-    """Dropout, which its own config has."""
-    stage = started()
+def test_dropout_of_the_models_own_config_is_off(started, base_model, tmp_path):
+    """It would give the answers other log-probs than a moment ago."""
+    stage = started(max_steps=1)
     folder = changed_weights(base_model, tmp_path / "model", 0.0)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"attention_dropout": 0.9}))
     inputs = {**stage.spec.inputs, "model": stage.spec.inputs["model"].model_copy(update={"path": str(folder)})}
-    spec = stage.spec.model_copy(update={"inputs": inputs})
-    with pytest.raises(RatioDiffers, match="before the first update"):
-        ran(Stage(stage.directory, spec, stage._events))
+    dropping = Stage(stage.directory, stage.spec.model_copy(update={"inputs": inputs}), stage._events)
+    assert ran(dropping)[1]["ratio_error"] <= 1e-5
+    saved = json.loads((stage.directory / "outputs" / "model" / "config.json").read_text())
+    assert saved["attention_dropout"] == 0.9
 
 
 @pytest.mark.parametrize(

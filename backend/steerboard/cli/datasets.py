@@ -75,7 +75,11 @@ def import_dataset(
         typer.Option(help="instructions, preferences, prompts, unpaired or labelled; recognised by default."),
     ] = None,
     map: Annotated[
-        list[str] | None, typer.Option("--map", help="FIELD=COLUMN[,FIELD=COLUMN...], e.g. reward=gpt4_score.")
+        list[str] | None,
+        typer.Option(
+            "--map",
+            help="FIELD=COLUMN[,FIELD=COLUMN...], e.g. reward=gpt4_score; attributes.NAME=COLUMN for one of several.",
+        ),
     ] = None,
     bad_rows: Annotated[str, typer.Option(help="refuse: import nothing; skip: leave the bad rows out.")] = "refuse",
     min_margin: Annotated[

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from steerboard_contracts.conditions.condition import SCORE, Condition, varied
+from steerboard_contracts.attribute_names import SCORE
+from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.fields import NonNegative
 from steerboard_contracts.samples import Finite, Message, PromptMessages
 

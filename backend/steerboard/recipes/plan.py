@@ -21,6 +21,7 @@ from steerboard.recipes.rounds import ROUND, unroll
 from steerboard.recipes.sources import Source, Sources
 from steerboard.recipes.stop_rule import ROUNDS, await_checks, check_judge
 from steerboard.recipes.sweep.block import SWEEP, set_sweep
+from steerboard.recipes.sweep.halving import await_rungs
 from steerboard.recipes.sweep.variants import summary_of, variant_of, write_variants
 from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.rounds import PlannedRounds
@@ -128,6 +129,8 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
         rounds = _with_start(rounds, values)
         check_judge(document, rounds, drafts, inputs, faults)
         await_checks(rounds, inputs)
+    if sweep is not None and sweep.halving is not None:
+        await_rungs(sweep.halving, inputs)
     order = _order(document, drafts, inputs, faults)
     notes = [*implied.notes, *([summary_of(sweep)] if sweep else [])]
     return Reading(document, drafts, inputs, order, implied.stages, notes, faults, sweep, rounds)

@@ -17,6 +17,8 @@ from steerboard.runs.tables import Run, RunInput, RunOutput
 SHARED_KINDS = frozenset({"generate", "score", "select"})
 # `after.0`, `after.1`, ...: runs that must have succeeded, and that give nothing to be read as an input.
 AFTER = "after."
+# Of these, runs that must have ended, one way or another.
+AFTER_ANY_END = "after.any."
 
 # The model that a run is run for; further ones have the name of their role.
 MAIN_MODEL = "model"

@@ -9,29 +9,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import (
-    ConfigDict,
-    GetJsonSchemaHandler,
-    RootModel,
-    StringConstraints,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ConfigDict, GetJsonSchemaHandler, RootModel, model_serializer, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, NAME_PATTERN, SCORE, AttributeName
 from steerboard_contracts.samples import Finite
 
-# The attribute of the reward prompt: Eq. 6 of arXiv 2308.12050.
-SCORE = "rm_score"
-MOST_ATTRIBUTES = 32
-
-_NAME = r"[A-Za-z][A-Za-z0-9_.-]{0,62}"
 _EXPECTED = "must be a number, a text such as helpfulness:4,verbosity:2, or a mapping"
-_MATCHES = re.compile(_NAME)
-AttributeName = Annotated[str, StringConstraints(pattern=f"^{_NAME}$")]
+_MATCHES = re.compile(NAME_PATTERN)
 
 
 class Condition(RootModel[tuple[tuple[AttributeName, Finite], ...]]):

@@ -7,7 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from steerboard_contracts.conditions.condition import MOST_ATTRIBUTES, SCORE, AttributeName, Condition
+from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.samples import Finite
 

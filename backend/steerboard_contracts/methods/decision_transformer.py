@@ -1,21 +1,42 @@
-"""Decision Transformer: Eq. 6 of arXiv 2308.12050."""
+"""Decision Transformer: Eq. 6 of arXiv 2308.12050; with other attributes than the score, SteerLM (arXiv 2310.05344)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
+from steerboard_contracts.attribute_names import MOST_ATTRIBUTES, SCORE, AttributeName
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.fields import Positive
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER, TrainingConfig
 
 
+def _distinct(names: list[str]) -> list[str]:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice} is in it twice")
+    return names
+
+
 class DecisionTransformerConfig(TrainingConfig):
-    """Eq. 6 of arXiv 2308.12050: SFT behind `<rm_score> a.b`."""
+    """Eq. 6 of arXiv 2308.12050: SFT behind `<rm_score> a.b`, or behind several attributes in the order given."""
 
     method: Annotated[Literal["decision_transformer"], Field(description="The training method.")]
+    attributes: Annotated[
+        list[AttributeName],
+        Field(
+            default=[SCORE],
+            min_length=1,
+            max_length=MOST_ATTRIBUTES,
+            description="What the policy learns to be asked for, in this order: rm_score is the reward of a row, other "
+            "names are those of the rows' attributes. What a row lacks is left out of its prompt.",
+            json_schema_extra={"source": "rm_score alone: arXiv 2308.12050, Eq. 6; others: arXiv 2310.05344"},
+        ),
+        AfterValidator(_distinct),
+    ]
     score_scale: Annotated[
         Literal["zscore", "quantile"],
         Field(
@@ -28,14 +49,30 @@ class DecisionTransformerConfig(TrainingConfig):
     default_score: Annotated[
         Finite, Field(description="Requested of the policy where a prompt names no score.", json_schema_extra=PAPER)
     ] = 5.0
+    default_attributes: Annotated[
+        Condition,
+        Field(
+            description="Requested of the policy of its other attributes where a prompt asks for nothing else, such as "
+            "verbosity:2. Those that it does not name are left out."
+        ),
+    ] = Condition.of({})
+
+    @model_validator(mode="after")
+    def _defaults_are_learned(self) -> DecisionTransformerConfig:
+        for name in self.default_attributes.values:
+            if name == SCORE:
+                raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
+            if name not in self.attributes:
+                raise ValueError(f"default_attributes: {name} is not among `attributes`")
+        return self
 
 
 SPEC = MethodSpec(
     name="decision_transformer",
     title="Decision Transformer",
     short="DT",
-    about="SFT behind the reward in the prompt, so that it can be asked for.",
-    source="arXiv 2308.12050, Eq. 6",
+    about="SFT behind the reward, or several attributes, in the prompt, so that they can be asked for.",
+    source="arXiv 2308.12050, Eq. 6; arXiv 2310.05344, step 3",
     config=DecisionTransformerConfig,
     training="steerboard_workers.alignment.methods.decision_transformer:DecisionTransformer",
     data=("labelled",),

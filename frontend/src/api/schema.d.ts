@@ -5564,7 +5564,7 @@ export interface components {
             kind?: ("instructions" | "preferences" | "unpaired" | "prompts" | "labelled") | null;
             /**
              * Mapping
-             * @description Field -> column; null leaves the field out even where a column would fit.
+             * @description Field -> column; null leaves the field out even where a column would fit. An attribute that has a column of its own is the field `attributes.NAME`.
              * @default {}
              */
             mapping: {
@@ -9127,6 +9127,20 @@ export interface components {
             };
         };
         /**
+         * RungRow
+         * @description A variant's training for `steps`, by the figure of the halving; null where it has none.
+         */
+        RungRow: {
+            /** Figure */
+            figure: number | null;
+            /** Rung */
+            rung: number;
+            /** Stage */
+            stage: string;
+            /** Steps */
+            steps: number;
+        };
+        /**
          * SampleCount
          * @description `exact` false: there are at least so many (a quoted phrase over many rows).
          */
@@ -9632,7 +9646,8 @@ export interface components {
          * SweepReport
          * @description `figure` in words. `units` of a mean reward. `compared_by`: differences on the same `prompts`, or, of accuracies
          *     that training measured, intervals that overlap; null where figures have neither. `best` and `within_noise` are
-         *     numbers of variants. `verdict`: the finding in a sentence.
+         *     numbers of variants. `halving`: how variants are dropped, in words, and `halving_figure` by which. `verdict`: the
+         *     finding in a sentence.
          */
         SweepReport: {
             /** Best */
@@ -9648,6 +9663,10 @@ export interface components {
              * @enum {string}
              */
             goal: "maximize" | "minimize";
+            /** Halving */
+            halving?: string | null;
+            /** Halving Figure */
+            halving_figure?: string | null;
             /** Metric */
             metric: string;
             /**
@@ -9889,7 +9908,8 @@ export interface components {
          * @description `stage`: whose figure it is; `stages`: all that are not the same in every variant. `behind`: how far the best is
          *     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
          *     variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
-         *     `stages`, each counted for every variant that uses it.
+         *     `stages`, each counted for every variant that uses it. Of successive halving, `rungs` are those that it was trained
+         *     in, and `dropped_after` the last of them where others went on instead, for the `reason`.
          */
         VariantRow: {
             behind?: components["schemas"]["Estimate"] | null;
@@ -9898,11 +9918,20 @@ export interface components {
              * @default 0
              */
             device_seconds: number;
+            /** Dropped After */
+            dropped_after?: number | null;
             figure?: components["schemas"]["Estimate"] | null;
             /** Number */
             number: number;
             /** P Holm */
             p_holm?: number | null;
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Rungs
+             * @default []
+             */
+            rungs: components["schemas"]["RungRow"][];
             /** Stage */
             stage: string;
             /** Stages */
@@ -9911,7 +9940,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
             /** Values */
             values: {
                 [key: string]: unknown;

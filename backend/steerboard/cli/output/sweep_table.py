@@ -18,6 +18,7 @@ def print_sweep(console: Console, report: SweepReport) -> None:
         Column("variant", right=True),
         *(Column(name, right=True) for name in report.fields),
         Column("state", styles=STYLES, drop=3),
+        *([Column("rungs", drop=5)] if report.halving else []),
         Column(f"figure{unit} [95% interval]", right=True),
         Column("behind the best", right=True, drop=2),
         Column("standing", drop=1),
@@ -28,6 +29,7 @@ def print_sweep(console: Console, report: SweepReport) -> None:
             row.number,
             *(_value(row.values.get(name)) for name in report.fields),
             row.state,
+            *([_rungs(row)] if report.halving else []),
             _estimate(row.figure),
             _estimate(row.behind),
             _standing(report, row),
@@ -39,6 +41,8 @@ def print_sweep(console: Console, report: SweepReport) -> None:
     print_table(console, columns, rows, heading=True, bold=best)
     console.print()
     console.print(Text(report.verdict, style="bold"))
+    if report.halving:
+        console.print(Text(report.halving))
     for note in report.notes:
         console.print(Text(note, style="dim"))
 
@@ -46,7 +50,14 @@ def print_sweep(console: Console, report: SweepReport) -> None:
 def _standing(report: SweepReport, row: VariantRow) -> str:
     if row.number == report.best:
         return "best"
+    if row.dropped_after is not None:
+        return f"dropped after rung {row.dropped_after}"
     return "within noise" if row.within_noise else ""
+
+
+def _rungs(row: VariantRow) -> str:
+    """The figure of each: `0.61 0.64`."""
+    return " ".join("–" if one.figure is None else f"{one.figure:.3g}" for one in row.rungs)
 
 
 def _value(value: object) -> str:

@@ -20,6 +20,7 @@ _ABOUT = {
     "system": "A system message before the prompt.",
     "input": "More text, appended to the prompt.",
     "group": "Where a prompt has several answers: a whole number that these share.",
+    "attributes": "Grades of the answer by name, such as {helpfulness: 4, verbosity: 2}; what is missing is left out.",
     "candidate": "Which of its group's answers this is: a whole number from 0.",
 }
 

@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from steerboard.datasets.imports.importer import ImportOptions
 from steerboard.datasets.schemas import BadRowReport, BadRows, UnusedColumn
+from steerboard_contracts.attribute_names import NAME_PATTERN
 from steerboard_contracts.samples import SampleKind
 
 ImportState = Literal["draft", "validating", "validated", "importing", "succeeded", "failed", "cancelled"]
 Form = Literal["columns", "transcripts", "dialogues"]
 # PostgreSQL keeps no NUL in a text.
-FieldName = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[a-z_]+$")]
+FieldName = Annotated[str, StringConstraints(min_length=1, max_length=80, pattern=rf"^[a-z_]+(\.{NAME_PATTERN})?$")]
 ColumnName = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^[^\x00]+$")]
 
 
@@ -43,7 +44,9 @@ class ImportOptionsOut(BaseModel):
 
     kind: SampleKind | None = None
     mapping: dict[str, str | None] = Field(
-        default={}, description="Field -> column; null leaves the field out even where a column would fit."
+        default={},
+        description="Field -> column; null leaves the field out even where a column would fit. An attribute that has a "
+        "column of its own is the field `attributes.NAME`.",
     )
     bad_rows: BadRows = "refuse"
     clean: bool = True
@@ -64,7 +67,7 @@ class ImportChange(BaseModel):
     name: ColumnName | None = None
     kind: SampleKind | None = Field(default=None, description="null: recognise it by the columns.")
     mapping: dict[FieldName, ColumnName | None] | None = Field(
-        default=None, max_length=20, description="Replaces the mapping as a whole; see `options.mapping`."
+        default=None, max_length=60, description="Replaces the mapping as a whole; see `options.mapping`."
     )
     bad_rows: BadRows | None = None
     clean: bool | None = None

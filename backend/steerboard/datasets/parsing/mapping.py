@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,7 +10,8 @@ from typing import Any, Literal
 from steerboard.datasets.errors import UnknownColumn
 from steerboard.datasets.parsing.dialogues import is_message_list, is_transcript
 from steerboard.datasets.parsing.unused_columns import winner_layout
-from steerboard_contracts.samples import GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
+from steerboard_contracts.attribute_names import NAME_PATTERN
+from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind
 
 # The first name that a file has wins; the field's own name comes first, so that our exports read back.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -27,7 +29,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "reference": ("reference", "reference_answer"),
     "group": ("group",),
     "candidate": ("candidate",),
+    "attributes": ("attributes",),
 }
+# A field of its own for each attribute that has a column of its own: `attributes.verbosity`.
+ONE_ATTRIBUTE = f"{ATTRIBUTES}."
 _LISTED = 20
 _SAY_WHAT = "Say what they are, for example --kind preferences --map prompt=COLUMN,chosen=COLUMN,rejected=COLUMN."
 _LONG_NAME = 80
@@ -39,7 +44,7 @@ FIELDS: dict[SampleKind, tuple[str, ...]] = {
     "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input", "source"),
     "unpaired": ("prompt", "response", "desirable", "messages", "system", "input", *GROUP_FIELDS),
     "prompts": ("prompt", "reference", "messages", "system", "input"),
-    "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input", *GROUP_FIELDS),
+    "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input", *GROUP_FIELDS, ATTRIBUTES),
 }
 NEEDED: dict[SampleKind, tuple[str, ...]] = {
     "instructions": ("prompt", "response"),
@@ -65,7 +70,8 @@ class Mapping:
     def consumed(self) -> frozenset[str]:
         """Columns that do not go to `extra`: those read, and those an export would write under the same name."""
         # Many files have a column `group` that means something else; it is kept like any other.
-        written = set(SAMPLE_CLASSES[self.kind].model_fields) - (set(GROUP_FIELDS) - set(self.columns))
+        fields = {field.partition(".")[0] for field in self.columns}
+        written = set(SAMPLE_CLASSES[self.kind].model_fields) - ({*GROUP_FIELDS, ATTRIBUTES} - fields)
         return frozenset(self.columns.values()) | written
 
     @property
@@ -127,8 +133,10 @@ def plan_mapping(
         kind = detect_kind([*columns, *given])
     _check_given(kind, columns, given)
     found = dict(given)
+    # A grade may be the reward and an attribute.
+    taken = {column for field, column in given.items() if not field.startswith(ONE_ATTRIBUTE)}
     for field in FIELDS[kind]:
-        alias = next((a for a in ALIASES[field] if a in columns and a not in given.values()), None)
+        alias = next((a for a in ALIASES[field] if a in columns and a not in taken), None)
         if alias and field not in found and field not in without:
             found[field] = alias
     _drop_unusable(kind, found, given, first_rows)
@@ -164,10 +172,11 @@ def plan_mapping(
 
 def _check_given(kind: SampleKind, columns: Sequence[str], given: dict[str, str]) -> None:
     for field, column in given.items():
-        if field not in FIELDS[kind]:
+        if field not in FIELDS[kind] and not (ATTRIBUTES in FIELDS[kind] and _is_attribute(field)):
+            several = f", or {ONE_ATTRIBUTE}NAME=COLUMN for each attribute" if ATTRIBUTES in FIELDS[kind] else ""
             raise UnknownColumn(
                 f"{kind} have no field {field!r}; they have {listed(FIELDS[kind])}",
-                hint="Write --map FIELD=COLUMN with one of these fields.",
+                hint=f"Write --map FIELD=COLUMN with one of these fields{several}.",
             )
         if column not in columns:
             raise UnknownColumn(
@@ -186,6 +195,10 @@ def _drop_unusable(
             continue
         if not all(isinstance(row.get(column), str | None) for row in first_rows):
             del found[field]
+    if ATTRIBUTES not in given and not all(
+        _may_be_attributes(row.get(found[ATTRIBUTES])) for row in first_rows if ATTRIBUTES in found
+    ):
+        del found[ATTRIBUTES]
     guessed = [field for field in GROUP_FIELDS if field not in given]
     if len(found.keys() & GROUP_FIELDS) == 1 or not all(
         _is_whole(row.get(found[field])) for row in first_rows for field in guessed if field in found
@@ -196,6 +209,15 @@ def _drop_unusable(
         return
     if "messages" in found and "messages" not in given:
         del found["messages"]
+
+
+def _is_attribute(field: str) -> bool:
+    return re.fullmatch(re.escape(ONE_ATTRIBUTE) + NAME_PATTERN, field) is not None
+
+
+def _may_be_attributes(value: Any) -> bool:
+    """Whether a cell holds values by name, or nothing; a CSV file has them as JSON."""
+    return value is None or isinstance(value, dict) or (isinstance(value, str) and value[:1] in ("", "{"))
 
 
 def _is_whole(value: Any) -> bool:

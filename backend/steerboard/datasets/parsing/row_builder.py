@@ -16,12 +16,12 @@ from steerboard.datasets.parsing.dialogues import (
     transcript_turns,
     turns_of,
 )
-from steerboard.datasets.parsing.mapping import Mapping
-from steerboard_contracts.samples import GROUP_FIELDS
+from steerboard.datasets.parsing.mapping import ONE_ATTRIBUTE, Mapping
+from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 
 _TRUE = {"true", "1", "1.0", "yes", "good", "desirable", "up"}
 _FALSE = {"false", "0", "0.0", "no", "bad", "undesirable", "down"}
-_OPTIONAL = ("margin", "source", "reference", *GROUP_FIELDS)
+_OPTIONAL = ("margin", "source", "reference", *GROUP_FIELDS, ATTRIBUTES)
 _REQUIRED = ("prompt", "messages", "response", "chosen", "rejected", "desirable", "reward")
 
 
@@ -56,6 +56,7 @@ class Shaper:
         for field, value in fields.items():
             if value is None and field in _REQUIRED:
                 return Problem("bad_row", f"{field}: is null")
+        _gather_attributes(fields)
         if "desirable" in fields:
             fields["desirable"] = _truth(fields["desirable"])
         if self._mapping.margin_from_scores:
@@ -119,6 +120,18 @@ class Shaper:
         return prompt
 
 
+def _gather_attributes(fields: dict[str, Any]) -> None:
+    """Values of one column, and those of columns of their own, as one mapping without what is missing."""
+    single = {field: fields.pop(field) for field in list(fields) if field.startswith(ONE_ATTRIBUTE)}
+    given = fields.get(ATTRIBUTES, {})
+    if not isinstance(given, dict):
+        return  # the validation words the refusal
+    both = {**given, **{field.removeprefix(ONE_ATTRIBUTE): value for field, value in single.items()}}
+    fields[ATTRIBUTES] = {name: value for name, value in both.items() if value is not None and value != ""}
+    if not fields[ATTRIBUTES]:
+        del fields[ATTRIBUTES]
+
+
 def _as_turns(prompt: Any) -> list[Any]:
     return prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
 
@@ -148,7 +161,7 @@ def _difference(record: dict[str, Any]) -> Any:
 
 
 def _from_cell(field: str, cell: Any) -> Any:
-    """What a CSV cell means: a number where a number is due, a list where there are JSON messages."""
+    """What a CSV cell means: a number where a number is due, what JSON messages or attributes hold."""
     if not isinstance(cell, str):
         return cell
     if field in ("margin", "reward"):
@@ -156,7 +169,9 @@ def _from_cell(field: str, cell: Any) -> Any:
             return float(cell)
         except ValueError:
             return cell or None
-    if field in ("prompt", "messages", "chosen", "rejected", "response") and cell.startswith("[{"):
+    if (field in ("prompt", "messages", "chosen", "rejected", "response") and cell.startswith("[{")) or (
+        field == ATTRIBUTES and cell.startswith("{")
+    ):
         try:
             return orjson.loads(cell)
         except orjson.JSONDecodeError:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard.datasets.schemas import UnusedColumn
-from steerboard_contracts.samples import SampleKind
+from steerboard_contracts.attribute_names import NAME_PATTERN
+from steerboard_contracts.samples import ATTRIBUTES, SampleKind
 
 _GRADE = re.compile(r"score|rating|grade|reward|quality|points|stars|likert", re.IGNORECASE)
 _MARGIN = re.compile(r"margin|strength|diff|gap", re.IGNORECASE)
 _THUMB = re.compile(r"good|bad|thumb|like|accept|desirable|correct", re.IGNORECASE)
 _ANSWER = re.compile(r"response|answer|output|completion|conversation|reply|text|assistant", re.IGNORECASE)
 _WINNER = re.compile(r"winner|prefer|better|choice|verdict", re.IGNORECASE)
+# Numbers that are no grades.
+_COUNT = re.compile(r"(^|_)(id|idx|index|row|turns?|seed|tokens?|length|count|n|time|timestamp|group|candidate)$", re.I)
 _SIDES = (("a", "b"), ("1", "2"), ("0", "1"))
 
 
@@ -67,6 +70,8 @@ def _could_be(kind: SampleKind, name: str, values: Sequence[Any]) -> dict[str, A
     given = [value for value in values if value not in (None, "")]
     if kind == "instructions" and _GRADE.search(name) and _all(_is_number, given):
         return {"kind": "labelled", "field": "reward"}
+    if kind == "labelled" and re.fullmatch(NAME_PATTERN, name) and not _COUNT.search(name) and _all(_is_number, given):
+        return {"kind": "labelled", "field": f"{ATTRIBUTES}.{name}"}
     if kind == "preferences" and _MARGIN.search(name) and _all(_is_number, given):
         return {"kind": "preferences", "field": "margin"}
     if kind == "instructions" and _THUMB.search(name) and _all(_is_yes_or_no, given):

@@ -19,7 +19,7 @@ from steerboard.datasets.schemas import ExportFormat
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.samples import GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
+from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
 from steerboard_contracts.stage import DatasetInput
 
 _PARQUET_ROWS = 5000
@@ -64,6 +64,8 @@ def ordered_fields(kind: SampleKind, sample: dict[str, Any]) -> dict[str, Any]:
     for name in SAMPLE_CLASSES[kind].model_fields:
         if name in sample and name != "prompt":
             fields[name] = sample[name]
+    if ATTRIBUTES in fields:
+        fields[ATTRIBUTES] = dict(sorted(fields[ATTRIBUTES].items()))
     if kind == "labelled":
         fields.setdefault("source", "imported")
     return fields
@@ -156,10 +158,15 @@ def _write_parquet(session: Session, dataset: Dataset, file: BinaryIO) -> None:
     always = {"source", "reward"} if dataset.kind == "labelled" else set()
     used = always.union(dataset.origin["fields"])
     names = SAMPLE_CLASSES[cast(SampleKind, dataset.kind)].model_fields
-    fields = [pa.field(name, known.get(name, text)) for name in names if name in used]
+    coded = [ATTRIBUTES] if ATTRIBUTES in used else []
+    fields = [
+        pa.field(name, known.get(name, text), metadata={JSON_COLUMN: b"1"} if name in coded else None)
+        for name in names
+        if name in used
+    ]
     types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "text": text, "json": text}
     extra: list[tuple[str, str]] = dataset.origin.get("extra_columns", [])
-    coded = [name for name, type_name in extra if type_name == "json"]
+    coded += [name for name, type_name in extra if type_name == "json"]
     for name, type_name in extra:
         fields.append(pa.field(name, types[type_name], metadata={JSON_COLUMN: b"1"} if name in coded else None))
     schema = pa.schema(fields)

@@ -64,13 +64,15 @@ def _answers_of(session: Session, entrant: Entrant, prompts: dict[int, Evaluatio
         prompt, turns = prompts[position], [list(row.turns) for row in rows]
         answer_id = _answer_id(entrant.id, position)
         if format == "fastchat":
-            yield fastchat.answer_row(prompt.question_id, answer_id, entrant.name, turns, tstamp)
+            row = fastchat.answer_row(prompt.question_id, answer_id, entrant.name, turns, tstamp)
         elif format == "alpaca_eval":
-            yield alpaca_eval.answer_row(_instruction(prompt), entrant.name, turns[0][0], prompt.category)
+            row = alpaca_eval.answer_row(_instruction(prompt), entrant.name, turns[0][0], prompt.category)
         else:
             asked = [_instruction(prompt), *prompt.follow_ups]
             tokens = sum(rows[0].tokens) if rows[0].tokens and len(turns[0]) == 1 else None
-            yield arena_hard.answer_row(prompt.question_id, answer_id, entrant.name, asked, turns[0], tokens, tstamp)
+            row = arena_hard.answer_row(prompt.question_id, answer_id, entrant.name, asked, turns[0], tokens, tstamp)
+        # No format has a field for it, and their readers leave out what they do not know.
+        yield row if entrant.score is None else {**row, "condition": entrant.score.plain()}
 
 
 def judgment_rows(session: Session, evaluation: Evaluation, judge: Judge, format: str | None) -> tuple[str, Rows]:

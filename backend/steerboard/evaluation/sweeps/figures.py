@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from steerboard.evaluation.sweeps.halving import halving_in_words, of_halving
 from steerboard.evaluation.sweeps.loader import Rewards, SweepFacts
+from steerboard.evaluation.sweeps.measured import ACCURACY, measured
 from steerboard.runs.state.states import state_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import Comparison, PairRow
@@ -14,13 +15,11 @@ from steerboard_contracts.report.sweep import SweepReport, VariantRow
 from steerboard_contracts.sweep import PlannedVariant
 from steerboard_statistics.comparison import compare_scores
 from steerboard_statistics.paired import MIN_TEST_ITEMS
-from steerboard_statistics.proportions import proportion_interval
 
 FLATTERED = (
     "The best of several is chosen by the figure that it is shown with, which flatters it: to know how good it is, "
     "evaluate it on other prompts."
 )
-_ACCURACY = "held_out_accuracy"
 
 
 def sweep_report(facts: SweepFacts) -> SweepReport:
@@ -36,6 +35,8 @@ def sweep_report(facts: SweepFacts) -> SweepReport:
         goal=planned.goal,
         figure=_figure(facts),
         variants=rows,
+        halving=halving_in_words(planned.halving) if planned.halving else None,
+        halving_figure=planned.halving.figure if planned.halving else None,
         verdict="",
     )
     if facts.rewards is not None:
@@ -52,7 +53,7 @@ def sweep_report(facts: SweepFacts) -> SweepReport:
 def _row(facts: SweepFacts, variant: PlannedVariant) -> VariantRow:
     mine = [facts.stages[name] for name in variant.stages if name in facts.stages]
     states = [stage.state for stage in mine]
-    return VariantRow(
+    row = VariantRow(
         number=variant.number,
         values=variant.values,
         stage=variant.judged,
@@ -60,6 +61,7 @@ def _row(facts: SweepFacts, variant: PlannedVariant) -> VariantRow:
         state=state_of({state: states.count(state) for state in states}),
         device_seconds=sum(stage.device_seconds for stage in mine),
     )
+    return of_halving(row, facts) if facts.planned.halving is not None else row
 
 
 # -- by prompt ---------------------------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ def _value(row: VariantRow) -> float:
 def _from_training(report: SweepReport, facts: SweepFacts, figure: str) -> None:
     for row in report.variants:
         stage = facts.stages.get(row.stage)
-        row.figure = _measured(stage.summary, figure) if stage is not None and stage.state == "succeeded" else None
+        row.figure = measured(stage.summary, figure) if stage is not None and stage.state == "succeeded" else None
     best = _best(report)
     if best is None or best.figure is None or best.figure.low is None:
         return
@@ -131,17 +133,6 @@ def _from_training(report: SweepReport, facts: SweepFacts, figure: str) -> None:
     for row in report.variants:
         if row is not best and row.figure is not None:
             row.within_noise = _overlap(best.figure, row.figure)
-
-
-def _measured(summary: Mapping[str, Any], figure: str) -> Estimate | None:
-    """An accuracy has an interval, since the number of its pairs is known."""
-    value = summary.get(figure)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    pairs = summary.get("pairs")
-    if figure == _ACCURACY and isinstance(pairs, int) and pairs > 0:
-        return proportion_interval(value * pairs, pairs)
-    return Estimate(value=float(value), n=0)
 
 
 def _overlap(one: Estimate, other: Estimate) -> bool | None:
@@ -164,7 +155,11 @@ def _verdict(report: SweepReport, facts: SweepFacts) -> str:
     found = f"{found}, {_short(best.figure.value)}{unit}{interval}"
     others = [row for row in report.variants if row is not best and row.figure is not None]
     missing = len(report.variants) - len(others) - 1
+    dropped = sum(row.dropped_after is not None for row in report.variants)
+    missing -= dropped
     tail = f" {missing} of {len(report.variants)} variants have no figure." if missing else ""
+    if dropped:
+        tail += f" {dropped} of {len(report.variants)} variants were dropped before the last rung."
     return f"{found}; {_told_apart(report, others)}.{tail}"
 
 
@@ -190,7 +185,7 @@ def _nothing_yet(report: SweepReport, facts: SweepFacts) -> str:
     ended = [row.stage for row in report.variants if row.state == "succeeded" and row.stage in facts.stages]
     if ended and facts.planned.figure is not None:
         summary = facts.stages[ended[0]].summary
-        known = [name for name in summary if name == _ACCURACY or name.startswith("eval_")]
+        known = [name for name in summary if name == ACCURACY or name.startswith("eval_")]
         there = f"it has {', '.join(known)}" if known else "it has none: no row of its data is held out"
         return f"No figures: the summary of {ended[0]} has no {facts.planned.figure}; {there}."
     return "No figures yet: no variant has been trained."

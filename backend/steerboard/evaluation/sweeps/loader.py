@@ -17,15 +17,20 @@ from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.inputs import cost_of
 from steerboard.runs.pipelines.service import stages_of
+from steerboard.runs.state.dropped_variants import DROPPED
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.sweep import PlannedSweep
 
 
 @dataclass(frozen=True)
 class StageFacts:
+    """`reason`: of its state. `dropped`: successive halving has left it out."""
+
     state: str
     device_seconds: float
     summary: dict[str, Any]
+    reason: str = ""
+    dropped: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,12 @@ def read_sweep(session: Session, pipeline: Pipeline) -> SweepFacts:
         raise NotFound(f"the recipe of pipeline {pipeline.name} has no sweep", code="no_sweep")
     planned = PlannedSweep.model_validate(given)
     runs = {run.name: run for run in stages_of(session, pipeline)}
-    stages = {name: StageFacts(run.state, cost_of(session, run), run.summary or {}) for name, run in runs.items()}
+    stages = {
+        name: StageFacts(
+            run.state, cost_of(session, run), run.summary or {}, run.reason, dropped=run.reason_code == DROPPED
+        )
+        for name, run in runs.items()
+    }
     if planned.stage is None:
         return SweepFacts(pipeline.name, planned, stages)
     run = runs[planned.stage]

@@ -7,6 +7,7 @@
       search: random                            # grid (every combination) by default
       variants: 8                               # of a random search: how many are drawn
       seed: 0
+      halving: {rungs: [50, 100, 200]}          # optional: halving.py
       metric: report                            # an evaluation, an evaluation.judge, or a training stage.figure
 
 variants.py writes the stages of each variant.
@@ -28,6 +29,7 @@ from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.rounds import ROUND
 from steerboard.recipes.stop_rule import ROUNDS
+from steerboard.recipes.sweep.halving import HalvingBlock
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
 from steerboard_contracts.conditions.condition import Condition
@@ -57,6 +59,7 @@ class SweepBlock(BaseModel):
     goal: SweepGoal | None = None
     entrant: str | None = None
     score: Condition | None = None
+    halving: HalvingBlock | None = None
 
 
 class Range(BaseModel):
@@ -120,6 +123,12 @@ def set_sweep(document: Document, changes: Sequence[Override]) -> list[Override]
             left.append(change)
         elif len(change.path) == 2:
             document.put(path, change.value, change.place)
+        elif (
+            change.path[1] == "halving"
+            and len(change.path) == 3
+            and isinstance(document.data[SWEEP].get("halving"), dict)
+        ):
+            document.put(change.path, change.value, change.place)
         elif change.path[1] == "vary" and isinstance(document.data[SWEEP].get("vary"), dict):
             document.put((*path, ".".join(change.path[2:])), change.value, change.place)
         else:

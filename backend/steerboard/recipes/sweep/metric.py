@@ -40,7 +40,10 @@ class Metric:
         written: Sequence[Stages],
         names: Sequence[Mapping[str, str]],
         faults: Faults,
+        at: tuple[str, ...] = (),
     ) -> None:
+        """`at`: of the sweep, where `metric` is called `figure`."""
+        self._at = at
         self._document = document
         self._block = block
         self._written = written
@@ -126,8 +129,8 @@ class Metric:
                 raise _Unclear(key, "belongs to the figure of an evaluation")
         return Decision(stage, block.goal, figure=figure)
 
-    def _all_matter(self, judged: str) -> bool:
-        """Whether every swept field is one of the judged stage, or of one upstream of it."""
+    def upstream_of(self, judged: str) -> set[str]:
+        """The stage itself, and all that it needs in any variant."""
         upstream: set[str] = set()
         waiting = [judged]
         while waiting:
@@ -138,12 +141,19 @@ class Metric:
             for fields in (stages[name] for stages in self._written):
                 if isinstance(fields, dict):
                     waiting += [str(value_at(fields, at)).partition(".")[0] for at in references(fields)]
+        return upstream
+
+    def _all_matter(self, judged: str) -> bool:
+        """Whether every swept field is one of the judged stage, or of one upstream of it."""
+        upstream = self.upstream_of(judged)
         others = [field for field in self._block.vary if field.partition(".")[0] not in upstream]
         for field in others:
             self._fault(("vary", field), f"changes nothing of `{judged}`, whose figure decides; give it its own sweep")
         return not others
 
     def _fault(self, key: tuple[str, ...], message: str) -> None:
+        if self._at and key[:1] != ("vary",):
+            key = (*self._at, *(("figure",) if key == ("metric",) else key))
         self._document.fault(self._faults, (SWEEP, *key), message)
 
 

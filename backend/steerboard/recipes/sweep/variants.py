@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,9 +19,10 @@ from steerboard.recipes.document import Document, Path
 from steerboard.recipes.errors import Faults
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.references import references, rewired, value_at, widen_list, write_copy
-from steerboard.recipes.sweep.block import Sweep, read_sweep
-from steerboard.recipes.sweep.metric import Metric, run_of
-from steerboard_contracts.sweep import PlannedSweep, PlannedVariant
+from steerboard.recipes.sweep.block import SWEEP, Sweep, read_sweep
+from steerboard.recipes.sweep.halving import check_rungs, plan_halving, write_rungs
+from steerboard.recipes.sweep.metric import Decision, Metric, run_of
+from steerboard_contracts.sweep import PlannedHalving, PlannedSweep, PlannedVariant
 
 Stages = dict[str, Any]
 
@@ -54,6 +56,8 @@ class Variants:
                     self._copy(variant, template)
             del stages[template]
         self._in_order(stages)
+        if planned.halving is not None:
+            write_rungs(self._document, planned.halving)
         return planned
 
     def _set(self, choices: Mapping[str, Any]) -> Stages:
@@ -172,15 +176,24 @@ class Variants:
 
     def _planned(self) -> PlannedSweep | None:
         block = self._sweep.block
-        metric = Metric(self._document, block, self._written, self.names, self._faults).read()
+        reader = Metric(self._document, block, self._written, self.names, self._faults)
+        metric = reader.read()
         if metric is None:
             return None
+        halving = None
+        if block.halving is not None:
+            halving = self._halving(reader.upstream_of(metric.judged), metric)
+            if halving is None:
+                return None
         variants = [
             PlannedVariant(
                 number=number,
                 values={field: choice.value for field, choice in choices.items()},
                 judged=names[metric.judged],
-                stages=[name for template, name in names.items() if name != template],
+                stages=[
+                    *(rung.stages[number - 1] for rung in (halving.rungs[:-1] if halving else ())),
+                    *(name for template, name in names.items() if name != template),
+                ],
             )
             for number, (choices, names) in enumerate(zip(self._sweep.choices, self.names, strict=True), start=1)
         ]
@@ -194,8 +207,51 @@ class Variants:
             judge=metric.judge,
             score=metric.score,
             figure=metric.figure,
+            halving=halving,
             variants=variants,
         )
+
+    def _halving(self, upstream: set[str], metric: Decision) -> PlannedHalving | None:
+        """None, with faults, where rungs cannot be written. `upstream` of what the sweep's own figure is of."""
+        block = self._sweep.block
+        given = block.halving
+        assert given is not None
+        if given.figure is None and metric.figure is None:
+            message = (
+                "needs `figure`: a held-out figure of the training stage whose rungs these are, as `tuned.eval_loss`"
+            )
+            return self._refuse(("halving",), message)
+        if given.goal is not None and given.figure is None:
+            return self._refuse(("halving", "goal"), "belongs to a `figure`; without one, the sweep's decides")
+        named = given.figure or block.metric
+        stage = named.partition(".")[0]
+        if run_of(self._written[0].get(stage)) == "evaluate":
+            message = f"`{stage}` is an evaluation, which is there after the last rung: name a training stage's figure"
+            return self._refuse(("halving", "figure"), message)
+        own = given.figure is not None
+        update = {"metric": named, "goal": given.goal if own else block.goal, "entrant": None, "score": None}
+        as_metric = block.model_copy(update=update)
+        found = Metric(self._document, as_metric, self._written, self.names, self._faults, ("halving",)).read()
+        if found is None or found.figure is None:
+            return None
+        if stage not in upstream:
+            message = f"`{metric.judged}`, whose figure decides in the end, does not need `{stage}`"
+            return self._refuse(("halving", "figure"), message)
+        wrong = check_rungs(given, block, stage, self._templates[stage], len(self.names))
+        for key, message in wrong:
+            self._refuse(key, message)
+        planned = plan_halving(given, [names[stage] for names in self.names], found.figure, found.goal)
+        for rung in planned.rungs[:-1]:
+            taken = next((name for name in rung.stages if name in self._templates), None)
+            if taken is not None:
+                self._document.fault(self._faults, ("stages", taken), f"`{taken}` is how a stage of a rung is called")
+                return None
+        return None if wrong else planned
+
+    def _refuse(self, key: tuple[str, ...], message: str) -> PlannedHalving | None:
+        """A fault at a key of the sweep, in place of what was to be planned."""
+        self._document.fault(self._faults, (SWEEP, *key), message)
+        return None
 
 
 def write_variants(document: Document, faults: Faults) -> PlannedSweep | None:
@@ -209,7 +265,7 @@ def variant_of(planned: PlannedSweep | None, change: Override) -> str | None:
     """Why an override of one variant's stage is refused; None for any other."""
     for variant in planned.variants if planned else ():
         if change.head in variant.stages:
-            template = change.head.rpartition("-")[0]
+            template = re.sub(r"-\d+(-rung\d+)?$", "", change.head)
             return (
                 f"`{change.head}` is a stage of variant {variant.number} of the sweep: set `{template}` "
                 "for all of them, or `sweep.vary.STAGE.FIELD`"
@@ -220,7 +276,13 @@ def variant_of(planned: PlannedSweep | None, change: Override) -> str | None:
 def summary_of(planned: PlannedSweep) -> str:
     """For people: how many variants, of what, and what decides."""
     how = "every combination" if planned.search == "grid" else f"drawn with seed {planned.seed}"
-    return (
+    found = (
         f"the sweep has {len(planned.variants)} variants of {' and '.join(planned.fields)} ({how}); "
         f"the figure of {planned.metric} decides"
     )
+    if planned.halving is None:
+        return found
+    rungs = planned.halving.rungs
+    numbers = [len(planned.variants), *(planned.halving.kept(one.number) for one in rungs[:-1])]
+    steps = ", ".join(f"{number} for {rung.steps:,}" for number, rung in zip(numbers, rungs, strict=True))
+    return f"{found}; variants by steps of training: {steps}, the best by {planned.halving.figure} going on"

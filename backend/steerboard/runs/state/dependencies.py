@@ -10,7 +10,8 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from steerboard.runs.state import evaluate, stopped_rounds
+from steerboard.runs.inputs import AFTER_ANY_END
+from steerboard.runs.state import dropped_variants, evaluate, stopped_rounds
 from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.states import DONE
 from steerboard.runs.state.transitions import ENDED, move
@@ -54,6 +55,12 @@ def settle(session: Session, run: Run) -> bool:
     """Move one pending run, locked by the caller (or just made), if it can move. Returns whether it did."""
     shards = shards_of(session, run)
     blockers = shards or upstream_of(session, run)
+    if not shards and (before := ends_before(session, run)):
+        if any(one.state not in ENDED for one in before):
+            return False
+        # First of all: a variant that is dropped has not failed because something that it needs did.
+        if dropped_variants.drop(session, run, blockers):
+            return True
     broken = next((blocker for blocker in blockers if blocker.state in _BROKEN), None)
     if broken is not None:
         _end_because_of(session, run, broken, shards)
@@ -68,7 +75,7 @@ def settle(session: Session, run: Run) -> bool:
         run.started_at = min(begun, default=run.started_at)
         move(session, run, "queued", f"all {len(shards)} shards are done; waits for a worker to gather them")
         return True
-    if stopped_rounds.leave_out(session, run, blockers):
+    if stopped_rounds.leave_out(session, run, blockers) or dropped_variants.drop(session, run, blockers):
         return True
     if take_over(session, run):
         return True
@@ -91,27 +98,34 @@ def shards_of(session: Session, run: Run) -> list[Run]:
 
 
 def upstream_of(session: Session, run: Run) -> list[Run]:
-    """The runs whose outputs `run` needs."""
-    return list(
-        session.scalars(
-            select(Run)
-            .where(Run.id.in_(select(RunInput.upstream_run_id).where(RunInput.run_id == run.id)))
-            .order_by(Run.id)
-        )
-    )
+    """The runs whose outputs `run` needs, and those that it needs to have succeeded."""
+    return _makers(session, run, ~RunInput.name.startswith(AFTER_ANY_END))
+
+
+def ends_before(session: Session, run: Run) -> list[Run]:
+    """The runs that have to end before `run`, one way or another."""
+    return _makers(session, run, RunInput.name.startswith(AFTER_ANY_END))
+
+
+def _makers(session: Session, run: Run, which: ColumnElement[bool]) -> list[Run]:
+    inputs = select(RunInput.upstream_run_id).where(RunInput.run_id == run.id, which)
+    return list(session.scalars(select(Run).where(Run.id.in_(inputs)).order_by(Run.id)))
 
 
 def _can_move() -> ColumnElement[bool]:
     """Nothing this run waits for is still under way, or something of it has broken."""
     child, upstream = aliased(Run), aliased(Run)
     is_child = child.parent_id == Run.id
-    is_upstream = and_(RunInput.run_id == Run.id, RunInput.upstream_run_id == upstream.id)
+    has_upstream = and_(RunInput.run_id == Run.id, RunInput.upstream_run_id == upstream.id)
+    any_end = RunInput.name.startswith(AFTER_ANY_END)
+    is_upstream = and_(has_upstream, ~any_end)
+    waits = exists().where(has_upstream, any_end, upstream.state.not_in(ENDED))
     has_shards = exists().where(is_child)
     return or_(
         exists().where(is_child, child.state.in_(_BROKEN)),
         and_(has_shards, ~exists().where(is_child, child.state != "succeeded")),
-        exists().where(is_upstream, upstream.state.in_(_BROKEN)),
-        and_(~has_shards, ~exists().where(is_upstream, upstream.state.not_in(DONE))),
+        and_(~waits, exists().where(is_upstream, upstream.state.in_(_BROKEN))),
+        and_(~has_shards, ~waits, ~exists().where(is_upstream, upstream.state.not_in(DONE))),
     )
 
 

@@ -16,20 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.runs.inputs import AFTER
+from steerboard.runs.state.list_inputs import NothingLeft, copied, give
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunLog, RunOutput
-from steerboard_contracts.configs import stored_config
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.rounds import PlannedRound, PlannedRounds
-from steerboard_contracts.run_kinds import kind_of
-
-# Of each entrant, the reward model that chooses among its answers.
-_ALONG = {"best_of": "entrants"}
 
 
 @dataclass(frozen=True)
@@ -119,36 +114,24 @@ def _rewire(session: Session, run: Run, upstream: Mapping[Any, Run], stop: Stop)
     for row in rows:
         maker = upstream.get(row.upstream_run_id)
         if maker is None or row.name.startswith(AFTER):
-            kept.append(_copy(row))
+            kept.append(copied(row))
         elif "." in row.name:
             if maker.state == "skipped":
                 left_out.add(row.name)
                 notes.append(f"{row.name} is left out: {maker.name} was not run")
             else:
-                kept.append(_copy(row))
+                kept.append(copied(row))
         else:
             found = _instead(session, row, maker, stop)
-            kept.append(found or _copy(row))
+            kept.append(found or copied(row))
             if found is not None:
                 notes.append(f"{row.name} is that of round {stop.round.number - 1}, before the fall, not {maker.name}")
     if not notes:
         return
-    kept = [row for row in kept if _along(row.name) not in left_out]
-    config = _without(run.config, left_out)
-    if {name.partition(".")[0] for name in left_out} - {row.name.partition(".")[0] for row in kept}:
-        raise _NotThere("nothing is left of a list that it needs")
     try:
-        stored_config(config)
-    except ValidationError:
-        raise _NotThere("nothing is left of a list that it needs") from None
-    names = _numbered([row.name for row in kept], left_out)
-    for row in rows:
-        session.delete(row)
-    session.flush()
-    for row, name in zip(kept, names, strict=True):
-        row.name = name
-        session.add(row)
-    run.config = config
+        give(session, run, rows, kept, left_out)
+    except NothingLeft as error:
+        raise _NotThere(str(error)) from None
     for note in notes:
         message = f"The rounds were stopped; {note}."
         session.add(RunLog(run_id=run.id, attempt=run.attempt, level="info", message=message))
@@ -166,45 +149,11 @@ def _instead(session: Session, row: RunInput, maker: Run, stop: Stop) -> RunInpu
     if maker.name == last.policy and row.upstream_output is None:
         entrants = len(stop.check.config["entrants"])
         source = session.get_one(RunInput, (stop.check.id, f"entrants.{entrants - 2}"))
-        return _copy(source, run_id=row.run_id, name=row.name)
+        return copied(source, run_id=row.run_id, name=row.name)
     if stop.round.number == 1:
         raise _NotThere(f"it needs {maker.name}, and no round was kept")
     name = stop.planned.rounds[stop.round.number - 2].stages[last.stages.index(maker.name)]
     kept = session.scalar(
         select(Run.id).where(Run.pipeline_id == stop.check.pipeline_id, Run.parent_id.is_(None), Run.name == name)
     )
-    return _copy(row, upstream_run_id=kept)
-
-
-def _copy(row: RunInput, **changes: Any) -> RunInput:
-    fields = ("run_id", "name", "upstream_run_id", "upstream_output", "dataset_id", "model_id")
-    return RunInput(**{**{field: getattr(row, field) for field in fields}, **changes})
-
-
-def _along(name: str) -> str:
-    slot, dot, place = name.partition(".")
-    return _ALONG.get(slot, slot) + dot + place
-
-
-def _without(config: Mapping[str, Any], left_out: set[str]) -> dict[str, Any]:
-    """The config without the items of its lists that belong to these inputs."""
-    changed = dict(config)
-    kind = kind_of(config.get("run"), config.get("method"))
-    for field, slot in (kind.lists if kind else {}).items():
-        items = config.get(field)
-        if isinstance(items, list) and items:
-            changed[field] = [item for place, item in enumerate(items) if f"{slot}.{place}" not in left_out]
-    return changed
-
-
-def _numbered(names: Sequence[str], left_out: set[str]) -> list[str]:
-    """The names of the inputs that are left, without gaps."""
-
-    def moved(name: str) -> str:
-        slot, dot, place = name.partition(".")
-        if not dot:
-            return name
-        before = sum(f"{_ALONG.get(slot, slot)}.{other}" in left_out for other in range(int(place)))
-        return f"{slot}.{int(place) - before}"
-
-    return [moved(name) for name in names]
+    return copied(row, upstream_run_id=kept)

@@ -105,9 +105,12 @@ function Whole({ sample }: { sample: Sample }) {
   const prompt = (fields.prompt ?? []) as { role: string; content: string }[];
   const { chosen, rejected } = fields as Record<string, string | undefined>;
   const single = ["response", "reference"].filter((name) => typeof fields[name] === "string");
-  const facts = Object.entries(fields).filter(
-    ([name]) => !["prompt", "chosen", "rejected", "response", "reference"].includes(name),
-  );
+  const facts = Object.entries(fields)
+    .filter(([name]) => !["prompt", "chosen", "rejected", "response", "reference"].includes(name))
+    .flatMap(([name, value]) =>
+      // Grades by name, each of which is a fact of its own.
+      name === "attributes" ? Object.entries(value as Record<string, number>) : [[name, value] as const],
+    );
   const extra = Object.entries(sample.extra ?? {});
   return (
     <Stack>

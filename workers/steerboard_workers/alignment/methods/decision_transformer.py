@@ -1,24 +1,50 @@
-"""Decision Transformer: Eq. 6 of arXiv 2308.12050, SFT behind `<rm_score> a.b`."""
+"""Decision Transformer: Eq. 6 of arXiv 2308.12050, SFT behind `<rm_score> a.b`; with other attributes than the score,
+the attribute-conditioned SFT of SteerLM (arXiv 2310.05344, step 3), behind `helpfulness:4,verbosity:2`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from steerboard_contracts.attribute_names import SCORE
+from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_contracts.prompts import Normaliser, ScoreScale
-from steerboard_workers.alignment.training_method import RewardedMethod, Row, Selection
+from steerboard_workers.alignment.attributes import described, fit_attribute, grade
+from steerboard_workers.alignment.training_method import RewardedMethod, Row, Selection, Source
 
 
 class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
-    """The scale that turns a reward into a score goes into the model, which is asked by it."""
+    """The scale that turns a reward into a score goes into the model, which is asked by it.
+
+    A row that lacks an attribute is learned from without it, as one that lacks all of them is without a condition.
+    """
+
+    def select(self, rows: list[Row], source: Source) -> Selection:
+        self._dataset = source.name
+        return super().select(rows, source)
 
     def select_rewarded(self, rows: list[Row], rewards: Sequence[float], normaliser: Normaliser) -> Selection:
         config = self.config
-        scale = ScoreScale.fit(config.score_scale, rewards, normaliser, config.score_limit)
-        form = ConditionFormat.of_score(config.score_limit, config.score_step, config.default_score)
-        self._scale, self._attribute = scale, form.attributes[0]
-        return Selection(rows, info={"condition": form, "score_scale": scale})
+        self._scale = ScoreScale.fit(config.score_scale, rewards, normaliser, config.score_limit)
+        score = ConditionFormat.of_score(config.score_limit, config.score_step, config.default_score).attributes[0]
+        defaults = config.default_attributes.values
+        self._form = ConditionFormat(
+            attributes=tuple(
+                score if name == SCORE else fit_attribute(name, rows, self._dataset, defaults.get(name))
+                for name in config.attributes
+            )
+        )
+        info: dict[str, Any] = {"condition": self._form}
+        if SCORE in config.attributes:
+            info["score_scale"] = self._scale
+        notes = [described(one, rows) for one in self._form.attributes if one.name != SCORE]
+        return Selection(rows, info=info, notes=notes)
 
     def condition(self, row: Row) -> str:
-        return self._attribute.text(self._scale.score(row["reward"]))
+        values = {name: self._value(row, name) for name in self.config.attributes}
+        return self._form.text(Condition.of({name: value for name, value in values.items() if value is not None}))
+
+    def _value(self, row: Row, name: str) -> float | None:
+        return self._scale.score(row["reward"]) if name == SCORE else grade(row, name)

@@ -40,6 +40,10 @@ class PolicyGradientMethod(OnlineMethod[Config]):
     def temperature(self) -> float:
         return self.config.temperature
 
+    @property
+    def drops_out(self) -> bool:
+        return False
+
     def advantages(self, answers: Answers) -> list[NDArray[np.float64]]:
         """Of each answer in turn, (T,) of its tokens; NaN to leave it out."""
         raise NotImplementedError

@@ -105,8 +105,7 @@ class PolicyGradientObjective:
                 raise RatioDiffers(
                     f"before the first update, a token of an answer is {1 + error:.3g} times as likely as when it was "
                     "sampled, or as much less",
-                    hint="Turn off dropout in the model's own config; or train with precision fp32 and batching "
-                    "padded, and report it.",
+                    hint="Train with precision fp32 and batching padded, and report it.",
                 )
             found["ratio_error"] = error
         return found

@@ -57,29 +57,36 @@ class AnswerRewards:
         self._passes = passes
         self._matcher = Matcher()
 
-    def score(self, answers: Sequence[Rollout], examples: Sequence[Example]) -> Scores:
-        """examples: of each answer, with its ids as the response.
-
-        Raises `BadInput` without any source of rewards and for a rule that takes too long, and `UnscoredAnswers`.
-        """
-        sources: dict[str, Floats] = {}
-        total = np.zeros(len(answers))
-        for model in REWARD_MODELS:
-            if self._passes.has(model):
-                of_model = np.array([one[0] for one in self._passes.per_sequence(examples, model)], dtype=np.float64)
-                of_model[~np.isfinite(of_model)] = np.nan
-                sources[_free(model.replace("reward", "model"), sources)] = of_model
-                total += self._config.weight_of(model) * of_model
-        for rule in self._config.rules:
-            of_rule = self._of_rule(rule, answers)
-            sources[_free(rule.kind, sources)] = of_rule
-            total += rule.weight * of_rule
-        if not sources:
+    def check_given(self) -> None:
+        """Before anything is sampled: raises `BadInput` without any source of rewards."""
+        if not self._models and not self._config.rules:
             raise BadInput(
                 "nothing gives the answers a reward",
                 code="no_reward",
                 hint=f"Give a reward model as the input {REWARD_MODELS[0]}, or rules in the config.",
             )
+
+    @property
+    def _models(self) -> list[str]:
+        """Known once the run's models are open, which is after its source is made."""
+        return [model for model in REWARD_MODELS if self._passes.has(model)]
+
+    def score(self, answers: Sequence[Rollout], examples: Sequence[Example]) -> Scores:
+        """examples: of each answer, with its ids as the response.
+
+        Raises `BadInput` for a rule that takes too long, and `UnscoredAnswers`.
+        """
+        sources: dict[str, Floats] = {}
+        total = np.zeros(len(answers))
+        for model in self._models:
+            of_model = np.array([one[0] for one in self._passes.per_sequence(examples, model)], dtype=np.float64)
+            of_model[~np.isfinite(of_model)] = np.nan
+            sources[_free(model.replace("reward", "model"), sources)] = of_model
+            total += self._config.weight_of(model) * of_model
+        for rule in self._config.rules:
+            of_rule = self._of_rule(rule, answers)
+            sources[_free(rule.kind, sources)] = of_rule
+            total += rule.weight * of_rule
         self._check(total, sources, answers)
         return Scores(total, sources)
 

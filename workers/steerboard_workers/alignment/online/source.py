@@ -109,6 +109,7 @@ class PolicyGradientSource(RolloutSource):
 
     def _sample(self, number: int) -> tuple[list[Example], dict[str, float]]:
         context, config = self.context, self.config
+        self._rewards.check_given()
         # `kl_stop` leaves steps for more samplings than there are batches of prompts.
         prompts = self.prompts(number % self._samplings)
         groups = self.sample(number, prompts)

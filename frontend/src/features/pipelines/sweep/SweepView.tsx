@@ -54,7 +54,7 @@ function about(sweep: Sweep): string {
       : sweep.compared_by === "intervals"
         ? " Variants whose 95% intervals overlap count as within noise."
         : "";
-  return `${sweep.variants.length} variants of ${sweep.fields.join(", ")}: ${how}. ${sweep.metric} decides.${by}`;
+  return `${sweep.variants.length} variants of ${sweep.fields.join(", ")}: ${how}. ${sweep.metric} decides.${by}${sweep.halving ? ` ${sweep.halving}` : ""}`;
 }
 
 function Legend({ sweep }: { sweep: Sweep }) {
@@ -111,6 +111,7 @@ function Variants({
                 {field}
               </Table.Th>
             ))}
+            {sweep.halving && <Table.Th ta="right">{sweep.halving_figure} by rung</Table.Th>}
             <Table.Th ta="right">
               {sweep.figure}
               {unit}
@@ -141,6 +142,11 @@ function Variants({
                   {written(variant.values[field])}
                 </Table.Td>
               ))}
+              {sweep.halving && (
+                <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+                  {variant.rungs.map((one) => (one.figure == null ? "–" : short(one.figure))).join(" · ")}
+                </Table.Td>
+              )}
               <Table.Td ta="right">
                 <Estimate found={variant.figure} strong />
               </Table.Td>
@@ -173,6 +179,12 @@ function Standing({ sweep, variant }: { sweep: Sweep; variant: Variant }) {
     return (
       <Badge variant="default" tt="none">
         within noise
+      </Badge>
+    );
+  if (variant.dropped_after !== null)
+    return (
+      <Badge variant="default" tt="none" title={variant.reason ?? undefined}>
+        dropped after rung {variant.dropped_after}
       </Badge>
     );
   return variant.figure ? null : <StateBadge state={variant.state} />;

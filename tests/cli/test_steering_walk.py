@@ -1,0 +1,139 @@
+"""A graded file, from its import to a policy that is asked for two attributes, evaluated and exported: by the commands
+of the recipe `graded`, with an answer's grade as its reward and its length as a second attribute."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GRADED = ROOT.parent / "shared" / "data" / "graded" / "arena_bench_graded.jsonl.gz"
+SHAPE = {"vocabulary": 400, "hidden": 32, "layers": 1, "heads": 2, "max_length": 192}
+BASE = {"run": "base", "source": "random:tiny-llama", **SHAPE}
+STAGES = ("sft", "reward", "mle", "rwr", "dt")
+QUICK = {"lr": "1e-3", "batch": "8", "max_steps": "4", "epochs": "1"}
+ASKED = ["rm_score:5,verbosity:0", "rm_score:5,verbosity:4"]
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """`steerboard up` with a base model and what the recipe asks for besides grades."""
+    sys.path.append(str(ROOT / "tests" / "e2e"))
+    from dashboard_world import World, instructions
+
+    running = World.for_training(tmp_path_factory.mktemp("steering"))
+    try:
+        running.start()
+        rows = instructions()
+        running.import_rows("things", "instructions", rows)
+        pairs = [{"prompt": one["prompt"], "chosen": one["response"], "rejected": "No."} for one in rows]
+        running.import_rows("pairs", "preferences", pairs)
+        config = {
+            "run": "base",
+            "source": "random:tiny-llama",
+            "vocabulary": 400,
+            "hidden": 32,
+            "layers": 1,
+            "heads": 2,
+        }
+        body = {"name": "tiny", "config": {**config, "max_length": 192}, "inputs": {"data.0": "things"}}
+        run = running.client.post("runs", json=body).json()
+        running.wait(lambda: running.get(f"runs/{run['id']}")["state"] == "succeeded", "the base model", 120)
+        yield running
+    finally:
+        running.stop()
+
+
+def steerboard(world: Any, *arguments: str) -> str:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+    command = [str(Path(sys.executable).with_name("steerboard")), *arguments]
+    done = subprocess.run(
+        command, env={**clean, "STEERBOARD_HOME": str(world.home)}, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def synthetic() -> list[dict[str, Any]]:
+    things = ["bread", "rain", "a lamp", "the sea", "snow"]
+    return [
+        {"prompt": f"What is {thing} {n}?", "response": f"It is {thing}. " * (1 + n % 6), "gpt4_score": 1 + n % 10}
+        for n in range(24)
+        for thing in things
+    ]
+
+
+def real() -> list[dict[str, Any]]:
+    if not GRADED.is_file():
+        pytest.skip(f"the shared test data is not at {GRADED}")
+    with gzip.open(GRADED, "rt") as file:
+        rows = [json.loads(line) for line in file]
+    # As they fit the window of a tiny model; those without a grade stay, to be refused by their lines.
+    return [row for row in rows if len(row["prompt"]) < 150][:400]
+
+
+@pytest.mark.parametrize("source", [synthetic, real])
+def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: Path, source: Any) -> None:
+    rows = source()
+    longest = max(len(row["response"]) for row in rows)
+    for row in rows:
+        # Of some, nobody judged the length.
+        length = len(row["response"])
+        row["words"] = None if length % 5 == 0 else min(4, 8 * length // longest)
+    name = source.__name__
+    file = tmp_path / f"{name}.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    mapping = "reward=gpt4_score,attributes.verbosity=words"
+    steerboard(
+        *(world, "datasets", "import", str(file), "--kind", "labelled", "--map", mapping, "--bad-rows", "skip"),
+    )
+    kept = [row for row in rows if row["gpt4_score"] is not None]
+    assert 0 < sum(row["words"] is None for row in kept) < len(kept)
+
+    given = {"graded": name, "preferences": "pairs", "instructions": "things", "base": "tiny"}
+    given |= {f"{stage}.{field}": value for stage in STAGES for field, value in QUICK.items()}
+    given |= {
+        "dt.attributes": "[rm_score, verbosity]",
+        "report.entrants.3.scores": json.dumps(ASKED),
+        "report.prompts": "4",
+        "report.decoding": "{temperature: 0.0, max_new_tokens: 8}",
+    }
+    settings = [part for field, value in given.items() for part in ("--set", f"{field}={value}")]
+    steerboard(world, "run", "graded", *settings, "--wait")
+    pipeline = world.get("pipelines")["items"][0]["name"]
+
+    policy = world.get(f"models/{pipeline}.dt")
+    attributes = policy["info"]["condition"]["attributes"]
+    assert [(one["name"], one["low"], one["high"]) for one in attributes] == [("rm_score", -5, 5), ("verbosity", 0, 4)]
+
+    report = world.get(f"evaluations/{pipeline}.report/report")
+    asked = {row["name"]: row["score"] for row in report["entrants"] if row["score"] is not None}
+    assert sorted(asked.values()) == ASKED
+    answers = world.client.get(f"evaluations/{pipeline}.report/answers").text.splitlines()
+    conditions = {row["model_id"]: row.get("condition") for row in map(json.loads, answers)}
+    assert {name: one for name, one in conditions.items() if one is not None} == asked
+
+    # Asked by name in any order, and for one of them alone.
+    command = ("generate", f"{pipeline}.dt", "--prompt", "What is rain?", "--max-new-tokens", "4", "--json")
+    out = steerboard(world, *command, "--score", "verbosity:2,rm_score:1", "--score", "verbosity:2")
+    assert [one["score"] for one in json.loads(out)] == ["rm_score:1,verbosity:2", "verbosity:2"]
+    exported = tmp_path / "exported"
+    steerboard(world, "models", "export", f"{pipeline}.dt", str(exported))
+    kept_form = json.loads((exported / "steerboard.json").read_text())["condition"]
+    assert kept_form == policy["info"]["condition"]
+    steerboard(world, "datasets", "export", name, str(tmp_path / "again.jsonl"))
+    again = [json.loads(line) for line in (tmp_path / "again.jsonl").read_text().splitlines()]
+    found = {(row["prompt"], row["response"]): row.get("attributes") for row in again}
+    for row in kept:
+        expected = None if row["words"] is None else {"verbosity": row["words"]}
+        assert found.get((row["prompt"], row["response"]), expected) == expected
