@@ -125,9 +125,14 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20, steps=4)
     page.mouse.up()
-    middle = (margins[0]["margin"] + margins[-1]["margin"]) / 2
-    inside = sum(one["margin"] <= middle for one in margins)
-    expect(status).to_contain_text(re.compile(rf"; ({inside - 1}|{inside}|{inside + 1}) in the range"))
+    lowest, highest = margins[0]["margin"], margins[-1]["margin"]
+    told_range = page.get_by_text(re.compile("^Margins from")).inner_text().replace("−", "-")
+    low, high = (float(found) for found in re.findall(r"-?\d+\.\d+", told_range))
+    span = highest - lowest
+    assert (low, high) == pytest.approx((lowest, lowest + span / 2), abs=0.02 * span + 0.001)
+    # Both ends are told in thousandths.
+    fewest, most = (sum(low - by <= one["margin"] <= high + by for one in margins) for by in (-5e-4, 5e-4))
+    expect(status).to_contain_text(re.compile(rf"; ({'|'.join(map(str, range(fewest, most + 1)))}) in the range"))
     first = page.get_by_role("group", name=f"Row {margins[1]['row']}", exact=True)
     expect(first.locator("pre span[title$='nats']").first).to_be_visible()
     first.get_by_text("Flip").click()
