@@ -78,7 +78,7 @@ def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf
     assert made is not None
     assert made.halving is not None
     assert (made.halving.figure, made.halving.goal, made.halving.factor) == ("held_out_accuracy", "maximize", 3)
-    assert plan(shelf, "sweep.halving.factor=4", "sweep.halving.rungs=[3, 4]").sweep.halving.factor == 4  # type: ignore[union-attr]
+    assert plan(shelf, "sweep.halving.factor=4", "sweep.halving.rungs=[3, 4]").sweep.halving.factor == 4
     without = plan(shelf, "sweep.halving=null")
     assert [one.name for one in without.stages if "rung" in one.name] == []
 
