@@ -164,6 +164,10 @@ lint-web: $(DEV_STAMP) $(WEB_STAMP)
 bench-training: $(DEV_STAMP) ## Training speed against TRL, side by side, as JSON
 	@$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
 
+.PHONY: bench-online
+bench-online: $(DEV_STAMP) ## Phases of a PPO, GRPO and RLOO step next to TRL's, as JSON
+	@$(BIN)/python benchmarks/online.py $(BENCH_ARGS)
+
 .PHONY: bench-labelling
 bench-labelling: $(DEV_STAMP) ## Rewards and log-probs of answers to long common prompts against padded batches, as JSON
 	@$(BIN)/python benchmarks/labelling.py $(BENCH_ARGS)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from steerboard_contracts.configs import BaseModelConfig, Decoding
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine
 from steerboard_workers.stages.base import random_llama, train_tokenizer

@@ -4,25 +4,27 @@ A 6-layer, hidden-256 Llama with a vocabulary of 8,192 and a reward model of it,
 prompts of about 320 tokens with answers of about 40: `pairs` has two to a prompt, `best_of_8` eight. What is measured,
 as sequences/s:
 
-- `rewards`: the engine of the score stage, which sorts by length and computes each sequence by itself;
-- `rewards_shared`: the same rewards by the passes of training, where the answers of a prompt share its computation;
-- `log_probs`: sums over answers of log pi, by the passes that read a reference: prompts are shared, and the LM head
-  runs on answers only.
+- `rewards`: the engine of the score stage, given the sequences and where their prompts end;
+- `log_probs`: sums over answers of log pi, by the passes that read a reference: the LM head runs on answers only.
+
+Both compute a prompt once for all answers to it.
 
 The other side is a loop over batches that are sorted by length and padded on the right, through transformers' own
 forward, with all logits for the log-probs; it is given the fastest of four batch sizes, tried out first. Both have the
 same ids, threads and weights and take turns, `--rounds` times in all. `difference` is the largest one between their
 outputs, divided by the output where this is above 1; where it exceeds 1e-5 there is an error instead of a result.
 
-Prints JSON: {pairs, best_of_8} x {rewards, rewards_shared, log_probs} -> `ours`, `padded`, their `ratio`, `difference`
+Prints JSON: {pairs, best_of_8} x {rewards, log_probs} -> `ours`, `padded`, their `ratio`, `difference`
 and `padded_batch`; and the machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +50,10 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=96, help="answers of each kind of data")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    print(json.dumps(run(given.sequences, given.rounds), indent=2))
+    # DeepSpeed, where it is installed, logs to standard output, which is for the one document.
+    with contextlib.redirect_stdout(sys.stderr):
+        found = run(given.sequences, given.rounds)
+    print(json.dumps(found, indent=2))
 
 
 def run(sequences: int, rounds: int) -> dict[str, Any]:
@@ -125,20 +130,21 @@ class Models:
         return [Example.of(number, group) for number, group in enumerate(rendered) if group is not None]
 
     def tasks(self, examples: list[Any]) -> dict[str, tuple[Way, Callable[[int], Way]]]:
+        from steerboard_workers.alignment.rendering.render import Rendered
         from steerboard_workers.engines.rewards import TransformersRewards
 
         whole = [[*one.prompt.tolist(), *answer.tolist()] for one in examples for answer in one.responses]
         starts = [len(one.prompt) for one in examples for _ in one.responses]
         engine = TransformersRewards(self._reward.model, self._reward.renderer, self._reward.device)
+        rendered = [Rendered(ids, start, [], False) for ids, start in zip(whole, starts, strict=True)]
         padded = PaddedLoop(self._policy.model, self._reward.model, whole, starts, self._pad)
         return {
-            "rewards": (lambda: _placed(engine.score(whole, 1 << 14), len(whole)), padded.rewards),
-            "rewards_shared": (self._passes("reward_model", "reward_model", examples), padded.rewards),
-            "log_probs": (self._passes("sft", "dpo", examples), padded.log_probs),
+            "rewards": (lambda: _placed(engine.score(rendered, 1 << 14), len(rendered)), padded.rewards),
+            "log_probs": (self._passes(examples), padded.log_probs),
         }
 
-    def _passes(self, name: str, method: str, examples: list[Any]) -> Way:
-        """One reading of all examples, as training reads a frozen model."""
+    def _passes(self, examples: list[Any]) -> Way:
+        """One reading of all examples, as training reads a reference."""
         import torch
 
         from steerboard_contracts.stage import StageSpec
@@ -147,12 +153,12 @@ class Models:
         from steerboard_workers.stages.training.passes import ForwardPasses
         from steerboard_workers.stages.training.setup import batcher_of, open_model
 
-        settings = {"run": "train", "method": method, "precision": "fp32", "max_length": WINDOW}
-        spec = StageSpec(run_id="bench", name=name, config=settings, inputs={})
+        settings = {"run": "train", "method": "dpo", "precision": "fp32", "max_length": WINDOW}
+        spec = StageSpec(run_id="bench", name="sft", config=settings, inputs={})
         with open("/dev/null", "w") as nowhere:
             stage = Stage(self._folder, spec, EventWriter(nowhere.fileno()))
             sharing = strategy_of(spec.config, "cpu")
-            module = open_model(self._folder / name, spec.config).module()
+            module = open_model(self._folder / "sft", spec.config).module()
             sharing.share(module)
             batcher = batcher_of(stage, spec.config, module, examples, self._pad, torch.device("cpu"), share=True)
         passes = ForwardPasses(sharing)

@@ -22,7 +22,7 @@ PAIRS = "pairs.jsonl"
 FEW_PAIRS = "few_pairs.jsonl"
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "hh_rlhf" / "pairs_2000.jsonl.gz"
 SYNTHETIC_ROWS = 2000
-_WORDS = tuple("".join(letters) for letters in itertools.product("bdklmnprst", "aeiou", "bdklmnprst", "aeiou"))
+WORDS = tuple("".join(letters) for letters in itertools.product("bdklmnprst", "aeiou", "bdklmnprst", "aeiou"))
 
 
 def pairs() -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def made_up_answers(
     draw = random.Random(0)
 
     def text(words: tuple[int, int]) -> str:
-        return " ".join(draw.choices(_WORDS, k=draw.randint(*words)))
+        return " ".join(draw.choices(WORDS, k=draw.randint(*words)))
 
     for _ in range(rows):
         yield [{"role": "user", "content": text(prompt)}], [text(answer) for _ in range(answers)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from training_contestants import Turns, stage_of, tokens_read
-from training_setup import MAX_LENGTH, REFERENCED, batch_of, lr_of, start_of
+from training_setup import MAX_LENGTH, REFERENCED, lr_of, start_of
 
 DEFAULT = "trl_default"
 _PRECOMPUTED = {"precompute_ref_log_probs": True}
@@ -60,7 +60,7 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     examples = load_data(stage, training_of(config), start.renderer)
     options = dict(TRL[method][name])
     precomputes = options.get("precompute_ref_log_probs", False)
-    drawn = _drawn(examples.train, method, steps, config.seed, options.pop("by_length", False))
+    drawn = _drawn(examples.train, config, steps, options.pop("by_length", False))
     arguments = {
         "output_dir": str(folder / name),
         "per_device_train_batch_size": options.pop("rows"),
@@ -132,11 +132,11 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
     turns.finish(_held_out_loss(start, config, held_out), reference)
 
 
-def _drawn(examples: list[Any], method: str, steps: int, seed: int, by_length: bool) -> list[Any]:
+def _drawn(examples: list[Any], config: Any, steps: int, by_length: bool) -> list[Any]:
     """In the order that ours draws, so that after as many steps both have seen the same rows."""
-    from steerboard_workers.alignment.order import Order
+    from steerboard_workers.alignment.batches.batch_source import order_of
 
-    order = Order(len(examples), batch_of(method), 1000, seed)
+    order = order_of(examples, config)
     drawn = [[examples[place] for place in order.step(step)] for step in range(steps)]
     return [one for step in drawn for one in (sorted(step, key=_longest) if by_length else step)]
 
@@ -178,7 +178,7 @@ class _Reads:
         """(responses,) sums of log pi of each example."""
         import torch
 
-        from steerboard_workers.alignment.batching import Batcher
+        from steerboard_workers.alignment.batches.batching import Batcher
         from steerboard_workers.alignment.losses import sequence_sums
         from steerboard_workers.stages.training.passes import by_example
 
@@ -213,7 +213,7 @@ def _held_out_loss(start: Any, config: Any, examples: list[Any]) -> float:
     """Of what TRL trained, by the code that computes ours."""
     import torch
 
-    from steerboard_workers.alignment.batching import Batcher
+    from steerboard_workers.alignment.batches.batching import Batcher
     from steerboard_workers.alignment.methods import training_of
     from steerboard_workers.alignment.objectives import BatchObjective
 

@@ -28,7 +28,7 @@ EXECUTION_FIELDS = frozenset(
     {
         *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload"),
         *("batch_size", "sample_batch", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
-        *("inspect_pairs", "probe"),
+        *("inspect_pairs", "inspect_groups", "inspect_group_steps", "probe", "health"),
     }
 )
 
@@ -212,6 +212,21 @@ class Entrant(Config):
     best_of: BestOf = None
 
 
+class EndpointJudge(Config):
+    """An LLM at a registered endpoint that judges the answers of an evaluation."""
+
+    endpoint: Annotated[str, Field(min_length=1, max_length=200, description="A registered endpoint, by name.")]
+    style: Annotated[
+        Literal["pairwise", "single"],
+        Field(description="`pairwise`: two answers, in both orders; `single`: one answer, from 1 to 10."),
+    ] = "pairwise"
+    criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
+    requests_per_minute: Annotated[
+        Positive | None, Field(le=1_000_000, description="By default as fast as it answers.")
+    ] = None
+    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests under way at once.")] = 4
+
+
 class EvaluateConfig(_WithDecoding):
     """An evaluation of held-out prompts. The run itself computes nothing: it starts an evaluation whose answers and
     rewards are runs of their own, and has succeeded when those have."""
@@ -227,10 +242,14 @@ class EvaluateConfig(_WithDecoding):
     decides: Annotated[
         bool,
         Field(
-            description="Of a round: does the first reward model rate the last entrant lower than the one before it? "
-            "That ends the rounds."
+            description="Of a round: does the judge, or else the first reward model, rate the last entrant lower than "
+            "the one before it? That ends the rounds."
         ),
     ] = False
+    judge: Annotated[
+        EndpointJudge | None,
+        Field(description="An LLM that compares the answers; a preference model is given as the input `judge`."),
+    ] = None
 
     @model_validator(mode="after")
     def _has_two_to_compare(self) -> EvaluateConfig:

@@ -163,13 +163,20 @@ class UnpairedSample(AnswerSample):
 class LabelledSample(AnswerSample):
     """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser.
 
-    `attributes`: grades of the response by name, such as its verbosity; one that nobody gave is absent.
+    `attributes`: grades of the response by name, such as its verbosity; one that nobody gave is absent. A row has a
+    reward, attributes, or both.
     """
 
     response: TurnText
     source: TurnText
     attributes: Attributes | None = None
-    reward: Reward
+    reward: Reward | None = None
+
+    @model_validator(mode="after")
+    def _graded(self) -> LabelledSample:
+        if self.reward is None and self.attributes is None:
+            raise ValueError("needs a `reward`, or `attributes`")
+        return self
 
     @model_validator(mode="before")
     @classmethod

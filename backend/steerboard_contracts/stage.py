@@ -19,9 +19,12 @@ from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.local_folders import LocalFolders
 from steerboard_contracts.models import ModelRole
-from steerboard_contracts.probing import ProbeAnswer, ProbePrompt
+from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
+from steerboard_contracts.watching.health import Finding
+from steerboard_contracts.watching.ledger import Phase, PhaseTime
+from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
 
 STAGE_FILE = "stage.json"
 # The input of a `base` stage whose model was uploaded.
@@ -111,6 +114,14 @@ class Shard(BaseModel):
     count: int = 1
 
 
+class RewardAccess(BaseModel):
+    """What rewards from outside may reach: files below `folders`, and besides public addresses those that
+    `allowed_private` names (`addresses.AllowList`)."""
+
+    folders: LocalFolders = LocalFolders()
+    allowed_private: str = ""
+
+
 class StageSpec(BaseModel):
     """stage.json. Inputs by name: `model`, `data`, `reward`, `parts.0`, `entrants.0`, `rewards.0`, ...; paths may
     be relative to the stage directory. `folders`: what else of the machine a `base` stage may read. `caches`: by name
@@ -129,6 +140,7 @@ class StageSpec(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     folders: LocalFolders = LocalFolders()
     caches: dict[str, str] = {}
+    reward_access: RewardAccess = RewardAccess()
 
 
 class ModelOutput(BaseModel):
@@ -195,7 +207,7 @@ class SelectionOutput(BaseModel):
 
 
 class PairsOutput(BaseModel):
-    """A finished folder of inspected pairs (`steerboard_contracts.inspected_pairs`)."""
+    """A finished folder of inspected pairs (`steerboard_contracts.watching.inspected_pairs`)."""
 
     type: Literal["pairs"] = "pairs"
     name: str = "pairs"
@@ -315,6 +327,36 @@ class Probed(BaseModel):
     answers: list[ProbeAnswer]
 
 
+class Sampled(BaseModel):
+    """The answers to one prompt of an optimiser step that sampled. Emitting a (step, place) again overwrites it."""
+
+    type: Literal["sampled"] = "sampled"
+    step: int
+    group: AnswerGroup
+
+
+class Changed(BaseModel):
+    """Settings that changed while the run trained: change `number` came into force at optimiser step `step`."""
+
+    type: Literal["changed"] = "changed"
+    number: int
+    step: int
+    values: dict[str, float]
+
+
+class HealthFound(Finding):
+    """A health rule that holds. Emitting a (step, rule) again changes nothing."""
+
+    type: Literal["health"] = "health"
+
+
+class Spent(BaseModel):
+    """What each phase has taken since the attempt began. A later one replaces it, so none counts twice."""
+
+    type: Literal["spent"] = "spent"
+    phases: dict[Phase, PhaseTime]
+
+
 class Log(BaseModel):
     type: Literal["log"] = "log"
     level: Literal["info", "warning", "error"] = "info"
@@ -357,7 +399,29 @@ class Failed(BaseModel):
     fix: Fix | None = None
 
 
+class Paused(BaseModel):
+    """The last line of a stage that was asked to pause, by a person or a health rule; its checkpoint is in place.
+    `by_rule`: the rule's kind."""
+
+    type: Literal["paused"] = "paused"
+    step: int
+    by_rule: str | None = None
+    reason: str = ""
+
+
 StageEvent = Annotated[
-    Progress | Metrics | Probed | Log | Checkpointed | Succeeded | Failed, Field(discriminator="type")
+    Progress
+    | Metrics
+    | Probed
+    | Sampled
+    | Changed
+    | HealthFound
+    | Spent
+    | Log
+    | Checkpointed
+    | Succeeded
+    | Paused
+    | Failed,
+    Field(discriminator="type"),
 ]
 STAGE_EVENT: TypeAdapter[StageEvent] = TypeAdapter(StageEvent)

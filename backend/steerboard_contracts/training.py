@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
-from steerboard_contracts.probing import ProbeConfig
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite
+from steerboard_contracts.watching.health import ONLINE_RULES, HealthRules
+from steerboard_contracts.watching.probing import ProbeConfig
 
 Strategy = Literal["ddp", "zero2", "zero3"]
 
@@ -121,6 +123,12 @@ class TrainingConfig(Config):
         Field(description="Answer a few prompts before training and at every evaluation, to be read step by step."),
     ] = None
 
+    health: HealthRules = Field(default=[])
+
+    def input_fault(self, given: Collection[str]) -> str | None:
+        """What the inputs of the names `given` lack, beyond what each slot asks for itself."""
+        return None
+
     @model_validator(mode="after")
     def _ways_fit(self) -> TrainingConfig:
         if self.offload != "none" and self.strategy == "ddp":
@@ -143,6 +151,7 @@ class OnlineConfig(TrainingConfig):
     max_new_tokens: Annotated[
         Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
     ] = None
+    health: HealthRules = Field(default=ONLINE_RULES)
     sample_batch: Annotated[Count, Field(description="Answers that a process samples at the same time.")] = 64
 
     @model_validator(mode="after")
@@ -151,5 +160,9 @@ class OnlineConfig(TrainingConfig):
             raise ValueError(
                 "strategy zero3 would gather all weights for every sampled token: sampling in training needs ddp or "
                 "zero2, with offload optimiser or lora where memory is short"
+            )
+        if self.max_length is not None and (self.max_new_tokens or 0) >= self.max_length:
+            raise ValueError(
+                f"max_new_tokens {self.max_new_tokens} leaves no room for a prompt within max_length {self.max_length}"
             )
         return self

@@ -40,6 +40,7 @@ SHARED = {
     "kind": "mix",
     "name": "demo",
     "path": "config.json",
+    "place": "0",
     "position": "0",
     "step": "1",
     "pool": "default",

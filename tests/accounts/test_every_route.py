@@ -33,6 +33,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 # Where what the description asks for does not yet make a request.
 BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/runs/{run}"): {"priority": 1},
+    ("POST", "/runs/{run}/change"): {"config": {"lr": 1e-6}},
     ("POST", "/datasets/{dataset}/edits"): {"drop": [0]},
     ("POST", "/datasets/{dataset}/rewards/weighted"): {"name": "sum", "weights": {"reward": 1.0}},
     ("POST", "/evaluations/{evaluation}/entrants"): {"model": "policy"},

@@ -1,20 +1,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from account_people import SESSION, People
+from argon2 import PasswordHasher
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.accounts import attempts, service
+from steerboard.accounts import attempts, passwords, service
 from steerboard.accounts.tables import AuditEntry, KnownAddress, SignInAttempt, User
 from steerboard.platform.database import transaction
 
 PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def _quick_hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Of argon2 still, at hardly any cost, except where the cost is what is tested."""
+    if "takes_as_long" in request.node.name:
+        yield
+        return
+    monkeypatch.setattr(passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    passwords._nobodys.cache_clear()
+    yield
+    passwords._nobodys.cache_clear()
 
 
 def note_failures(sessions: sessionmaker[Session], count: int, name: str, address: str) -> None:

@@ -16,7 +16,7 @@ from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaF
 from steerboard_contracts.methods import needed_method
 from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.attention import PADDING_FREE
-from steerboard_workers.alignment.batching import PADDING_COST, PASS_COST, Batcher
+from steerboard_workers.alignment.batches.batching import PADDING_COST, PASS_COST, Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import RewardObjective
@@ -197,6 +197,24 @@ def test_a_batch_of_pairs_gives_the_same_step_however_it_is_split(
     objective, batch, expected = plain_pairs(name, config)
     cutter = batcher(layout, share=share, micro_batch=micro_batch)
     same(global_loss_and_gradient(policy, objective, batch, cutter, ranks), expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("micro_batch", "ranks"), [(None, 1), (3, 2)])
+def test_samples_of_one_prompt_share_it_and_give_the_same_step(policy, layout, micro_batch, ranks):
+    """Wherever in the batch they are, and whatever each of them learns of the prompt."""
+    whole = examples(15, 4, 3, learned_prompt=True)
+    batch = [replace(e, responses=(e.responses[k],), weight=k + 1.0) for k in range(3) for e in whole]
+    batch[0] = replace(batch[0], prompt_supervised=None)
+    objective = LanguageObjective(weighted=True)
+    cutter = batcher(layout, share=True, micro_batch=micro_batch)
+    same(
+        global_loss_and_gradient(policy, objective, batch, cutter, ranks),
+        global_loss_and_gradient(policy, objective, batch, batcher(micro_batch=1)),
+    )
+    positions = sum(cutter.collate(part).input_ids.numel() for part in cutter.cut(batch)[0])
+    if layout != "padded" and micro_batch is None:
+        assert positions < sum(e.tokens for e in batch)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

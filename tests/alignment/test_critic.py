@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from steerboard_contracts.methods.ppo import PpoConfig
-from steerboard_workers.alignment.batch_source import Phases
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.online.answers import Answers
 from steerboard_workers.alignment.policy_gradient.critic import judged, token_rewards
+from steerboard_workers.phases import Phases
 
 NAN = float("nan")
 
@@ -104,7 +104,7 @@ def test_warming_up_is_of_the_first_samplings():
     answers = Answers(np.array([[1.0], [2.0]]), [np.zeros(2), np.zeros(1)])
     examples = [Example(row, np.arange(3), (np.arange(n),)) for row, n in enumerate((2, 1))]
     passes = SimpleNamespace(per_label=lambda given, model: [[np.full(e.labels, 0.5, np.float32)] for e in given])
-    context = SimpleNamespace(phases=Phases(torch.device("cpu")), passes=passes)
+    context = SimpleNamespace(phases=Phases(), passes=passes)
     found = [method.judge(number, answers, examples, context) for number in range(3)]
     assert [one.weight for one in found] == [0, 0, 1]
     assert found[0].metrics["value"] == 0.5

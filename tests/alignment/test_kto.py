@@ -15,12 +15,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.kto import KtoConfig
-from steerboard_workers.alignment.batch_source import check_state, digest, pack_examples, unpack_examples
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batch_source import check_state, digest, pack_examples, unpack_examples
+from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.batches.mismatch import mismatched, partners
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.methods.kto import Kto, KtoObjective, kto
-from steerboard_workers.alignment.mismatch import mismatched, partners
 from steerboard_workers.alignment.modules import PolicyModule
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from itertools import pairwise
 
@@ -10,8 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steerboard_contracts.reward_weights import exponential_weight
+from steerboard_contracts.online.reward_weights import exponential_weight
 from steerboard_workers.alignment import modules
+from steerboard_workers.alignment.batches.order import Order, Together, cosine_with_warmup
 from steerboard_workers.alignment.losses import (
     correlation,
     effective_sample_size,
@@ -19,7 +21,6 @@ from steerboard_workers.alignment.losses import (
 )
 from steerboard_workers.alignment.methods.reward_model import bradley_terry
 from steerboard_workers.alignment.modules import label_log_probs
-from steerboard_workers.alignment.order import Order, cosine_with_warmup
 
 
 def test_uniform_logits_cost_ln_vocabulary_a_token():
@@ -110,6 +111,21 @@ def test_every_sample_comes_once_an_epoch(n, batch, epochs, seed):
     assert len(seen) == n * epochs
     for epoch in range(epochs):
         assert sorted(seen[epoch * n : (epoch + 1) * n]) == list(range(n))
+
+
+@given(rows=st.lists(st.integers(0, 12), min_size=1, max_size=30), seed=st.integers(0, 5))
+@settings(max_examples=80, deadline=None)
+def test_samples_of_one_row_follow_each_other(rows, seed):
+    order = Order(len(rows), 4, 2, seed, Together.by(rows))
+    seen = [i for step in range(order.steps) for i in order.step(step)]
+    for epoch in (seen[: len(rows)], seen[len(rows) :]):
+        assert sorted(epoch) == list(range(len(rows)))
+        drawn = [rows[i] for i in epoch]
+        assert len([row for row, _ in itertools.groupby(drawn)]) == len(set(rows))
+
+
+def test_rows_of_one_sample_each_are_drawn_as_if_nothing_were_together():
+    assert Together.by(range(9, 0, -1)) is None
 
 
 def test_each_epoch_and_seed_has_an_order_of_its_own():

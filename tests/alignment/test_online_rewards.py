@@ -12,14 +12,12 @@ import torch
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.policy_gradient import PolicyGradientConfig
-from steerboard_workers.alignment.batch_source import Phases
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.online.answers import Answers, equal_groups, length_metrics
 from steerboard_workers.alignment.online.matching import Matcher
-from steerboard_workers.alignment.online.method import reference_answer
 from steerboard_workers.alignment.online.objective import (
     ADVANTAGES,
     OLD,
@@ -28,9 +26,12 @@ from steerboard_workers.alignment.online.objective import (
     RatioDiffers,
     Turn,
 )
-from steerboard_workers.alignment.online.scoring import AnswerRewards, UnscoredAnswers
+from steerboard_workers.alignment.online.rows import RowTexts, reference_answer
+from steerboard_workers.alignment.online.sampling import Sampled
+from steerboard_workers.alignment.online.scoring import AnswerRewards, Scores, UnscoredAnswers
 from steerboard_workers.alignment.online.source import PolicyGradientSource
 from steerboard_workers.alignment.rollouts import Rollout, SourceContext
+from steerboard_workers.phases import Phases
 
 NAN = float("nan")
 
@@ -50,6 +51,9 @@ class Given:
     def has(self, model: str) -> bool:
         return model in self._rewards
 
+    def renderer(self, model: str) -> None:
+        return None
+
     def per_sequence(self, examples, model=None):
         return [np.array([reward], dtype=np.float32) for reward in self._rewards[model]]
 
@@ -60,7 +64,7 @@ def answers_of(*texts: str, row: int = 7) -> list[Rollout]:
 
 
 def scored(answers: list[Rollout], passes=None, references=None, **config):
-    rewards = AnswerRewards(config_of(**config), references or {}, passes or Given())
+    rewards = AnswerRewards(config_of(**config), RowTexts(references or {}), passes or Given())
     return rewards.score(answers, [Example(a.row, a.ids, (a.ids,)) for a in answers])
 
 
@@ -174,11 +178,19 @@ def test_lengths_of_liked_and_disliked_answers_are_told_apart():
 
 
 class Sampler:
-    """Writes the answers "0", "1", ... to each prompt; only the first one ends."""
+    """Writes the answers "0", "1", ... to each prompt, whose first id is theirs alone; only the first one ends."""
+
+    def __init__(self) -> None:
+        self.steps: list[int] = []
 
     def sample(self, step, prompts, *, answers=1, temperature=1.0, max_new_tokens=None):
-        ids, log_probs = np.arange(1, 4, dtype=np.int32), np.full(3, -1.0, np.float32)
-        return [[Rollout(p.row, n, ids, log_probs, str(n), n == 0) for n in range(answers)] for p in prompts]
+        self.steps.append(step)
+        log_probs = np.full(3, -1.0, np.float32)
+        return [[Rollout(p.row, n, ids(step, n), log_probs, str(n), n == 0) for n in range(answers)] for p in prompts]
+
+
+def ids(step: int, n: int) -> np.ndarray:
+    return np.array([10 * step + n + 1, 2, 3], dtype=np.int32)
 
 
 class Log(Given):
@@ -186,13 +198,23 @@ class Log(Given):
         return [[np.full(3, -1.0, np.float32)] for _ in examples]
 
 
-def batch_of(rewards: list[float], **changes):
-    config = config_of(batch=2, answers=2, max_new_tokens=3, kl_weight=0, **changes)
-    prompts = [Example(row, np.arange(2, dtype=np.int32), ()) for row in range(2)]
+class ById(Log):
+    """Rewards that differ by prompt and answer, now and then equal."""
+
+    def per_sequence(self, examples, model=None):
+        return [np.array([e.row * int(e.responses[0][0]) % 5], dtype=np.float32) for e in examples]
+
+
+def source_of(passes: Log, rows: int = 2, **changes) -> PolicyGradientSource:
+    config = config_of(**{"batch": 2, "answers": 2, "max_new_tokens": 3, "kl_weight": 0, **changes})
+    prompts = [Example(row, np.arange(2, dtype=np.int32), ()) for row in range(rows)]
     renderer = type("Renderer", (), {"max_length": 16})()
-    context = SourceContext(prompts, [], renderer, Sampler(), Phases(torch.device("cpu")), Log(reward=rewards))
-    source = PolicyGradientSource(context, config, Turn(), {}, training_of(config).judge)
-    return source.batch(0)
+    context = SourceContext(prompts, [], renderer, Sampler(), Phases(), passes)
+    return PolicyGradientSource(context, config, Turn(), RowTexts(), training_of(config).judge)
+
+
+def batch_of(rewards: list[float], **changes):
+    return source_of(Log(reward=rewards), **changes).batch(0)
 
 
 def test_prompts_whose_answers_are_equal_are_left_out_on_request_and_always_counted():
@@ -210,6 +232,54 @@ def test_rewards_are_clipped_before_an_answer_that_was_cut_pays_for_it():
     found = sorted(float(e.token_values[ADVANTAGES][0][0]) for e in batch.examples)
     # (10, 10 - 2) and (0, 1 - 2), each less the other one.
     assert found == [-2, -1, 1, 2]
+
+
+def test_rewards_are_normalised_then_clipped_and_the_length_is_paid_for_last():
+    """Mean 10 and standard deviation 2; half of the penalty for the third token of four, all of it for the fourth."""
+    shaping = {"normalise_rewards": True, "reward_clip": 1.2, "cut_penalty": 0.5}
+    source = source_of(Log(), max_new_tokens=4, overlong_tokens=2, overlong_penalty=3, **shaping)
+    source.restore(source.state() | {"moments": {"count": 5, "mean": 10.0, "squares": 16.0}})
+    lengths = (1, 3, 4, 4)
+    rollouts = [
+        replace(answer, ids=np.arange(length, dtype=np.int32), finished=n != 2)
+        for n, (answer, length) in enumerate(zip(answers_of(*"abcd"), lengths, strict=True))
+    ]
+    scores = Scores(np.array([12.0, 10, 20, 1]), {}, {})
+    rewards, penalties = source.shaped(Sampled([], rollouts, [], scores))
+    assert penalties.tolist() == [0, 1.5, 3.5, 3]
+    assert rewards.tolist() == pytest.approx([1, -1.5, -2.3, -4.2], abs=1e-5)
+
+
+def test_what_an_answer_pays_is_a_reward_of_its_own_among_several():
+    batch = batch_of([1, 1, 1, 1], method="gdpo", cut_penalty=1)
+    found = {int(e.responses[0][0]): float(e.token_values[ADVANTAGES][0][0]) for e in batch.examples}
+    assert found[1] > 0 > found[2]
+
+
+def test_refills_draw_answers_that_nobody_had():
+    source = source_of(Log(reward=[1, 1, 1, 1]), refill=3)
+    source.batch(0)
+    assert source.context.sampler.steps == [0, 1, 2, 3]
+
+
+def test_running_means_are_of_all_answers_that_were_drawn():
+    source = source_of(Log(reward=[1, 1, 1, 3]), refill=3, normalise_rewards=True)
+    assert len(source.batch(0).examples) == 4
+    assert source.state()["moments"] == {"count": 8, "mean": 1.5, "squares": 6.0}
+
+
+def test_a_source_that_is_restored_gives_what_the_saved_one_would_have_given():
+    changes = {"rows": 6, "normalise_rewards": True, "refill": 2, "minibatches": 2}
+    saved, restored = source_of(ById(reward=[]), **changes), source_of(ById(reward=[]), **changes)
+    saved.batch(0)
+    restored.restore(saved.state())
+    for step in range(1, 6):
+        one, other = saved.batch(step), restored.batch(step)
+        assert one.metrics == other.metrics
+        assert [e.row for e in one.examples] == [e.row for e in other.examples]
+        for a, b in zip(one.examples, other.examples, strict=True):
+            assert a.responses[0].tolist() == b.responses[0].tolist()
+            assert a.token_values[ADVANTAGES][0].tolist() == b.token_values[ADVANTAGES][0].tolist()
 
 
 # -- the objective ----------------------------------------------------------------------------------------------------
@@ -230,6 +300,17 @@ def test_dual_clip_and_asymmetric_clip_reach_the_loss_through_the_objective():
     constant = PolicyGradientObjective(config_of(dual_clip=3.0), Turn(False), 8)
     loss, _ = constant.forward((log_probs, None), batch)
     assert loss.item() / constant.count(example) == pytest.approx(12.5 / 8, abs=1e-4)
+
+
+def test_the_entropy_of_each_token_lowers_the_loss_by_its_weight():
+    answer = np.arange(1, 4, dtype=np.int32)
+    zeros = np.zeros(3, np.float32)
+    example = Example(0, answer[:1], (answer,), token_values={OLD: (zeros,), ADVANTAGES: (zeros,)})
+    batch = Batcher("packed", "labels", 64, 0).collate([example])
+    objective = PolicyGradientObjective(config_of(entropy_weight=0.5, reducer="token"), Turn(), 8)
+    loss, sums = objective.forward((torch.zeros(3), None, torch.tensor([1.0, 2.0, 6.0])), batch)
+    assert loss.item() == -4.5
+    assert objective.metrics(dict(zip(objective.measures, sums.tolist(), strict=True)))["entropy"] == 3
 
 
 def test_a_ratio_that_is_no_rounding_fails_the_first_update_only():

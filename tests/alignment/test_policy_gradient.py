@@ -87,15 +87,15 @@ def test_several_rewards_are_compared_on_one_scale_before_they_are_added():
     correct, length = np.array([[1.0, 0, 1, 0], [0, 0, 1, 0]]), np.array([[10.0, 20, 30, 40], [5, 5, 5, 5]])
     expected = adv.standardised(correct) + 0.5 * adv.standardised(length)
     expected = (expected - expected.mean()) / expected.std(ddof=1)
-    np.testing.assert_allclose(adv.gdpo([correct, length], [1.0, 0.5]), expected, rtol=1e-5)
+    np.testing.assert_allclose(adv.decoupled([correct, length], [1.0, 0.5]), expected, rtol=1e-5)
     # Neither reward's unit matters.
-    np.testing.assert_allclose(adv.gdpo([1000 * correct, length], [1.0, 0.5]), expected, rtol=1e-5)
+    np.testing.assert_allclose(adv.decoupled([1000 * correct, length], [1.0, 0.5]), expected, rtol=1e-5)
     partly = length.copy()
     partly[0, 3] = NAN
-    found = adv.gdpo([correct, partly], [1.0, 0.5])
+    found = adv.decoupled([correct, partly], [1.0, 0.5])
     assert np.isnan(found).tolist() == [[False] * 3 + [True], [False] * 4]
     with pytest.raises(ValueError, match="2 rewards with 1 weights"):
-        adv.gdpo([correct, length], [1.0])
+        adv.decoupled([correct, length], [1.0])
 
 
 # -- tokens -----------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from steerboard_contracts.errors import BadInput, BadRow
 from steerboard_contracts.methods.preference_model import PreferenceModelConfig
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.methods.preference_model import PreferenceModelling, chosen_first
-from steerboard_workers.alignment.preference_prompt import Comparison, PreferencePrompt, context_text
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison, PreferencePrompt, context_text
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.preferences import TransformersPreferences
 from steerboard_workers.stages.models.comparing import compare, prefers
 

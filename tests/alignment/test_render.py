@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment import templates
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering import templates
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import set_chat_template
 
 ONE = [{"role": "user", "content": "How do I bake bread?"}]

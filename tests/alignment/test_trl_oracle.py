@@ -18,7 +18,7 @@ from transformers import AutoModelForSequenceClassification, LlamaConfig, LlamaF
 
 from steerboard_contracts.methods import needed_method
 from steerboard_workers.alignment.attention import PADDING_FREE
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import RewardObjective

@@ -172,6 +172,7 @@ def test_runs_without_kind_or_inputs_are_refused(world: ApiWorld) -> None:
         ({"config": {"run": "mix", "parts": [{}, {}]}, "inputs": {"parts.0": "hh"}}, "config.parts"),
         ({"config": {"run": "select", "weights": [1, 2]}, "inputs": {"data.0": "hh"}}, "config.weights"),
         ({"config": {"run": "select"}, "inputs": {"data.0": "hh"}}, "inputs.data.0"),
+        ({"config": {"run": "train", "method": "rloo"}, "inputs": {"model": "tiny", "data": "hh"}}, "inputs"),
     ]:
         problem = world.post("runs", body, status=422)
         assert location in {error["location"] for error in problem["errors"]}, problem

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from starlette.testclient import TestClient
 
 from steerboard.accounts.tables import Project
+from steerboard.app.main import attach
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.storage.artifacts import ArtifactStore
@@ -48,6 +49,7 @@ def models(home: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def world(
+    shared_app: FastAPI,
     models: Path,
     settings: Settings,
     sessions: sessionmaker[Session],
@@ -56,12 +58,10 @@ def world(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[ApiWorld]:
     """Its server may read the folder of `models` and the home's."""
-    from steerboard.app.main import create_app
-
     monkeypatch.setenv("STEERBOARD_MODEL_ROOTS", f"{models}:{settings.home}")
     get_settings.cache_clear()
-    app: FastAPI = create_app(get_settings(), sessions=sessions)
-    with TestClient(app, headers={"Authorization": f"Bearer {token}"}) as client:
+    attach(shared_app, get_settings(), sessions)
+    with TestClient(shared_app, headers={"Authorization": f"Bearer {token}"}) as client:
         made = ApiWorld(client, sessions, project)
         made.dataset("hh")
         yield made

@@ -47,7 +47,7 @@ def test_a_run_that_never_ran_starts_from_the_beginning(world: ApiWorld) -> None
 
 def test_runs_that_wait_work_or_succeeded_are_not_resumable(world: ApiWorld) -> None:
     def refused(state: str) -> None:
-        hint = f"run chosen is {state}. Only failed and cancelled runs are resumed."
+        hint = f"run chosen is {state}. Only failed, cancelled and paused runs are resumed."
         assert told(world, "small-1.chosen") == (False, hint)
         assert world.post("runs/small-1.chosen/resume", status=409)["code"] == "run_not_resumable"
 

@@ -9,16 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from steerboard.cli.evaluation.figures import commands
+from benchmark_numbers.figures_runner import annotation, figures, invalid, write
 from steerboard_contracts.errors import BadInput
-
-
-def figures(*arguments: object) -> Any:
-    ran = CliRunner().invoke(commands, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert ran.exit_code == 0, ran.output
-    return json.loads(ran.stdout)
 
 
 def test_alpaca_eval_with_length_control_equals_the_leaderboard(published: Path) -> None:
@@ -41,17 +34,6 @@ def test_alpaca_eval_with_length_control_equals_the_leaderboard(published: Path)
             int(row[name]) for name in ("n_wins", "n_wins_base", "n_draws", "n_total")
         )
         assert one["length_controlled"] == pytest.approx(float(row["length_controlled_winrate"]), abs=1e-6)
-
-
-def annotation(number: int, preference: Any, **more: object) -> dict[str, Any]:
-    base = {"generator_1": "base", "output_1": f"{number} b", "generator_2": "mine", "output_2": "m" * (number + 1)}
-    return {"instruction": f"Question {number}", **base, "preference": preference, **more}
-
-
-def write(path: Path, *rows: Any) -> Path:
-    """Rows as JSON lines; texts as they are."""
-    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
-    return path
 
 
 def difficulties(path: Path, number: int) -> Path:
@@ -77,6 +59,9 @@ def test_annotations_give_the_figures_of_the_table_that_was_made_of_them(publish
     ]
     control = ["--difficulty", folder / "instruction_difficulty_recovered.csv"]
     control += ["--gamed", folder / "df_gamed_reconstructed.csv", "--c", 2.7825594022071245]
+    by_place = figures(write(tmp_path / "unsaid.jsonl", *rows), *control)["models"][0]
+    assert (by_place["length_controlled"], "--in-order" in by_place["why"]) == (None, True)
+    control.append("--in-order")
     (mine,) = figures(write(tmp_path / "annotations.jsonl", *rows), *control)["models"]
     assert mine["length_controlled"] == pytest.approx(28.155196, abs=0.01)
     assert mine["weights"]["length"] == pytest.approx(-1.873969, abs=0.001)
@@ -89,16 +74,19 @@ def test_an_unreadable_annotation_does_not_move_the_prompts_behind_it(tmp_path: 
     hard = difficulties(tmp_path / "difficulty.csv", 40)
     good = [annotation(n, 1 + (n * 37 % 100) / 100) for n in range(40)]
     whole = [*good[:3], {**good[3], "preference": 7}, *good[4:]]
-    (found,) = figures(write(tmp_path / "a.jsonl", *whole), "--difficulty", hard, "--c", 100)["models"]
+    rate = "length_controlled_no_regularisation"
+    (found,) = figures(write(tmp_path / "a.jsonl", *whole), "--difficulty", hard, "--c", 100, "--in-order")["models"]
     said = [{**row, "index": n} for n, row in enumerate(good) if n != 3]
     (wanted,) = figures(write(tmp_path / "b.jsonl", *said), "--difficulty", hard, "--c", 100)["models"]
-    assert found["length_controlled"] == wanted["length_controlled"] is not None
+    assert found[rate] == wanted[rate] is not None
     hard.write_text("instruction_difficulty\n" + "".join(f"{n % 7 - 3}\n" for n in range(40)))
     assert figures(tmp_path / "b.jsonl", "--difficulty", hard, "--c", 100)["models"] == [wanted]
-    assert (found["n"], "note" in found, "note" in wanted) == (39, False, False)
-    short = figures(write(tmp_path / "c.jsonl", *good[:20]), "--difficulty", hard, "--c", 100)
+    assert (found["n"], "note" in found, "note" in wanted) == (39, True, False)
+    short = figures(write(tmp_path / "c.jsonl", *good[:20]), "--difficulty", hard, "--c", 100, "--in-order")
     assert "the first 20" in short["models"][0]["note"]
-    broken = figures(write(tmp_path / "d.jsonl", *good[:3], "{", *good[4:]), "--difficulty", hard, "--c", 100)
+    broken = figures(
+        write(tmp_path / "d.jsonl", *good[:3], "{", *good[4:]), "--difficulty", hard, "--c", 100, "--in-order"
+    )
     assert broken["bad_rows"] == 1
     assert "d.jsonl, line 4 cannot be read" in broken["models"][0]["why"]
 
@@ -117,17 +105,27 @@ def test_tables_as_spreadsheets_write_them(tmp_path: Path) -> None:
         "3,m,0,9,5,3.0",
         "4,m,3,9,5,4",
         "5,m,x,9,5,5",
-        "6,m,1.5",
+        "6,m,1.5,,,",
         "7,,1.5,1,1,7",
         "8,m,1,1,1,-1",
     ]
     path = tmp_path / "table"
     path.write_bytes(gzip.compress("\r\n".join(lines).encode()))
-    found = figures(path)
+    assert invalid(path)["models"][0]["win_rate"] is None
+    found = figures(path, "--threshold", 0.7)
     (mine,) = found["models"]
     assert (mine["model"], mine["n"], mine["nulls"], mine["win_rate"]) == ("m", 3, 2, pytest.approx(175 / 3))
     assert (found["rows"], found["bad_rows"]) == (5, 4)
     assert [reason.split(":")[0] for reason in found["bad"]] == [f"table, line {line}" for line in (7, 8, 10, 11)]
+
+
+@pytest.mark.parametrize("row", ["0,m,1.5", "0,m,1,5,10,20,0"])
+def test_a_table_whose_rows_are_not_as_long_as_its_header_is_refused(tmp_path: Path, row: str) -> None:
+    """A decimal comma would move every column after it."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"index,model,preference,len_1,len_2,place\n{row}\n")
+    with pytest.raises(BadInput, match="not as many fields as the 6 columns, in the row that begins on line 2"):
+        figures(path)
 
 
 def test_a_table_without_its_columns_or_in_another_encoding_is_refused_by_name(tmp_path: Path) -> None:
@@ -142,7 +140,7 @@ def test_a_table_without_its_columns_or_in_another_encoding_is_refused_by_name(t
     with pytest.raises(BadInput, match="gzip stream is damaged"):
         figures(path)
     path.write_text("preference\n1.5\n")
-    assert "neither `model` nor `generator_2`" in figures(path)["bad"][0]
+    assert "neither `model` nor `generator_2`" in invalid(path)["bad"][0]
 
 
 def test_weights_are_known_by_their_columns_and_need_difficulties(tmp_path: Path) -> None:
@@ -158,7 +156,7 @@ def test_weights_are_known_by_their_columns_and_need_difficulties(tmp_path: Path
     (mine,) = figures(rows, "--weights", weights)["models"]
     assert (mine["length_controlled"], "need the difficulties" in mine["why"]) == (None, True)
     few = difficulties(tmp_path / "difficulty.csv", 12)
-    (mine,) = figures(rows, "--weights", weights, "--difficulty", few)["models"]
+    (mine,) = figures(rows, "--weights", weights, "--difficulty", few, "--in-order")["models"]
     assert (mine["length_controlled"], "no difficulty for the prompt at 12" in mine["why"]) == (None, True)
     gamed = tmp_path / "gamed.csv"
     gamed.write_text("preference,std_delta_len,instruction_difficulty\n1.5,0,0\n")
@@ -174,7 +172,7 @@ def test_gamed_rows_with_draws_as_zero_and_holes(tmp_path: Path) -> None:
         path = tmp_path / "gamed.csv"
         lines = [f"{p},{n - 2},{n % 3}" for n, p in enumerate(preferences * 10)]
         path.write_text("preference,std_delta_len,instruction_difficulty\n" + "\n".join(lines))
-        (mine,) = figures(rows, "--difficulty", hard, "--gamed", path, "--c", 100)["models"]
+        (mine,) = figures(rows, "--difficulty", hard, "--gamed", path, "--c", 100, "--in-order")["models"]
         return float(mine["length_controlled"])
 
     assert (
@@ -199,7 +197,7 @@ def test_annotations_with_nulls_zeros_and_repeated_rows(tmp_path: Path) -> None:
     file = tmp_path / "annotations.json"
     rows = [row(0, 1.0), row(1, 0), row(2, None), row(3, 2.0), row(0, 2.0), row(4, 7.0)]
     file.write_text("[" + ",\n".join(map(json.dumps, rows)) + "]")
-    found = figures(file)
+    found = figures(file, "--threshold", 0.5)
     (mine,) = found["models"]
     assert (mine["n"], mine["nulls"], mine["superseded"]) == (3, 1, 1)
     assert mine["win_rate"] == pytest.approx(100 * (1 + 0.5 + 1) / 3)
@@ -232,12 +230,6 @@ def test_two_turns_of_a_question_are_one_item_of_friedmans_test(tmp_path: Path) 
     assert (only["items_of_all"], only["friedman"]) == (0, None)
 
 
-def test_rows_without_an_id_are_about_the_question_at_their_place(tmp_path: Path) -> None:
-    rows = [{"model": model, "score": score} for score in (3, 5, "7") for model in ("a", "b")]
-    found = figures(write(tmp_path / "a.jsonl", *rows))
-    assert [(one["average"], one["n"], one["superseded"]) for one in found["models"]] == [(5, 3, 0), (5, 3, 0)]
-
-
 def test_arena_hard_says_whom_it_cannot_rate_and_which_rows_are_superseded(tmp_path: Path) -> None:
     def row(model: str, question: str, *labels: str | None, **more: object) -> dict[str, Any]:
         return {
@@ -249,7 +241,7 @@ def test_arena_hard_says_whom_it_cannot_rate_and_which_rows_are_superseded(tmp_p
         }
 
     rows = [row("m", "1", "A=B", "A=B", tstamp=9), row("m", "2", "B>A", None), row("m", "1", "A>B", "A>>B", tstamp=8)]
-    found = figures(write(tmp_path / "a.jsonl", *rows, row("silent", "1", None, "a>b")))
+    found = invalid(write(tmp_path / "a.jsonl", *rows, row("silent", "1", None, "a>b")), "--threshold", 0.5)
     assert (found["baseline"], found["unparsed"], found["superseded"]) == ("gpt-4-0314", 3, 1)
     assert found["unrated"] == ["silent"]
     assert found["models"][0]["win_rate"] == pytest.approx(100 * 2 / 3, abs=1e-6)
@@ -266,10 +258,10 @@ def test_a_review_that_stands_twice_counts_once(tmp_path: Path) -> None:
 def test_rewards_that_are_missing_are_lost_and_rows_without_a_subset_counted(tmp_path: Path) -> None:
     rows = [{"subset": "hep-go", "score_chosen": chosen, "score_rejected": 1} for chosen in (None, [2], "2", "NaN", 1)]
     rows += [{"subset": "hep-go"}, {"score_chosen": 1, "score_rejected": 0}, {**rows[0], "score_chosen": "high"}]
-    found = figures(write(tmp_path / "a.jsonl", *rows, "{"))
+    found = figures(write(tmp_path / "a.jsonl", *rows, "{"), "--threshold", 0.5)
     assert (found["subsets"], found["without_reward"], found["rows"], found["bad_rows"]) == ({"hep-go": 0.4}, 2, 5, 4)
     other = write(tmp_path / "b.jsonl", annotation(1, 1.5))
-    assert figures(tmp_path / "a.jsonl", other)["bad_rows"] == 5
+    assert invalid(tmp_path / "a.jsonl", other)["bad_rows"] == 5
     with pytest.raises(BadInput, match=r"b\.jsonl has no row of a subset with two rewards"):
         figures(other, "--format", "rewardbench")
 
@@ -313,7 +305,7 @@ def test_pairs_in_both_orders(tmp_path: Path) -> None:
     games = [("model_1", "model_1"), ("model_1", "model_2"), ("tie", "tie"), ("error", "model_1"), (None, "model_1")]
     rows = [game(question, *winners) for question, winners in enumerate(games)]
     older = game(0, "model_2", "model_2", tstamp=1.0)
-    found = figures(write(file, *[{**row, "tstamp": 2.0} for row in rows], older))
+    found = figures(write(file, *[{**row, "tstamp": 2.0} for row in rows], older), "--threshold", 0.5)
     a = next(one for one in found["models"] if one["model"] == "a")
     assert (a["wins"], a["ties"], a["losses"], a["flips"], a["errors"]) == (1, 2, 0, 1, 2)
     assert (found["superseded"], found["one_order"]) == (1, 0)

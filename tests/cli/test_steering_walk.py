@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,16 +52,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         running.stop()
 
 
-def steerboard(world: Any, *arguments: str) -> str:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
-    command = [str(Path(sys.executable).with_name("steerboard")), *arguments]
-    done = subprocess.run(
-        command, env={**clean, "STEERBOARD_HOME": str(world.home)}, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def synthetic() -> list[dict[str, Any]]:
     things = ["bread", "rain", "a lamp", "the sea", "snow"]
     return [
@@ -94,8 +82,8 @@ def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: 
     file = tmp_path / f"{name}.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     mapping = "reward=gpt4_score,attributes.verbosity=words"
-    steerboard(
-        *(world, "datasets", "import", str(file), "--kind", "labelled", "--map", mapping, "--bad-rows", "skip"),
+    world.steerboard(
+        *("datasets", "import", str(file), "--kind", "labelled", "--map", mapping, "--bad-rows", "skip"),
     )
     kept = [row for row in rows if row["gpt4_score"] is not None]
     assert 0 < sum(row["words"] is None for row in kept) < len(kept)
@@ -109,7 +97,7 @@ def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: 
         "report.decoding": "{temperature: 0.0, max_new_tokens: 8}",
     }
     settings = [part for field, value in given.items() for part in ("--set", f"{field}={value}")]
-    steerboard(world, "run", "graded", *settings, "--wait")
+    world.steerboard("run", "graded", *settings, "--wait")
     pipeline = world.get("pipelines")["items"][0]["name"]
 
     policy = world.get(f"models/{pipeline}.dt")
@@ -125,13 +113,13 @@ def test_a_graded_file_becomes_a_policy_of_two_attributes(world: Any, tmp_path: 
 
     # Asked by name in any order, and for one of them alone.
     command = ("generate", f"{pipeline}.dt", "--prompt", "What is rain?", "--max-new-tokens", "4", "--json")
-    out = steerboard(world, *command, "--score", "verbosity:2,rm_score:1", "--score", "verbosity:2")
+    out = world.steerboard(*command, "--score", "verbosity:2,rm_score:1", "--score", "verbosity:2")
     assert [one["score"] for one in json.loads(out)] == ["rm_score:1,verbosity:2", "verbosity:2"]
     exported = tmp_path / "exported"
-    steerboard(world, "models", "export", f"{pipeline}.dt", str(exported))
+    world.steerboard("models", "export", f"{pipeline}.dt", str(exported))
     kept_form = json.loads((exported / "steerboard.json").read_text())["condition"]
     assert kept_form == policy["info"]["condition"]
-    steerboard(world, "datasets", "export", name, str(tmp_path / "again.jsonl"))
+    world.steerboard("datasets", "export", name, str(tmp_path / "again.jsonl"))
     again = [json.loads(line) for line in (tmp_path / "again.jsonl").read_text().splitlines()]
     found = {(row["prompt"], row["response"]): row.get("attributes") for row in again}
     for row in kept:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -95,6 +96,15 @@ class World:
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(timeout=40)
+
+    def steerboard(self, *arguments: str, seconds: float = 600) -> str:
+        """What a command of the command line prints; it must succeed."""
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
+        command = [str(Path(sys.executable).with_name("steerboard")), *arguments]
+        environment = {**clean, "STEERBOARD_HOME": str(self.home)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def sign_in_link(self) -> str:
         answer = self.client.post(f"{self.url}/api/v1/sign-in-links")

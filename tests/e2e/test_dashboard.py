@@ -112,7 +112,7 @@ def test_a_killed_workers_run_shows_the_reason_and_goes_on(page: Page, world: Wo
     page.get_by_role("tab", name="Timeline").click()
     expect(page.get_by_role("tabpanel")).to_contain_text(re.compile("lease|worker"), timeout=60_000)
     expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=120_000)
-    expect(page.get_by_text("2 of 3")).to_be_visible()
+    expect(page.get_by_text(re.compile("^[23] of 3$"))).to_be_visible()  # a busy machine may lose it twice
 
 
 def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: str) -> None:
@@ -122,6 +122,13 @@ def test_runs_are_compared_by_curves_settings_and_results(page: Page, pipeline: 
         table.locator(f"tr[data-run={name}]").last.get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare 2").click()
     expect(page.get_by_role("img", name=re.compile("^loss over step"))).to_be_visible()
+    # The cost of both by phase, on one scale.
+    bars = page.get_by_role("img", name=re.compile(r"device time; .*update .*tokens"))
+    expect(bars).to_have_count(2)
+    page.get_by_text("Device time and tokens of each phase").click()
+    expect(page.get_by_role("table", name="Cost of the runs by phase").get_by_role("row")).to_contain_text(
+        ["Phase", "load", "update", "evaluate", "checkpoint", "idle", "all phases"]
+    )
     settings = page.get_by_role("table", name="Settings and results of the runs")
     expect(settings.get_by_role("row", name=re.compile("^threshold"))).to_contain_text("0")
     expect(settings.get_by_role("row", name=re.compile("^batch"))).to_have_count(0)
@@ -251,6 +258,9 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
     run = next(r["id"] for r in world.get("runs?limit=50")["items"] if r["name"] == "dt")
     deep = (
         f"/pipelines/{pipeline}",
+        f"/pipelines/{pipeline}?tab=stages",
+        f"/compare?runs=%5B%22{run}%22%5D",
+        f"/evaluations/{pipeline}.report?tab=report",
         f"/runs/{run}",
         f"/datasets/{pipeline}.labelled",
         f"/datasets/{pipeline}.labelled?view=statistics",

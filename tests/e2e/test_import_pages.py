@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from dashboard_world import World
+from page_checks import faults_of
 from page_fields import choose
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -66,6 +67,38 @@ def test_columns_that_nothing_uses_are_named_and_mapped_by_one_click(page: Page,
     unused.get_by_role("button", name="Use it as reward of labelled").click()
     expect(unused).to_contain_text("1 column is not used")
     expect(page.get_by_role("main").get_by_label(re.compile("^reward"))).to_have_value(re.compile("gpt4_score"))
+
+
+def test_columns_become_attributes_of_rows_that_need_no_reward(page: Page, world: World, tmp_path: Path) -> None:
+    file = tmp_path / "attributed.jsonl"
+    rows = ({"question": f"Hi {n}", "answer": "Hello.", "helpful": n, "words": 2 * n} for n in range(4))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page.goto("/p/default/imports")
+    page.set_input_files("input[type=file]", file)
+    page.get_by_role("combobox", name="Kind").click()
+    page.get_by_role("option", name="labelled").click()
+    missing = page.get_by_text("no column was found for reward")
+    expect(missing).to_be_visible()
+    attributes = page.get_by_role("group", name="Attributes")
+    for column, name in (("helpful", "helpfulness"), ("words", None)):
+        attributes.get_by_label("Column of a new attribute").click()
+        page.get_by_role("option", name=re.compile(f"^{column}")).click()
+        if name:
+            attributes.get_by_label("Name of a new attribute").fill(name)
+        attributes.get_by_role("button", name="Add").click()
+        expect(attributes.get_by_role("combobox", name=name or column, exact=True)).to_be_visible()
+    expect(missing).to_be_hidden()
+    attributes.get_by_role("button", name="Leave out words").click()
+    expect(attributes.get_by_role("combobox", name="words", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Use it as attributes.words of labelled").click()
+    expect(page.get_by_role("group", name="Preview")).to_contain_text('{"helpfulness":1,"words":2}')
+    assert faults_of(page, "attributes") == {}
+    page.get_by_role("button", name="Check all rows").click()
+    page.get_by_role("button", name="Import 4 rows").click(timeout=90_000)
+    page.get_by_role("link", name="Open the dataset").click(timeout=90_000)
+    page.get_by_role("link", name="Row 3", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("helpfulness 3")
+    assert world.get("datasets/attributed")["rewards"] is None
 
 
 def test_samples_are_searched_filtered_and_opened(page: Page, world: World) -> None:

@@ -26,15 +26,21 @@ def scored(world: World) -> None:
     world.import_rows("harmless", "labelled", [{**row, "reward": chance.gauss(0, 1)} for row in rows])
 
 
+def weigh(page: Page, *weights: str) -> None:
+    for number, weight in enumerate(weights, 1):
+        page.get_by_role("button", name="Add to weights").click()
+        page.get_by_role("textbox", name=f"weights {number}", exact=True).fill(weight)
+
+
 def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, world: World, scored: None) -> None:
     page.goto("/p/default/datasets/helpful")
     page.get_by_role("button", name="Use it").click()
     page.get_by_role("menuitem", name="Select among several answers a prompt").click()
     choose(page, "data.1", "^harmless")
     choose(page, "keep", "^best_and_worst")
-    page.get_by_role("textbox", name="weights", exact=True).fill("[1, 0.5, 2]")
-    expect(page.get_by_role("alert")).to_contain_text("has 3 items, but 2 inputs are given for them")
-    page.get_by_role("textbox", name="weights", exact=True).fill("[1, 0.5]")
+    weigh(page, "1", "0.5", "2")
+    expect(page.get_by_text("has 3 items, but 2 inputs are given for them").first).to_be_visible()
+    page.get_by_role("button", name="Remove weights 3").click()
     page.get_by_role("button", name="Launch", exact=True).click()
     expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
     panel = page.get_by_role("tabpanel", name="Selection")
@@ -65,7 +71,7 @@ def test_two_rewards_are_combined_from_a_datasets_page_and_show_how_they_go_toge
     page.get_by_role("button", name="Use it").click()
     page.get_by_role("menuitem", name="Combine with other rewards of the same answers").click()
     choose(page, "data.1", "^harmless")
-    page.get_by_role("textbox", name="weights", exact=True).fill("[1, -0.5]")
+    weigh(page, "1", "-0.5")
     page.get_by_role("button", name="Launch", exact=True).click()
     expect(page.locator(".state-badge").first).to_have_text("succeeded", timeout=60_000)
     panel = page.get_by_role("tabpanel", name="Combination")

@@ -16,8 +16,9 @@ inputs:
 sweep:
   vary:
     tuned.lr: [1.0e-9, 3.0e-2]
-    tuned.max_steps: [2, 4]
+    tuned.weight_decay: [0.0, 0.1]
   metric: report
+  halving: {figure: tuned.eval_loss, goal: minimize, factor: 2, rungs: [2, 4]}
 stages:
   base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
   reward: {run: train, method: reward_model, model: base, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 4}
@@ -51,6 +52,12 @@ def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: 
     noise = rows.filter(has_text="within noise")
     expect(noise).to_have_count(len(found["within_noise"]))
     expect(page.locator('.variant-line[data-level="2"][data-variant]')).to_have_count(1)
+    dropped = [one for one in found["variants"] if one["dropped_after"]]
+    assert len(dropped) == 2
+    banner = page.get_by_role("alert").filter(has_text="2 of 4 variants were dropped")
+    expect(banner).to_contain_text(f"Variant {dropped[0]['number']} (tuned.lr")
+    expect(banner).to_contain_text(re.compile(r"dropped after rung 1 \(2 steps\): eval_loss [\d.]+ is not among the 2"))
+    expect(rows.filter(has_text="dropped after rung 1")).to_have_count(2)
     # A row that is pointed at is the line on top.
     rows.nth(4).hover()
     expect(page.locator('.variant-line[data-level="3"]')).to_have_count(1)

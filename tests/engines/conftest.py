@@ -7,7 +7,7 @@ import torch
 from engine_prompts import PROMPTS
 
 from steerboard_contracts.configs import BaseModelConfig
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.transformers_engine import TransformersEngine
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.synthetic.topics import TOPICS

@@ -17,7 +17,7 @@ from engine_prompts import PROMPTS
 from steerboard.platform.processes import vllm
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import vllm_rank
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import load_policy
 from vllm_engine import PYTHON, needs_vllm, write_models
 

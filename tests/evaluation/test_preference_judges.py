@@ -18,7 +18,7 @@ from steerboard.registry.tables import Model
 from steerboard.runs.tables import RunInput
 from steerboard_contracts.configs import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
-from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import Preference
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.comparing import compare, preference_engine

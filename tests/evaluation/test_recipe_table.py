@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.summary import label
 from steerboard_contracts.stage import RewardPercentiles, RewardSummary
 
 BY_REWARD = Normaliser(mean=1.0, sd=2.0, n=100, reward_source="reward", reward_model_hash="r")
@@ -74,6 +76,18 @@ def test_z_units_of_held_out_pairs_are_called_so_and_without_a_normaliser_reward
     raw = made([entry("sft")], scores([1.0, 3.0], normaliser=None))
     assert (raw.units, raw.units_of, raw.methods[0].reward_mean) == ("raw", None, 2.0)
     assert any("Rewards are raw" in warning for warning in raw.warnings)
+
+
+def test_entrants_of_one_method_are_told_apart_by_their_stage() -> None:
+    entries = [entry("sft"), entry("dt-1_5", "dt", 5.0), entry("dt-1_0", "dt", 0.0), entry("dt-2_5", "dt", 5.0)]
+    one, other = "p-1.dt-1", "p-1.dt-2"
+    entries = [
+        replace(one_of, model=model) for one_of, model in zip(entries, ("p-1.sft", one, one, other), strict=True)
+    ]
+    found = made(entries, scores(*[[1.0, 2.0]] * 4))
+    assert [row.variant for row in found.methods] == [None, "dt-1", "dt-1", "dt-2"]
+    assert label(found.methods[3]).endswith(" (dt-2) at 5.0")
+    assert [row.variant for row in made(entries[:3], scores(*[[1.0, 2.0]] * 3)).methods] == [None, None, None]
 
 
 def test_without_sft_nothing_is_compared_with_it() -> None:

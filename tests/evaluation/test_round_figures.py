@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from steerboard.evaluation.recipe_stage.decision import decided
-from steerboard.evaluation.recipe_stage.table import Findings, Scores
+from steerboard.evaluation.recipe_stage.decision import decided, decided_by
+from steerboard.evaluation.recipe_stage.judge import Judged
+from steerboard.evaluation.recipe_stage.table import Scores
 from steerboard.evaluation.rounds.figures import rounds_report
 from steerboard.evaluation.rounds.loader import Measured, RoundsFacts, StageFacts
+from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
 from steerboard_contracts.rounds import PlannedRound, PlannedRounds
@@ -24,7 +27,7 @@ SOURCES = {number: uuid.UUID(int=number) for number in range(4)}
 
 def decision(before: Any, after: Any) -> RoundDecision:
     scores = Scores("h", [list(before), list(after)], None, RewardSummary(), "referee")
-    return decided(Findings([], [], scores, None, None), seed=0)
+    return decided(scores, seed=0)
 
 
 def facts(*, states: tuple[str, ...] = ("succeeded",) * 3, fell: int | None = None, **given: Any) -> RoundsFacts:
@@ -138,3 +141,45 @@ def test_a_judge_falls_only_beyond_the_noise_of_its_differences_by_prompt() -> N
     # A few large falls of the mean are no fall where most prompts rise.
     lopsided = level + np.where(np.arange(PROMPTS) < 2, -100.0, 0.5)
     assert not decision(level, lopsided).fell
+
+
+def judged(values: Any, *, scores: Any = None, entrants: int = 2, valid: bool = True) -> Judged:
+    rate = 0.0 if valid else 0.25
+    return Judged("gpt", entrants, rate, valid, scores, np.asarray(values, dtype=float).reshape(-1, 1))
+
+
+def test_a_judge_that_compares_falls_where_it_prefers_the_answers_before() -> None:
+    # Of 40 prompts the first entrant, the one before, wins 30, ties 4 and loses 6; two were not judged.
+    values = [1.0] * 30 + [0.5] * 4 + [0.0] * 6 + [np.nan] * 2
+    found = decided_by(judged(values), 2, seed=0)
+    assert (found.units, found.prompts, found.fell) == ("win_rate", PROMPTS, True)
+    assert (found.after.value, found.before.value) == (pytest.approx(8 / 40), pytest.approx(32 / 40))
+    assert found.difference.value == pytest.approx(-24 / 40)
+    assert found.words.startswith("gpt preferred the new answers to those before in 20% of 40 prompts (p ")
+    turned = decided_by(judged(1 - np.array(values)), 2, seed=0)
+    assert (turned.fell, turned.after.value) == (False, pytest.approx(32 / 40))
+    assert turned.words.endswith(", no fall by more than its noise")
+    few = decided_by(judged([1.0] * 5), 2, seed=0)
+    assert (few.fell, few.p) == (False, None)
+
+
+def test_a_judge_that_grades_falls_as_a_reward_model_does() -> None:
+    rng = np.random.default_rng(3)
+    before = rng.integers(4, 10, size=PROMPTS).astype(float)
+    grades = np.array([np.zeros(PROMPTS), before, before - 1]).T
+    found = decided_by(judged([], scores=grades, entrants=3), 3, seed=0)
+    assert (found.units, found.fell) == ("score", True)
+    assert found.before.value == pytest.approx(before.mean())
+
+
+def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
+    with pytest.raises(UnusableInput, match="has been deleted"):
+        decided_by(None, 2, seed=0)
+    with pytest.raises(UnusableInput, match="25% of the verdicts of judge gpt tell nothing"):
+        decided_by(judged([1.0], valid=False), 2, seed=0)
+    with pytest.raises(UnusableInput, match="judge gpt gave no verdicts: nothing"):
+        decided_by(replace(judged([], valid=False), unparsed_rate=None), 2, seed=0)
+    for one in (0, 1):
+        with pytest.raises(UnusableInput, match="on one of the entrants tell nothing"):
+            decided_by(replace(judged([1.0] * PROMPTS), silent={one}), 2, seed=0)
+    assert replace(judged([1.0] * PROMPTS), silent={1}).win_rate(0, 1) is None

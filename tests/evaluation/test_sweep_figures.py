@@ -139,4 +139,13 @@ def test_variants_that_were_dropped_are_shown_with_their_rungs_and_are_not_missi
     assert figures == [[None], [0.7], [pytest.approx(0.8), 0.7], [pytest.approx(0.9), 0.7]]
     assert found.best == 3
     assert found.verdict.endswith(" 2 of 4 variants were dropped before the last rung.")
+    assert [row.dropped_within_noise for row in found.variants] == [None] * 4  # of figures without an interval
+    for n in (2, 3, 4):
+        facts[f"dpo-{n}-rung1"].summary["pairs"] = 500
+    found = sweep_report(SweepFacts("dpo-sweep-1", given, facts))
+    assert [row.dropped_within_noise for row in found.variants] == [None, False, None, None]
+    facts["dpo-2-rung1"].summary["pairs"] = 8
+    found = sweep_report(SweepFacts("dpo-sweep-1", given, facts))
+    assert [row.dropped_within_noise for row in found.variants] == [None, True, None, None]
+    assert found.verdict.endswith("before the last rung, 1 of them within noise of the best of their rung.")
     assert found.halving == ("Successive halving by the highest held_out_accuracy: 4 for 10 steps, 2 for 20 steps.")

@@ -12,11 +12,18 @@ from formats_world import ROOT, FormatsWorld, jsonl
 from typer.testing import CliRunner
 
 from steerboard.cli.evaluation.figures import commands
+from steerboard.evaluation.report.sections import judges
+
+
+@pytest.fixture(autouse=True)
+def _however_much_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted here would make nearly all figures invalid."""
+    monkeypatch.setattr(judges, "UNUSABLE_THRESHOLD", 1.0)
 
 
 def figures(path: Path, content: bytes, *more: str) -> Any:
     path.write_bytes(content)
-    ran = CliRunner().invoke(commands, [str(path), *more], catch_exceptions=False)
+    ran = CliRunner().invoke(commands, [str(path), "--threshold", "1", *more], catch_exceptions=False)
     assert ran.exit_code == 0, ran.output
     return json.loads(ran.stdout)
 
@@ -33,7 +40,7 @@ def test_single_answers_with_numbers_as_texts_failures_duplicates_and_gaps(world
     for model in ("a", "b"):
         for number in range(81, 111):
             for turn in (1, 2):
-                score: Any = chance.choice([7, 8.5, "9", "6.5", 0, -1, "-1", None, "nan", float("nan")])
+                score: Any = chance.choice([7, 8.5, "9", "6.5", 1, -1, "-1", None, "nan", float("nan")])
                 row = {"question_id": str(number), "model": model, "judge": ["gpt-4", "single-v1"], "turn": turn}
                 rows.append({**row, "score": score, "tstamp": 5.0})
                 if chance.random() < 0.2:
@@ -117,8 +124,10 @@ def test_alpaca_eval_annotations_in_which_one_instruction_stands_twice(world: Fo
     judge, found = judge_of(world), figures(tmp_path / "f.json", content)
     (theirs,), (mine,) = found["models"], judge["alpaca_eval"]
     assert (theirs["superseded"], theirs["n"] + theirs["nulls"]) == (0, 30)
-    for name in ("win_rate", "standard_error", "discrete_win_rate", "length_controlled"):
+    for name in ("win_rate", "standard_error", "discrete_win_rate"):
         assert mine[name] == pytest.approx(theirs[name], abs=1e-9)
+    assert (mine["length_control"], theirs["variant"]) == ("minimal", "minimal")
+    assert mine["length_controlled"] == pytest.approx(theirs["length_controlled_minimal"], abs=1e-9)
     assert (mine["n_wins"], mine["n_losses"], mine["n_ties"]) == (theirs["wins"], theirs["losses"], theirs["draws"])
 
 

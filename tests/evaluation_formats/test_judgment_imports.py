@@ -49,10 +49,12 @@ def test_a_real_file_with_failed_and_repeated_judgments(world: FormatsWorld, pub
 
 
 def test_scores_are_kept_as_they_are_stored(world: FormatsWorld) -> None:
-    """-1 and null were not parsed; anything else counts, decimals and what is out of range too."""
+    """-1 and null were not parsed; anything else from 1 to 10 counts, decimals too, and what is outside is named."""
     world.questions(6)
     world.entrants("m")
-    rows = [single(81 + n, "m", score) for n, score in enumerate((9.5, -1, None, 0, 15))]
+    outside = world.refused("evaluations/e/judgments", jsonl([single(81, "m", 5), single(82, "m", 15)]))
+    assert [place["location"] for place in outside["errors"]] == ["line 2"]
+    rows = [single(81 + n, "m", score) for n, score in enumerate((9.5, -1, None, 1, 10))]
     rows.append({**single(86, "m", -1), "judgment": "$ERROR$"})
     found = world.judgments(jsonl(rows), name="j")
     assert (found["ok"], found["unparsed"], found["errors"], found["refused"]) == (3, 2, 1, 0)
@@ -60,10 +62,32 @@ def test_scores_are_kept_as_they_are_stored(world: FormatsWorld) -> None:
         (9.5, "ok"),
         (None, "unparsed"),
         (None, "unparsed"),
-        (0.0, "ok"),
-        (15.0, "ok"),
+        (1.0, "ok"),
+        (10.0, "ok"),
         (None, "error"),
     ]
+
+
+def test_rows_that_were_left_out_count_against_the_judge(world: FormatsWorld) -> None:
+    """By the rule of `steerboard figures`; a row without an id is not taken by its place."""
+    world.questions(20)
+    world.entrants("m")
+    rows = [single(81 + n, "m", 5 if n < 18 else 11) for n in range(20)]
+    unnamed = {**single(81, "m", 9), "question_id": None, "tstamp": 2000}
+    found = world.judgments(jsonl([*rows, unnamed]), name="j", bad_rows="skip")
+    assert (found["ok"], found["judge"]["valid"], found["judge"]["unparsed_rate"]) == (18, False, 0.1)
+    (judge,) = world.client.get(f"{ROOT}/evaluations/e/report").json()["judges"]
+    assert (judge["valid"], judge["unreadable"]) == (False, 2)
+    assert "2 of 20 verdicts cannot be used (2 unreadable): more than 5%" in judge["invalid_because"]
+    assert {row[5] for row in world.verdicts("j")} == {5.0}
+
+
+def test_a_pair_with_its_roles_swapped_is_the_same_pair(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("a", "b")
+    swapped = pair(81, "model_2", "model_2", model_1="b", model_2="a", tstamp=9.0)
+    found = world.judgments(jsonl([pair(81, "model_2", "model_2"), swapped]), name="j")
+    assert (found["ok"], found["duplicates"]) == (2, 2)
 
 
 def test_the_newest_judgment_counts_and_older_ones_are_superseded(world: FormatsWorld) -> None:
@@ -204,13 +228,12 @@ def test_a_review_of_which_one_answer_is_of_nobody_here_is_left_out_whole(world:
     assert (found["verdicts"], found["unmatched_rows"], found["unmatched"][0]["model"]) == (2, 1, "nobody")
 
 
-def test_places_say_nothing_after_a_judgment_that_cannot_be_read(world: FormatsWorld) -> None:
+def test_judgments_without_an_id_are_not_taken_by_their_place(world: FormatsWorld) -> None:
     world.questions(3)
     world.entrants("m")
-    rows = [{"model": "m", "score": 5, "turn": 1}, {"model": "m", "turn": 1}, {"model": "m", "score": 6, "turn": 1}]
-    found = world.judgments(jsonl(rows), name="j", bad_rows="skip")
-    assert [row[0] for row in world.verdicts("j")] == [0]
-    assert (found["skipped_rows"], found["unmatched_rows"]) == (1, 1)
+    rows = [{"model": "m", "score": 5, "turn": 1}, {"model": "m", "score": 6, "turn": 1}]
+    refused = world.refused("evaluations/e/judgments", jsonl(rows))
+    assert (refused["code"], "has no question id" in refused["detail"]) == ("nothing_matches", True)
 
 
 def test_of_several_judges_one_has_to_be_named(world: FormatsWorld) -> None:

@@ -79,6 +79,57 @@ def test_too_many_verdicts_that_tell_nothing_make_a_judge_invalid(evaluated: Mak
     assert any("2 of 20 verdicts tell nothing" in warning for warning in report.warnings)
 
 
+@pytest.mark.parametrize("style", ["single", "pairwise", "alpaca_eval", "arena_hard"])
+def test_an_invalid_judge_has_no_figure_but_the_reason(evaluated: Make, style: str) -> None:
+    made = two(evaluated, prompts=10)
+    made.scores({"sft": [5] * 10, "dt": [8] * 10}, name="sound")
+    if style == "single":
+        verdicts = [{"position": at, "a": name, "value": 7.0} for at in range(10) for name in ("sft", "dt")]
+    else:
+        verdicts = [row for at in range(10) for row in both(at, 1, 1)]
+    for row in verdicts[:4]:
+        row |= {"value": None, "status": "unparsed"}
+    made.judge(style, verdicts, name="mumbles", settings={"baseline": "sft"})
+    report = made.report()
+    judge = next(one for one in report.judges if one.judge == "mumbles")
+    reason = "4 of 20 verdicts cannot be used (4 unparsed): more than 5%"
+    assert (judge.valid, judge.invalid_because, judge.comparison.why) == (False, reason, reason)
+    assert judge.invalid_entrants == {"sft": reason, "dt": reason}
+    assert {row.entrant: row.mean.value for row in judge.comparison.scores} == {"sft": None, "dt": None}
+    assert (judge.comparison.pairs, judge.comparison.bradley_terry, judge.comparison.winner) == ([], [], None)
+    assert (judge.alpaca_eval, judge.arena_hard, judge.single) == ([], [], [])
+    assert {judge.biases.first_wins.value, judge.biases.longer_wins.value, judge.biases.flip_rate.value} == {None}
+    assert not [row for row in report.ranks if row.source == "mumbles"]
+    assert not [row for row in report.agreement if "mumbles" in (row.a, row.b)]
+    assert all("mumbles" not in row.judge | row.judge_win_rate for row in report.methods)
+
+
+def test_an_entrant_on_whom_a_judge_tells_too_little_has_no_figure(evaluated: Make) -> None:
+    made = two(evaluated, prompts=20)
+    for name in ("rwr", "silent"):
+        made.entrant(name)
+    rows = [row for at in range(20) for name in ("dt", "rwr", "silent") for row in both(at, 1, 1, a=name)]
+    for row in [row for row in rows if row["a"] == "silent"][:4]:
+        row |= {"value": None, "status": "unparsed"}
+    made.judge("pairwise", rows)
+    report = made.report()
+    judge = report.judges[0]
+    # 4 of 120 are few, and of the baseline's too; of its own 40 they are not.
+    assert (judge.valid, list(judge.invalid_entrants)) == (True, ["silent"])
+    assert "4 of 40 verdicts" in judge.invalid_entrants["silent"]
+    assert {row.entrant: row.mean.value for row in judge.comparison.scores} == {
+        "sft": 0,
+        "dt": 1,
+        "rwr": 1,
+        "silent": None,
+    }
+    assert {name for row in judge.comparison.pairs for name in (row.a, row.b)} == {"sft", "dt", "rwr"}
+    assert {row.entrant for row in report.methods if row.judge_win_rate} == {"dt", "rwr"}
+    assert any(
+        warning.endswith("silent has no figures: " + judge.invalid_entrants["silent"]) for warning in report.warnings
+    )
+
+
 def test_superseded_verdicts_are_counted_apart_and_change_nothing(evaluated: Make) -> None:
     made = two(evaluated, prompts=6)
     rows = [
@@ -94,7 +145,7 @@ def test_single_answers_have_fastchats_means_by_turn_and_category(evaluated: Mak
     made = two(evaluated, prompts=4, turns=2, categories=("math", "writing"))
     rows = [{"position": at, "turn": turn, "a": "dt", "value": float(at + turn)} for at in range(4) for turn in (1, 2)]
     rows[-1] |= {"value": None, "status": "unparsed"}
-    made.judge("single", rows)
+    made.judge("single", rows, settings={"unparsed_threshold": 0.2})
     row = made.report().judges[0].single[0]
     assert row.entrant == "dt"
     assert row.turn_1 == pytest.approx((1 + 2 + 3 + 4) / 4)

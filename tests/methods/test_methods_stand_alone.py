@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,30 +19,39 @@ SOURCES = {".py", ".ts", ".tsx"}
 ROLE = "backend/steerboard_contracts/models.py"
 
 
-def sources() -> Iterator[tuple[str, str]]:
+@cache
+def sources() -> dict[str, tuple[str, str]]:
+    """Text by name of the file, and in small letters."""
+    found: dict[str, tuple[str, str]] = {}
     for place in PLACES:
         for path in sorted((ROOT / place).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
             generated = name.endswith("schema.d.ts") or ".test." in name
             if path.suffix in SOURCES and not generated and not name.startswith(METHOD_FOLDERS):
-                yield name, path.read_text()
+                text = path.read_text()
+                found[name] = (text, text.lower())
+    return found
 
 
-def names_of(spec: MethodSpec) -> list[str]:
-    """Patterns that only this method's name, class or title matches."""
+def names_of(spec: MethodSpec) -> tuple[list[str], set[str]]:
+    """Patterns that only this method's name, class or title matches, and what every match has, in small letters."""
     found = [rf"""["'`]{spec.name}["'`]""", rf"\b{spec.config.__name__}\b"]
+    spellings: set[str] = set()
     if spec.name not in ("sft", "reward_model", "preference_model"):
         spellings = {spec.name, spec.name.replace("_", "-"), spec.name.replace("_", " "), spec.label.lower()}
         spellings |= {spec.title.lower(), spec.name.replace("_", "")}
         found += [rf"(?i:\b{re.escape(spelling)})" for spelling in sorted(spellings)]
-    return found
+    return found, spellings | {spec.name.lower(), spec.config.__name__.lower()}
 
 
 @pytest.mark.parametrize("name", methods())
 def test_nothing_outside_its_two_files_names_a_method(name: str) -> None:
-    patterns = [re.compile(pattern) for pattern in names_of(methods()[name])]
+    named, spellings = names_of(methods()[name])
+    patterns = [re.compile(pattern) for pattern in named]
     found = []
-    for file, text in sources():
+    for file, (text, small) in sources().items():
+        if not any(spelling in small for spelling in spellings):  # much faster than the patterns
+            continue
         for number, line in enumerate(text.splitlines(), 1):
             if not any(pattern.search(line) for pattern in patterns):
                 continue

@@ -77,18 +77,8 @@ def world(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         running.stop()
 
 
-def steerboard(world: Any, *arguments: str) -> str:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
-    command = [str(Path(sys.executable).with_name("steerboard")), *arguments]
-    done = subprocess.run(
-        command, env={**clean, "STEERBOARD_HOME": str(world.home)}, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def weights(world: Any, model: str, folder: Path) -> dict[str, torch.Tensor]:
-    steerboard(world, "models", "export", model, str(folder))
+    world.steerboard("models", "export", model, str(folder))
     return load_file(folder / "model.safetensors")
 
 
@@ -169,7 +159,7 @@ def test_a_server_lists_it_offers_its_form_and_starts_it_by_run_and_recipe(
 def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
     inputs = ["--input", "model=tiny", "--input", "data=graded"]
     settings = [part for one in ["alpha=0.25", *SMALL] for part in ("--set", one)]
-    out = steerboard(world, "runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json")
+    out = world.steerboard("runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json")
     run = json.loads(out)
     assert (run["state"], run["method"], run["config"]["alpha"]) == ("succeeded", "unlikelihood", 0.25)
     model = world.get(f"models/{made_by(world, run)}")
@@ -179,7 +169,7 @@ def test_the_command_line_trains_by_it(world: Any, tmp_path: Path) -> None:
     assert any(not torch.equal(before[name], after[name]) for name in before)
     # Another weight of what is unlearned is another model: its own config and objective are at work.
     settings[1] = "alpha=2.0"
-    other = json.loads(steerboard(world, "runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json"))
+    other = json.loads(world.steerboard("runs", "start", "unlikelihood", *inputs, *settings, "--wait", "--json"))
     third = weights(world, made_by(world, other), tmp_path / "other")
     assert any(not torch.equal(third[name], after[name]) for name in after)
 
@@ -191,7 +181,7 @@ def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None
     lines = []
     for beta in (0.5, 0.25):
         settings = [part for one in [f"beta={beta}", *SMALL] for part in ("--set", one)]
-        out = steerboard(world, "runs", "start", "anchored", *inputs, *settings, "--wait", "--json")
+        out = world.steerboard("runs", "start", "anchored", *inputs, *settings, "--wait", "--json")
         run = json.loads(out)
         assert run["state"] == "succeeded"
         logs = [line["message"] for line in world.get(f"runs/{run['id']}/logs")["items"]]
@@ -205,7 +195,7 @@ def test_the_recipe_of_the_page_trains_by_it(world: Any, tmp_path: Path) -> None
     recipe = tmp_path / "unlikely.yaml"
     recipe.write_text(blocks("yaml")[0])
     given = ("policy=tiny", "graded=graded")
-    steerboard(world, "run", str(recipe), *(part for one in given for part in ("--set", one)), "--wait")
+    world.steerboard("run", str(recipe), *(part for one in given for part in ("--set", one)), "--wait")
     tuned = next(one for one in world.get("runs")["items"] if one["name"] == "tuned")
     assert (tuned["state"], tuned["method"]) == ("succeeded", "unlikelihood")
 

@@ -15,9 +15,9 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
-from steerboard.app.main import create_app
+from steerboard.app.main import attach, create_app
 from steerboard.insights.installation import STAGE_BUCKETS
-from steerboard.platform.database import transaction
+from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import WorkerRow
 
@@ -155,23 +155,23 @@ def test_a_failing_request_is_counted_and_its_answer_and_its_log_carry_one_id(
     assert re.fullmatch(r"[0-9a-f]{16}", forged.headers["x-request-id"])
 
 
-def test_without_the_database_the_figures_say_so(settings: Settings) -> None:
+def test_without_the_database_the_figures_say_so(app: FastAPI, settings: Settings) -> None:
     away = settings.model_copy(update={"database_url": "postgresql+psycopg://nobody@127.0.0.1:9/nothing"})
-    found = samples(create_app(away))
+    attach(app, away, make_sessions(make_engine(away.database_url)))
+    found = samples(app)
     assert figure(found, "steerboard_database_up") == 0
     assert not [name for name, _ in found if name.startswith("steerboard_runs")]
 
 
 def test_in_production_the_figures_need_their_own_token(
-    settings: Settings, sessions: sessionmaker[Session], token: str
+    app: FastAPI, settings: Settings, sessions: sessionmaker[Session], token: str
 ) -> None:
     served = settings.model_copy(update={"metrics_token": SecretStr("Vb7-pQ2xLm9zR4tKc8")})
-    app = create_app(served, sessions=sessions)
+    attach(app, served, sessions)
     with TestClient(app) as client:
         assert client.get("/metrics").status_code == 401
         assert client.get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     assert samples(app, Authorization="Bearer Vb7-pQ2xLm9zR4tKc8")
-    # The app was made before: what counts is what it is asked in.
     app.state.settings = settings.model_copy(update={"environment": "production"})
     with TestClient(app) as client:
         assert client.get("/metrics").status_code == 404

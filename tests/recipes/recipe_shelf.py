@@ -38,3 +38,6 @@ class Shelf:
 
     def model_names(self) -> list[str]:
         return list(self.models)
+
+    def endpoint_names(self) -> list[str]:
+        return ["gpt"]

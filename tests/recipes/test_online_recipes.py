@@ -41,9 +41,13 @@ def test_the_policy_starts_from_sft_and_is_scored_by_the_reward_model():
         (
             GRPO,
             OF_GRPO,
-            ["grpo.clip_high=0.28", "grpo.reducer=token", "grpo.drop_equal=true", "grpo.kl_weight=0"],
+            [
+                *("grpo.clip_high=0.28", "grpo.reducer=token", "grpo.refill=4"),
+                *("grpo.overlong_tokens=256", "grpo.kl_weight=0"),
+            ],
             "grpo",
         ),
+        (GRPO, OF_GRPO, ["grpo.method=gdpo", "grpo.reducer=token"], "gdpo"),
     ],
 )
 def test_the_changes_that_the_recipes_describe_are_accepted(recipe, given, changes, method):
@@ -60,6 +64,20 @@ def test_a_second_reward_model_is_a_line_and_must_be_one():
     own = text.replace("reward_2: {}", "reward_2: reward")
     found = {stage.name: stage for stage in make_plan(own, OF_RLOO, Shelf()).stages}
     assert found["rloo"].inputs["reward_2"].text == "reward"
+
+
+@pytest.mark.parametrize(
+    ("method", "kept", "fault"),
+    [("grpo", 0, "nothing gives the answers a reward"), ("gdpo", 1, "there is one reward")],
+)
+def test_rewards_that_are_missing_are_a_fault_of_the_stage(method, kept, fault):
+    lines = GRPO.read_text().splitlines()
+    rules = [number for number, line in enumerate(lines) if line.lstrip().startswith("- {kind: ")]
+    kept_lines = [line for number, line in enumerate(lines) if number not in rules[kept:]]
+    text = "\n".join(kept_lines)
+    text = text if kept else text.replace("    rules:\n", "")
+    found = refused(Shelf(), text, *OF_GRPO, f"grpo.method={method}")
+    assert any("grpo" in one and fault in one for one in found), found
 
 
 def test_a_rule_that_cannot_run_is_refused_with_its_place():

@@ -188,7 +188,7 @@ def test_overrides_change_the_rule_or_take_it_away(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (("judge: independent, ", ""), "rounds.stop (line 7): needs `judge`: a reward model that no stage learns from"),
+        (("judge: independent, ", ""), "rounds.stop (line 7): needs `judge`: a model that no stage learns from"),
         (("judge: independent", "judge: teacher"), "rounds.stop.judge (line 7): `teacher` is read by `scored-1`"),
         (("judge: independent", "judge: nobody"), "stages.check-1.rewards.0 (line 7): there is no stage `nobody`"),
         (("prompts: 50", "prompts: few"), "stages.check-1.prompts (line 7): should be a valid integer"),

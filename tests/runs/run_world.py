@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -13,11 +14,14 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
+from steerboard.runs import progress_log
 from steerboard.runs.state import claims, lifecycle
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
-from steerboard.runs.tables import Run, RunOutput, RunTransition
+from steerboard.runs.tables import Pipeline, Run, RunOutput, RunTransition
 from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.stage import StageEvent
+from steerboard_workers.supervisor.progress_log import Journal
 
 Sessions = sessionmaker[Session]
 
@@ -28,6 +32,18 @@ class World:
     def __init__(self, sessions: Sessions, project: Project) -> None:
         self.sessions = sessions
         self.project = project
+
+    def emit(self, claim: Claim, *events: StageEvent) -> None:
+        """As a worker stores the events of its stage."""
+
+        def write(batch: progress_log.Batch) -> None:
+            with transaction(self.sessions) as session:
+                progress_log.write(session, claim, batch)
+
+        journal = Journal(write)
+        for event in events:
+            journal.add(event)
+        journal.flush_or_raise()
 
     def dataset(self, content_hash: str | None = None) -> uuid.UUID:
         with transaction(self.sessions) as session:
@@ -60,6 +76,21 @@ class World:
             session.add(model)
             session.flush()
             return model.id
+
+    def pipeline(self, recipe: str, **settings: BaseModel) -> uuid.UUID:
+        """One without runs, whose plan has these rounds or this sweep."""
+        with transaction(self.sessions) as session:
+            pipeline = Pipeline(
+                project_id=self.project.id,
+                name=f"{recipe}-{new_id().hex[-6:]}",
+                recipe={"name": recipe},
+                recipe_text="",
+                settings={name: planned.model_dump(mode="json") for name, planned in settings.items()},
+                created_by="tester",
+            )
+            session.add(pipeline)
+            session.flush()
+            return pipeline.id
 
     def create(self, name: str = "r", *, config: dict[str, Any] | None = None, **options: Any) -> uuid.UUID:
         """A `mix` run with no inputs unless told otherwise."""

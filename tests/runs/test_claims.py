@@ -103,10 +103,10 @@ def test_a_heartbeat_tells_that_cancellation_was_asked_for(world: World) -> None
     claim = world.claim()
     assert claim is not None
     with transaction(world.sessions) as session:
-        assert not claims.renew(session, claim, 30).cancel_requested
+        assert not claims.renew(session, claim, 30).wishes.cancel
         lifecycle.request_cancel(session, session.get_one(Run, run_id), "ann")
     with transaction(world.sessions) as session:
-        assert claims.renew(session, claim, 30).cancel_requested
+        assert claims.renew(session, claim, 30).wishes.cancel
 
 
 def test_a_heartbeat_does_not_wait_for_a_long_transaction_on_the_run_and_neither_does_the_sweeper(

@@ -11,7 +11,7 @@ from run_world import World
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.platform.database import new_id, transaction
+from steerboard.platform.database import transaction
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.state import attempt_outcomes, sweeper
 from steerboard.runs.state.attempt_outcomes import Failure
@@ -50,18 +50,7 @@ class Halved:
             halving=PlannedHalving(figure="eval_loss", goal=goal, factor=2, rungs=rungs),
             variants=[],
         )
-        with transaction(world.sessions) as session:
-            pipeline = Pipeline(
-                project_id=world.project.id,
-                name=f"halved-{new_id().hex[-6:]}",
-                recipe={"name": "halved"},
-                recipe_text="",
-                settings={"sweep": planned.model_dump(mode="json")},
-                created_by="tester",
-            )
-            session.add(pipeline)
-            session.flush()
-            self.id = pipeline.id
+        self.id = world.pipeline("halved", sweep=planned)
         self.runs: dict[str, uuid.UUID] = {}
         self.done: list[str] = []
         after: dict[str, InputRef] = {}

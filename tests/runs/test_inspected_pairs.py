@@ -19,8 +19,8 @@ from steerboard.runs import inputs
 from steerboard.runs.results import outputs
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.lifecycle import InputRef
-from steerboard_contracts.inspected_pairs import INDEX_FILE, InspectedPair, PairsIndex, StepPairs, step_file
 from steerboard_contracts.stage import PairsOutput, StageOutput
+from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, InspectedPair, PairsIndex, StepPairs, step_file
 
 API = "/api/v1/projects/default"
 ROWS = [

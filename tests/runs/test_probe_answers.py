@@ -12,12 +12,9 @@ from run_world import World
 from sqlalchemy import update
 
 from steerboard.platform.database import transaction
-from steerboard.runs import progress_log
-from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
-from steerboard_contracts.probing import ProbeAnswer, ProbePrompt
 from steerboard_contracts.stage import Probed
-from steerboard_workers.supervisor.progress_log import Journal
+from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
 
 API = "/api/v1/projects/default"
 CONFIG = {"run": "train", "method": "decision_transformer", "probe": {"held_out": 1}}
@@ -44,24 +41,13 @@ def read(client: TestClient) -> Any:
     return get
 
 
-def emit(world: World, claim: Claim, *events: Probed) -> None:
-    def write(batch: progress_log.Batch) -> None:
-        with transaction(world.sessions) as session:
-            progress_log.write(session, claim, batch)
-
-    journal = Journal(write)
-    for event in events:
-        journal.add(event)
-    journal.flush_or_raise()
-
-
 def test_answers_are_there_while_the_run_goes_on_and_a_replayed_step_overwrites_them(world: World, read: Any) -> None:
     run = world.create("train", config=CONFIG)
     assert read(run) == {"prompts": [], "steps": []}
     claim = world.claim()
     assert claim is not None
-    emit(world, claim, probed(0, "Be\x00fore"), probed(2, "Then"), probed(4, "Late"))
-    emit(world, claim, probed(2, "Then again"))
+    world.emit(claim, probed(0, "Be\x00fore"), probed(2, "Then"), probed(4, "Late"))
+    world.emit(claim, probed(2, "Then again"))
     found = read(run)
     assert found["prompts"] == [{"row": 3, "messages": [{"role": "user", "content": "Why?"}]}]
     texts = [(one["step"], one["condition"], one["answers"][0]["text"]) for one in found["steps"]]
@@ -69,7 +55,7 @@ def test_answers_are_there_while_the_run_goes_on_and_a_replayed_step_overwrites_
     # A later attempt may have other prompts.
     with transaction(world.sessions) as session:
         session.execute(update(Run).where(Run.id == run).values(attempt=2))
-    emit(world, dataclasses.replace(claim, attempt=2), probed(0, "Other", prompt="How?"))
+    world.emit(dataclasses.replace(claim, attempt=2), probed(0, "Other", prompt="How?"))
     assert [one["answers"][0]["text"] for one in read(run)["steps"]] == ["Other"]
 
 
@@ -77,7 +63,7 @@ def test_a_run_that_reuses_another_has_its_answers_and_one_without_a_probe_none(
     run = world.create("train", config=CONFIG)
     claim = world.claim()
     assert claim is not None
-    emit(world, claim, probed(0, "Before"))
+    world.emit(claim, probed(0, "Before"))
     other = world.create("again", config=CONFIG)
     with transaction(world.sessions) as session:
         session.execute(update(Run).where(Run.id == other).values(reused_from_id=run))

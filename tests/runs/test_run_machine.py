@@ -111,7 +111,7 @@ class RunMachine(RuleBasedStateMachine):
         def act() -> None:
             with transaction(self.world.sessions) as session:
                 renewal = claims.renew(session, claim, 30)
-            assert renewal.cancel_requested == self.runs[claim.run_id].cancelling
+            assert renewal.wishes.cancel == self.runs[claim.run_id].cancelling
 
         self.holder_only(claim, act)
 

@@ -9,7 +9,7 @@ import pytest
 from run_world import World
 from sqlalchemy import select
 
-from steerboard.platform.database import new_id, transaction
+from steerboard.platform.database import transaction
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.state import attempt_outcomes, sweeper
 from steerboard.runs.state.attempt_outcomes import Failure
@@ -55,18 +55,7 @@ class Rounds:
                 for n in range(1, ROUNDS + 1)
             ],
         )
-        with transaction(world.sessions) as session:
-            pipeline = Pipeline(
-                project_id=world.project.id,
-                name=f"loop-{new_id().hex[-6:]}",
-                recipe={"name": "loop"},
-                recipe_text="",
-                settings={"rounds": planned.model_dump(mode="json")},
-                created_by="tester",
-            )
-            session.add(pipeline)
-            session.flush()
-            self.id = pipeline.id
+        self.id = world.pipeline("loop", rounds=planned)
         self.runs: dict[str, uuid.UUID] = {}
         policies: list[InputRef] = [InputRef(model=self.start)]
         for n in range(1, ROUNDS + 1):

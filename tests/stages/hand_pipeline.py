@@ -147,7 +147,9 @@ def run_here(folder: Path) -> list[str]:
         events = EventWriter(file.fileno())
         try:
             stage = Stage.open(folder, events)
-            events.write(importlib.import_module(MODULES[stage.spec.config.run]).run(stage))
+            result = importlib.import_module(MODULES[stage.spec.config.run]).run(stage)
+            stage.spent()
+            events.write(result)
         except Exception as error:
             traceback.print_exc()
             events.write(failure_of(error))

@@ -11,7 +11,7 @@ import pytest
 from hand_pipeline import HandPipeline
 
 from steerboard_contracts.stage import Failed, Log, Succeeded
-from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import TransformersPreferences
 from steerboard_workers.stages.models.comparing import compare, preference_engine
 from steerboard_workers.stages.models.model_io import load_comparing_model

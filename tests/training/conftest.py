@@ -103,6 +103,12 @@ def wide_model(make_stage) -> Path:
     return random_base(make_stage, hidden=192, heads=6)
 
 
+@pytest.fixture(scope="session")
+def foreign_model(make_stage) -> Path:
+    """Another tokenizer than that of `base_model`."""
+    return random_base(make_stage, hidden=32, heads=2, vocabulary=320)
+
+
 def random_base(make_stage, **shape: int) -> Path:
     from steerboard_workers.stages import base
 

@@ -12,7 +12,7 @@ import os
 from dataclasses import replace
 from typing import Literal
 from steerboard_best_of_two import method, training
-from steerboard_workers.alignment.batch_source import Batch, pack_examples, unpack_examples
+from steerboard_workers.alignment.batches.batch_source import Batch, pack_examples, unpack_examples
 
 class TwoStepsConfig(method.BestOfTwoConfig):
     method: Literal["two_steps"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import select
 import shutil
 import signal
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import torch
 from accelerate.state import AcceleratorState
@@ -19,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import STAGE_EVENT
 from steerboard_workers.stages import train
+from steerboard_workers.stages.__main__ import main
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
 METRICS = b'"type":"metrics"'
@@ -74,8 +77,38 @@ def run_process(stage: Stage, launcher: list[str] | None = None, **environment: 
     return done.returncode, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()], done.stderr
 
 
-def forked(stage: Stage, attempt: int, kill_after: int | None, draw: random.Random, lines: bytes = METRICS) -> list:
-    """Run a stage in a forked process, killed with -9 some time after so many metric (or other) lines. Its events."""
+def run_forked(stage: Stage, limits: dict[int, int] | None = None) -> tuple[int, list, str]:
+    """The same in a fork of this process, which has imported torch already, under resource limits."""
+    with TemporaryFile() as out, TemporaryFile() as err:
+        pid = os.fork()
+        if pid == 0:
+            status = 70
+            try:
+                os.dup2(out.fileno(), 1)
+                os.dup2(err.fileno(), 2)
+                sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+                for limit, size in (limits or {}).items():
+                    resource.setrlimit(limit, (size, size))
+                status = main(stage.directory)
+                sys.stderr.flush()
+            finally:
+                os._exit(status)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        out.seek(0)
+        err.seek(0)
+        return status, [STAGE_EVENT.validate_json(line) for line in out.read().splitlines()], err.read().decode()
+
+
+def forked(
+    stage: Stage,
+    attempt: int,
+    kill_after: int | None,
+    draw: random.Random,
+    lines: bytes = METRICS,
+    kills_itself: bool = False,
+) -> list:
+    """Run a stage in a forked process, killed with -9 some time after so many metric (or other) lines, or by itself.
+    Its events."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -103,7 +136,7 @@ def forked(stage: Stage, attempt: int, kill_after: int | None, draw: random.Rand
         content += chunk
     os.close(reader)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert status == (-signal.SIGKILL if killed else 0)
+    assert status == (-signal.SIGKILL if killed or kills_itself else 0)
     complete = content[: content.rfind(b"\n") + 1]
     return [STAGE_EVENT.validate_json(line) for line in complete.splitlines()]
 

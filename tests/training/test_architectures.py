@@ -22,7 +22,7 @@ from transformers import (
 from steerboard_contracts.methods.dpo import DpoConfig
 from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.methods.sft import SftConfig
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods.dpo import Dpo
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs

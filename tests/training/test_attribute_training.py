@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
@@ -14,6 +15,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_workers.alignment.attributes import fit_attribute
 from steerboard_workers.alignment.methods.decision_transformer import DecisionTransformer
+from steerboard_workers.stages.labelled import Labelled
 from steerboard_workers.stages.training.data import load_data
 from steerboard_workers.stages.training.setup import open_model
 
@@ -44,6 +46,31 @@ ROWS = [
     row(4, helpfulness=2),
     row(5, "held_out", helpfulness=9, verbosity=-1),
 ]
+
+
+def test_rows_need_a_reward_only_where_it_is_asked_for() -> None:
+    rows = [{name: value for name, value in one.items() if name != "reward" or one["row"] < 3} for one in ROWS]
+    trained = method(attributes=["helpfulness", "verbosity"])
+    selection = trained.select([dict(one) for one in rows], Graded())
+    assert [one["row"] for one in selection.rows] == [0, 1, 2, 3, 4, 5]
+    assert trained.condition(rows[1]) == "helpfulness:4,verbosity:0.750"
+    assert set(selection.info) == {"condition"}
+    for refusing in (method(), method(attributes=["rm_score", "helpfulness"])):
+        with pytest.raises(BadInput) as refused:
+            refusing.select([dict(one) for one in rows], Graded())
+        assert refused.value.code == "rows_without_reward"
+        assert refused.value.detail == "3 rows of graded have attributes and no reward: rows 3, 4, 5"
+
+
+def test_an_evaluation_reads_labelled_rows_without_rewards() -> None:
+    rows = [{name: value for name, value in one.items() if name != "reward"} for one in ROWS]
+    stage = SimpleNamespace(
+        dataset=lambda _: SimpleNamespace(name="graded", kind="labelled", normaliser=None), rows=lambda _: rows
+    )
+    found = Labelled(stage, seed=0)
+    assert (found.rewards, len(found.sample), found.normaliser) == ([], 6, None)
+    assert not found.is_by("hash")
+    assert found.units_of("hash") is None
 
 
 def test_the_order_is_that_of_the_config_and_what_is_missing_is_left_out() -> None:
@@ -130,10 +157,13 @@ def test_the_range_holds_every_value_of_training(values: tuple, low: float, high
         assert math.isclose(found.value(value), value, abs_tol=step)
 
 
-def test_the_prompts_that_are_trained_on_have_them(make_stage, base_model, data_folder, tmp_path) -> None:
+@pytest.mark.parametrize("rewarded", [True, False])
+def test_the_prompts_that_are_trained_on_have_them(make_stage, base_model, data_folder, tmp_path, rewarded) -> None:
     rows = [json.loads(line) for line in (data_folder / "labelled.jsonl").read_text().splitlines()]
     for one in rows:
         words = len(one["response"].split())
+        if not rewarded:
+            del one["reward"]
         one["attributes"] = {"verbosity": words, **({"helpfulness": words % 5} if one["row"] % 3 else {})}
     path = tmp_path / "graded.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))

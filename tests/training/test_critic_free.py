@@ -51,6 +51,19 @@ def started(make_stage, base_model):
     return start
 
 
+def test_its_phases_are_those_of_online_training(started):
+    stage = started(max_steps=2, kl_weight=0.05, evaluate_every=1)
+    ran(stage)
+    found = stage.phases.so_far()
+    assert set(found) == {"load", "generate", "score", "reference", "update", "evaluate", "checkpoint"}
+    steps = [event.values for event in stage._events.events if event.type == "metrics"]
+    for phase in ("generate", "score", "reference", "update"):
+        # What an evaluation samples and scores is of the evaluation.
+        assert found[phase].tokens == sum(values[f"{phase}_tokens"] for values in steps)
+        assert found[phase].seconds == pytest.approx(sum(values[f"{phase}_seconds"] for values in steps))
+    assert found["evaluate"].tokens > 0
+
+
 @pytest.mark.parametrize("method", ["rloo", pytest.param("grpo", marks=pytest.mark.long), "reinforce_pp"])
 def test_the_reward_of_what_is_sampled_rises(started, method):
     metrics = ran(started(method))

@@ -18,7 +18,7 @@ from running import changed_weights, forked, metrics_of, ran, recorded, weights_
 from safetensors.torch import load_file, save_file
 
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage

@@ -10,11 +10,11 @@ import pytest
 from accelerate.state import AcceleratorState
 from running import metrics_of, recorded
 
-from steerboard_contracts.inspected_pairs import INDEX_FILE, MOST_STEPS, PairsIndex, StepPairs, step_file
 from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, MOST_STEPS, PairsIndex, StepPairs, step_file
+from steerboard_workers.alignment.token_texts import token_texts
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.inspection import token_texts
 
 QUICK = {"run": "train", "batch": 20, "max_steps": 4, "lr": 2e-3, "max_length": 96, "epochs": 10, "evaluate_every": 2}
 CONFIGS = {

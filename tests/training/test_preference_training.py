@@ -11,7 +11,7 @@ from running import RecordingWriter, ran
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.stage import StageSpec
 from steerboard_workers.alignment.losses import calibration_error
-from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.stages import benchmark
 from steerboard_workers.stages.models.comparing import compare, preference_engine
 from steerboard_workers.stages.models.model_io import load_comparing_model, load_reward_model

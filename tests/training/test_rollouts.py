@@ -21,21 +21,21 @@ from steerboard_contracts.configs import EXECUTION_FIELDS
 from steerboard_contracts.errors import BadInput, OutOfMemory
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.attention import PADDING_FREE
-from steerboard_workers.alignment.batch_source import (
+from steerboard_workers.alignment.batches.batch_source import (
     BadSource,
     BatchSource,
     ListSource,
-    Phases,
     check_state,
     pack_examples,
     unpack_examples,
 )
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.engines.decoding import Decoder
 from steerboard_workers.engines.sampling import gumbel_noise, stream_key
+from steerboard_workers.phases import Phases
 from steerboard_workers.stages import train
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.runtime import Stage
@@ -165,7 +165,7 @@ class Live:
         self.module = self.start.module()
         self.sharing.share(self.module)
         self.sharing.module.train()
-        self.phases = Phases(torch.device("cpu"))
+        self.phases = Phases()
         self.policy = SampledPolicy(self.module, self.sharing, self.start.renderer, config, self.phases)
         self.prompts = load_data(stage, training_of(config), self.start.renderer).train[:6]
 

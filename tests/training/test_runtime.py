@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import subprocess
 import sys
 
 import pytest
 import torch
-from running import run_process
+from running import run_forked, run_process
 
 from steerboard_contracts.errors import BadInput, OutOfMemory
 from steerboard_workers.stages.__main__ import failure_of
@@ -98,7 +99,7 @@ def test_every_failure_has_its_code(error, code, retryable):
 
 def test_a_crash_is_one_event_with_the_traceback_on_standard_error(make_stage, tmp_path):
     stage = make_stage({"run": "train", "method": "sft"}, model=tmp_path / "absent")
-    code, events, stderr = run_process(stage)
+    code, events, stderr = run_forked(stage)
     assert code == 1
     assert events[-1].type == "failed"
     assert events[-1].code == "unknown_model"
@@ -108,7 +109,7 @@ def test_a_crash_is_one_event_with_the_traceback_on_standard_error(make_stage, t
 def test_a_broken_stage_file_is_a_failure_not_a_traceback(make_stage):
     stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
     (stage.directory / "stage.json").write_text('{"run_id": 1}')
-    code, events, _ = run_process(stage)
+    code, events, _ = run_forked(stage)
     assert (code, events[-1].code) == (1, "bad_stage_file")
 
 
@@ -127,8 +128,7 @@ def test_prints_of_libraries_do_not_reach_the_event_stream(tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_FSIZE as a full disk")
 def test_a_full_disk_fails_with_its_code_and_leaves_no_half_model(make_stage, base_model):
     stage = make_stage({"run": "train", "method": "sft", "max_steps": 1, "batch": 4}, model=base_model)
-    limit = ["bash", "-c", f'ulimit -f 64; exec {sys.executable} "$@"', "_"]
-    code, events, _ = run_process(stage, limit)
+    code, events, _ = run_forked(stage, {resource.RLIMIT_FSIZE: 64 << 10})
     assert (code, events[-1].code, events[-1].retryable) == (1, "no_space_left", True)
     assert not list((stage.directory / "outputs").iterdir())
 

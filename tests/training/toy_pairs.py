@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from steerboard_contracts.specs.method import Frozen, MethodSpec, Trained
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective, Passes

@@ -40,6 +40,7 @@ def wire() -> None:
     datasets.cleaning_process.set(_cleaning_process)
     datasets.evaluation_texts.set(contamination.evaluation_texts)
     runs.ended.set(outbox.write_endings)
+    runs.news.set(outbox.write_news)
     runs.evaluation_run_moved.set(events.run_moved)
     runs.store_responses.set(responses.store_file)
     runs.store_response_rewards.set(rewards.store_file)

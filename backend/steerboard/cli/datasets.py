@@ -16,6 +16,7 @@ from rich.text import Text
 from steerboard.cli import cleaning, conversions
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
@@ -196,8 +197,8 @@ def _print_figures(dataset: Out, out: Console) -> None:
             )
     if rewards := dataset["rewards"]:
         out.print(
-            f"  rewards of {dataset['reward_source']}: mean {rewards['mean']:.4g}, sd {rewards['sd']:.4g}; "
-            f"p20 {rewards['p20']:.4g}, median {rewards['p50']:.4g}, p80 {rewards['p80']:.4g}"
+            f"  rewards of {dataset['reward_source']}: mean {short(rewards['mean'])}, sd {short(rewards['sd'])}; "
+            f"p20 {short(rewards['p20'])}, median {short(rewards['p50'])}, p80 {short(rewards['p80'])}"
         )
 
 
@@ -250,7 +251,7 @@ def show(
     for source in found["reward_sources"]:
         figures = source["figures"]
         words = f"  graded by {source['name']} ({source['kind']}): {figures['n']:,} rewards, "
-        out.print(plain(f"{words}mean {figures['mean']:.4g}, sd {figures['sd']:.4g}"))
+        out.print(plain(f"{words}mean {short(figures['mean'])}, sd {short(figures['sd'])}"))
     for sample in found.get("samples", []):
         print(orjson.dumps(sample).decode())
 

@@ -1,4 +1,4 @@
-"""`steerboard runs`: look at runs, read their logs and metrics, cancel and resume them."""
+"""`steerboard runs`: look at runs, read their logs and metrics, pause, change, cancel and resume them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
+from steerboard.cli.output.figures import short
+from steerboard.cli.output.ledger import print_ledger
 from steerboard.cli.output.listing import Column, plain, print_table
 from steerboard.cli.output.progress import ENDED, STYLES, doing
 from steerboard.cli.output.run_rows import print_runs, run_name
 from steerboard.cli.output.watch import wait_for
 from steerboard_contracts.errors import BadInput
 
-app = typer.Typer(help="Start runs, look at them, read their logs, cancel and resume them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Start runs, look at them, read their logs, pause, change, cancel and resume them.", no_args_is_help=True
+)
 
 Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, or an id or its end.")]
 FOLLOW_SECONDS = 1.0
 SPARKS = "▁▂▃▄▅▆▇█"
 
 
-def _figure(value: float) -> str:
-    return f"{value:.4g}"
-
-
 _METRIC_COLUMNS = (
     Column("metric"),
     Column("steps", drop=4, right=True),
-    Column("first", _figure, drop=3, right=True),
-    Column("last", _figure, right=True),
-    Column("low", _figure, drop=2, right=True),
-    Column("high", _figure, drop=2, right=True),
+    Column("first", short, drop=3, right=True),
+    Column("last", short, right=True),
+    Column("low", short, drop=2, right=True),
+    Column("high", short, drop=2, right=True),
     Column("curve", drop=1),
 )
 
@@ -125,9 +125,16 @@ def show(run: Reference, json: JsonOption = False) -> None:
         )
         reason = f": {attempt['reason']}" if attempt["reason"] else ""
         out.print(plain(f"attempt {attempt['attempt']}  {words}{reason}"))
+    print_ledger(out, found["ledger"])
     for step in found["timeline"]:
         when = step["created_at"][:19].replace("T", " ")
         out.print(plain(f"{when}  {step['to_state']:<10} {step['reason']}"), style="dim")
+    for one in found["changes"]:
+        words = ", ".join(f"{name} {value:g}" for name, value in one["values"].items())
+        when = f"from step {one['step']}" if one["step"] else "from the next step"
+        out.print(plain(f"changed {when} by {one['by']}: {words}"))
+    for one in found["findings"]:
+        out.print(plain(f"health, step {one['step']}: {one['reason']} ({one['action']})"), style="yellow")
     if found["shards"]:
         print_runs(out, found["shards"])
 
@@ -136,7 +143,7 @@ def _facts(run: dict[str, Any]) -> list[tuple[str, str]]:
     error = run["error"] or {}
     settings = ", ".join(f"{name} {value}" for name, value in run["config"].items() if value not in (None, [], {}))
     summary = ", ".join(
-        f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+        f"{name} {short(value)}" if isinstance(value, float) else f"{name} {value}"
         for name, value in (run["summary"] or {}).items()
     )
     return [
@@ -218,11 +225,31 @@ def cancel(run: Reference) -> None:
 
 
 @app.command()
+def pause(run: Reference) -> None:
+    """Let a training run keep a checkpoint after its present step and free its device, until it is resumed."""
+    found = Client().post(path_of("runs", run, "pause"))
+    waits = ": it pauses after its present step" if found["state"] == "running" else ""
+    print(f"{run_name(found)}: {found['state']}{waits}")
+
+
+@app.command()
+def change(
+    run: Reference,
+    settings: Annotated[list[str], typer.Argument(metavar="FIELD=VALUE...", help="Such as lr=1e-6 kl_weight=0.1.")],
+) -> None:
+    """Other settings of a training run, from its next step on; without a checkpoint lost or a step repeated."""
+    config = {name: _value(text) for name, text in map(_pair, settings)}
+    found = Client().post(path_of("runs", run, "change"), {"config": config})
+    print(f"{run_name(found)}: " + ", ".join(f"{name} {value:g}" for name, value in found["changeable"].items()))
+
+
+@app.command()
 def resume(
     run: Reference,
     fix: Annotated[bool, typer.Option("--fix", help="Use the settings suggested by its error.")] = False,
 ) -> None:
-    """Give a failed or cancelled run new attempts, from its newest checkpoint; what waited for it waits again."""
+    """Give a failed, cancelled or paused run new attempts, from its newest checkpoint; what waited for it
+    waits again."""
     client = Client()
     changes: dict[str, Any] = {}
     if fix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from array import array
 from pathlib import Path
@@ -92,7 +93,7 @@ def register_rows(
                 sample = validate_sample(kind, {k: v for k, v in record.items() if k in known}, line)
                 fields = sample_fields(sample)
                 if isinstance(sample, LabelledSample):
-                    rewards.append(sample.reward)
+                    rewards.append(math.nan if sample.reward is None else sample.reward)
                 writer.add(sample, fields, canonical_json(fields), extra)
         if writer.rows == 0:
             raise EmptySelection(f"{path.name} has no rows")

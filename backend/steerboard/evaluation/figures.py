@@ -2,148 +2,170 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from steerboard.datasets.errors import WrongFileType
-from steerboard.datasets.formats.records import Problem, Source
-from steerboard.evaluation.benchmark_files import judgments, rewards
-from steerboard.evaluation.benchmark_files.alpaca_eval import Annotations, LengthControl
-from steerboard.evaluation.benchmark_files.tables import is_table, read_difficulty, read_gamed, read_weights, table
-from steerboard.evaluation.formats.detection import JUDGMENTS, expect, read
-from steerboard.evaluation.formats.records import Unreadable
+from steerboard.datasets.formats.records import Problem
+from steerboard.evaluation.benchmark_files import (
+    alpaca_eval,
+    battles,
+    games,
+    judge_benchmarks,
+    leaderboards,
+    rewards,
+    singles,
+)
+from steerboard.evaluation.benchmark_files.length_control import LengthControl
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, by_judge, objects, parsed, source
+from steerboard.evaluation.benchmark_files.tables import is_table, table
+from steerboard.evaluation.formats.detection import JUDGMENTS, expect
+from steerboard.evaluation.formats.records import Judgment, Unreadable
 from steerboard.evaluation.formats.rows import read_rows
 from steerboard_contracts.errors import BadInput
+from steerboard_statistics.validity import UNUSABLE_THRESHOLD
 
-__all__ = ["LengthControl", "figures", "read_difficulty", "read_gamed", "read_weights"]
-
-_SHOWN_BAD = 20
-_FORMATS = ("auto", *JUDGMENTS, "rewardbench")
-
-
-@dataclass
-class Bad:
-    """Rows that cannot be read: all counted, the first of them named. `rows`: all that were read or tried."""
-
-    rows: int = 0
-    count: int = 0
-    shown: list[str] = field(default_factory=list)
-
-    def add(self, where: str, reason: str) -> None:
-        self.count += 1
-        if len(self.shown) < _SHOWN_BAD:
-            self.shown.append(f"{where}: {reason}")
-
-    def counted(self) -> dict[str, Any]:
-        return {"rows": self.rows - self.count, "bad_rows": self.count, "bad": self.shown}
+_OF_NO_JUDGE = ("rewardbench", "leaderboards", "vicuna_review")
+_OTHERS = ("rewardbench", "llmbar", "pandalm", "battles", "leaderboards")
+FORMATS = ("auto", *JUDGMENTS, *_OTHERS)
 
 
-def figures(paths: Sequence[Path], format: str, baseline: str | None, control: LengthControl) -> dict[str, Any]:
-    """Of files of one format; `format` auto is that of the first. Raises the errors of unreadable files, `BadInput`."""
-    if format not in _FORMATS:
+@dataclass(frozen=True)
+class Options:
+    """`threshold`: the share of unusable input above which a figure is invalid; `judge`: whose judgments count;
+    `baseline`: of Arena-Hard and of AlpacaEval's length control; `categories`: of questions, by id; `unparsed_is_tie`:
+    of PandaLM; `columns`: of two leaderboards."""
+
+    threshold: float = UNUSABLE_THRESHOLD
+    judge: str | None = None
+    baseline: str | None = None
+    control: LengthControl = field(default_factory=LengthControl)
+    categories: Mapping[Hashable, str] | None = None
+    unparsed_is_tie: bool = True
+    columns: Sequence[str] = ()
+
+
+def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
+    """Of files of one format; `format` auto is that of the first. `valid` is False where any figure is invalid.
+
+    Raises the errors of unreadable files, `BadInput`.
+    """
+    if format not in FORMATS:
         raise BadInput(
-            f"there is no format {format!r}", code="invalid_request", hint=f"It is one of {', '.join(_FORMATS)}."
+            f"there is no format {format!r}", code="invalid_request", hint=f"It is one of {', '.join(FORMATS)}."
         )
-    if control.gamed is not None and control.difficulty is None:
+    if options.control.gamed is not None and options.control.difficulty is None:
         raise BadInput(
             "the gamed baselines come with difficulties, and there are none for the prompts",
             code="missing_input",
             hint="Give --difficulty too.",
         )
-    found, bad = _format(paths, format), Bad()
-    if found == "rewardbench":
-        return {"format": found, **_rewards(paths, bad)}
-    if found == "alpaca_eval":
-        answer = _alpaca_eval(paths, control, bad)
-    elif found == "vicuna_review":
-        answer = {"files": [{"file": path.name, **judgments.reviews(_rows(path, found, bad))} for path in paths]}
-    else:
-        rows = [row for path in paths for row in _rows(path, found, bad)]
-        answer = {"judges": judgments.judges(rows)}
-        if found == "fastchat_pair":
-            answer |= judgments.pairs(rows)
-        elif found == "arena_hard":
-            answer |= judgments.arena(rows, baseline)
-        else:
-            answer |= judgments.singles(rows)
-    return {"format": found, **bad.counted(), **answer}
+    found, findings = _format(paths, format), Findings(options.threshold)
+    if options.judge is not None and found in _OF_NO_JUDGE:
+        raise BadInput(f"files of {found} do not say who judged", code="invalid_request", hint="Leave --judge out.")
+    return findings.document(found, _answers(paths, found, options, findings))
+
+
+def _answers(paths: Sequence[Path], format: str, options: Options, findings: Findings) -> Found:
+    match format:
+        case "alpaca_eval":
+            return _alpaca_eval(paths, options, findings)
+        case "rewardbench":
+            return _rewards(paths, findings)
+        case "llmbar":
+            return judge_benchmarks.llmbar_figures(paths, options.judge, findings)
+        case "pandalm":
+            return judge_benchmarks.pandalm_figures(
+                paths, options.judge, findings, unparsed_is_tie=options.unparsed_is_tie
+            )
+        case "battles":
+            return battles.figures(paths, options.judge, findings)
+        case "leaderboards":
+            return leaderboards.correlation(paths, options.columns, findings)
+        case "vicuna_review":
+            read = [(path, parsed([path], _identified(format), findings)) for path in paths]
+            return {"files": [{"file": path.name, **games.reviews(rows, findings)} for path, rows in read]}
+    rows = parsed(paths, _identified(format), findings)
+
+    def answer(mine: Sequence[list[Judgment]]) -> Found:
+        if format == "fastchat_pair":
+            return games.pairs(mine, findings)
+        if format == "arena_hard":
+            return games.arena(mine, options.baseline, findings)
+        return singles.singles([one for row in mine for one in row], options.categories, findings)
+
+    return by_judge(rows, lambda row: row[0].judge, options.judge, answer)
+
+
+def _identified(format: str) -> Callable[[Mapping[str, Any]], list[Judgment]]:
+    """Rows are about a question by its id, and never by their place, which a shuffled file has lost."""
+
+    def parse(row: Mapping[str, Any]) -> list[Judgment]:
+        found = JUDGMENTS[format](row)
+        if found[0].question_id is None:
+            raise Unreadable("has no `question_id`, and a place in the file is no proof of which question it is")
+        return found
+
+    return parse
 
 
 def _format(paths: Sequence[Path], format: str) -> str:
     if format != "auto":
         return format
     if is_table(paths[0]):
-        return "alpaca_eval"
+        return _of_table(set(table(paths[0])[0][1]))
     if rewards.results(paths[0]) is not None:
         return "rewardbench"
-    first = next((row for _, row in read_rows(_source(paths[0])) if not isinstance(row, Problem)), None)
-    return (
-        "rewardbench"
-        if first is not None and rewards.is_pair(first)
-        else expect(_source(paths[0]), "judgments", format)
-    )
+    first = next((row for _, row in read_rows(source(paths[0])) if not isinstance(row, Problem)), None)
+    if first is not None:
+        for name, known in (
+            ("rewardbench", rewards.is_pair),
+            ("llmbar", judge_benchmarks.is_llmbar),
+            ("pandalm", judge_benchmarks.is_pandalm),
+            ("battles", battles.is_battle),
+        ):
+            if known(first):
+                return name
+    return expect(source(paths[0]), "judgments", format)
 
 
-def _rewards(paths: Sequence[Path], bad: Bad) -> dict[str, Any]:
+def _of_table(columns: set[str]) -> str:
+    row = dict.fromkeys(columns)
+    if battles.is_battle(row):
+        return "battles"
+    return "llmbar" if judge_benchmarks.is_llmbar(row) else "alpaca_eval"
+
+
+def _rewards(paths: Sequence[Path], findings: Findings) -> Found:
     documents = [rewards.results(path) for path in paths]
     if documents[0] is not None:
         if len(documents) > 1:
             raise BadInput("a RewardBench results file is read alone", code="invalid_request", hint="Give one file.")
-        return rewards.sections(documents[0])
-    pairs = []
-    for path in paths:
-        for where, row in _read(path, bad):
-            if isinstance(row, Problem):
-                bad.add(where, row.reason)
-                continue
-            try:
-                pairs.append(rewards.pair(row))
-            except Unreadable as error:
-                bad.add(where, str(error))
+        findings.rows += 1
+        return rewards.sections(documents[0], findings)
+    pairs = parsed(paths, rewards.pair, findings, "subset")
     if not pairs:
         raise WrongFileType(
             f"{paths[0].name} has no row of a subset with two rewards", hint="See docs/evaluation.md for the fields."
         )
-    return {**bad.counted(), **rewards.of_pairs(pairs)}
+    return rewards.of_pairs(pairs, findings)
 
 
-def _alpaca_eval(paths: Sequence[Path], control: LengthControl, bad: Bad) -> dict[str, Any]:
-    annotations = Annotations()
-    for path in paths:
-        annotations.next_file()
-        for where, row in _read(path, bad):
-            try:
-                if isinstance(row, Problem):
-                    annotations.lost(where)
-                    raise Unreadable(row.reason)
-                annotations.add(row, where)
-            except Unreadable as error:
-                bad.add(where, str(error))
-    return {"judges": annotations.judges, "models": annotations.figures(control)}
+def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) -> Found:
+    rows = [(number, *row) for number, path in enumerate(paths) for row in objects(path, findings, "preference")]
+    broken = {id(row) for row in rows if isinstance(row[2], Problem)}
+
+    def answer(mine: Sequence[tuple[int, str, Mapping[str, Any] | Problem]]) -> Found:
+        # Lines that nobody can read may be anybody's: the prompts of every judge may be shifted by them.
+        wanted = broken | {id(row) for row in mine}
+        files = [[row[1:] for row in rows if row[0] == number and id(row) in wanted] for number in range(len(paths))]
+        return alpaca_eval.figures(files, options.control, options.baseline, findings)
+
+    return by_judge([row for row in rows if id(row) not in broken], lambda row: _judge(row[2]), options.judge, answer)
 
 
-def _rows(path: Path, format: str, bad: Bad) -> list[judgments.Row]:
-    found = []
-    for line, row in read(_source(path), JUDGMENTS[format]):
-        bad.rows += 1
-        if isinstance(row, Problem):
-            bad.add(f"{path.name}, line {line}", row.reason)
-        else:
-            found.append(row)
-    return found
-
-
-def _read(path: Path, bad: Bad) -> Iterator[tuple[str, Mapping[str, Any] | Problem]]:
-    """(where, row) of JSON or of a table."""
-    rows: Iterator[tuple[int, Mapping[str, Any] | Problem]] = (
-        iter(table(path, "preference")) if is_table(path) else read_rows(_source(path))
-    )
-    for line, row in rows:
-        bad.rows += 1
-        yield f"{path.name}, line {line}", row
-
-
-def _source(path: Path) -> Source:
-    return Source(path.name, lambda: path.open("rb"))
+def _judge(row: Mapping[str, Any] | Problem) -> str | None:
+    said = None if isinstance(row, Problem) else row.get("annotator")
+    return said.strip() if isinstance(said, str) and said.strip() else None

@@ -1,13 +1,21 @@
-"""Runs of an evaluation that belong to a recipe's stage: children of its run, in its pipeline."""
+"""The recipe's stage that an evaluation is made for: its run, the runs that are its children, and what it kept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
 from steerboard.datasets.tables import Dataset
-from steerboard.runs.tables import Run
+from steerboard.evaluation.tables import Evaluation
+from steerboard.runs.pipelines.report import stage_rows
+from steerboard.runs.pipelines.service import stages_of
+from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.summary import summarise
 
 
 @dataclass(frozen=True)
@@ -26,3 +34,18 @@ def child_of(stage: RecipeStage | None, part: str) -> dict[str, Any]:
     if stage is None:
         return {}
     return {"name": f"{stage.run.name}.{part}"[:128], "parent": stage.run, "priority": stage.run.priority}
+
+
+def report_of(session: Session, evaluation: Evaluation) -> Report | None:
+    """What the stage kept when the evaluation was complete, with what the pipeline's stages took."""
+    run = session.get(Run, evaluation.run_id) if evaluation.run_id is not None else None
+    if run is None:
+        return None
+    mine = RunOutput.run_id == run.id, RunOutput.type == "report"
+    document = session.scalar(select(RunOutput.document).where(*mine))
+    if document is None:
+        return None
+    found = Report.model_validate(document)
+    pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
+    stages = stage_rows(session, stages_of(session, pipeline)) if pipeline is not None else []
+    return found.model_copy(update={"summary": summarise(found), "stages": stages})

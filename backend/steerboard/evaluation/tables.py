@@ -216,6 +216,11 @@ class Judge(Base):
     created_by: Mapped[str]
     created_at: Mapped[CreatedAt]
 
+    @property
+    def unreadable(self) -> int:
+        """Rows of the imported file that were left out because they could not be read."""
+        return int((self.imported or {}).get("skipped", 0))
+
 
 class Verdict(Base):
     """A judge's verdict on one item.

@@ -22,8 +22,8 @@ from steerboard.datasets.statistics.service import held_out_rows, reward_arrays
 from steerboard.datasets.tables import Dataset, RewardSource, SampleRow
 from steerboard.insights.schemas import LabelledExample, SelectionPreview, WeightsPreview, WeightsPreviewIn
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.online.reward_weights import HIGHEST_EXPONENT, exponential_weight
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.reward_weights import HIGHEST_EXPONENT, exponential_weight
 
 _EXAMPLES = 5
 
@@ -32,6 +32,12 @@ def labelled_dataset(session: Session, project: Project, ref: str) -> tuple[Data
     """A labelled dataset with its normaliser. Raises `NotFound`, and `BadInput` (`wrong_kind`) for other kinds."""
     dataset = get_dataset(session, project, ref)
     if dataset.reward_source_id is None or dataset.normaliser is None:
+        if dataset.kind == "labelled":
+            raise BadInput(
+                f"the rows of {dataset.name!r} have attributes and no rewards",
+                code="rows_without_reward",
+                hint="Score them with a reward model first.",
+            )
         raise BadInput(
             f"{dataset.name!r} holds {dataset.kind} and pins no rewards; this needs a labelled dataset",
             code="wrong_kind",

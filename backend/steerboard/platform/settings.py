@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from steerboard.platform.addresses import AllowList
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
 from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.network.addresses import AllowList
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -69,11 +69,14 @@ class Settings(BaseSettings):
     disk_reserve_mb: Annotated[int | None, Field(ge=0)] = None
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1
-    # Hosts, addresses and networks, not public, that endpoints and webhooks may lead to (`platform.addresses`).
+    # Hosts, addresses and networks, not public, that endpoints, webhooks and rewards may lead to
+    # (`steerboard_contracts.network.addresses`).
     allowed_private: str = ""
     # Folders below which models of this machine may be read as bases, with `:` between them; by default none, and the
     # current folder for `steerboard up` outside of production.
     model_roots: str = ""
+    # Folders below which reward functions may be named, with `:` between them; by default none.
+    reward_roots: str = ""
     # Seals stored secrets; without it a file of the home does (`platform.security.secrets`).
     secret_key: SecretStr = SecretStr("")
     # Opens what an older key has sealed, while the key is being changed.
@@ -123,7 +126,15 @@ class Settings(BaseSettings):
     @property
     def model_folders(self) -> LocalFolders:
         """What of this machine may be read as a base model: never what Steerboard itself keeps."""
-        roots = tuple(Path(root).expanduser().absolute() for root in self.model_roots.split(os.pathsep) if root.strip())
+        return self._folders(self.model_roots)
+
+    @property
+    def reward_folders(self) -> LocalFolders:
+        """What of this machine may be run as a reward function."""
+        return self._folders(self.reward_roots)
+
+    def _folders(self, given: str) -> LocalFolders:
+        roots = tuple(Path(root).expanduser().absolute() for root in given.split(os.pathsep) if root.strip())
         store = self.artifact_url.removeprefix("file://") if self.artifact_url.startswith("file://") else None
         return LocalFolders(roots=roots, never=(self.home, *([Path(store)] if store else [])))
 

@@ -91,6 +91,8 @@ def _read_stage(document: Document, name: str, fields: Any, faults: Faults) -> D
         if slot_name not in rest:
             continue
         at = (*path, slot_name)
+        if slot_name in kind.config.model_fields and isinstance(rest[slot_name], dict):
+            continue  # a field of the config takes the place of the input: an endpoint that judges
         if not slot.many:
             _add_reference(document, draft, slot_name, rest.pop(slot_name), at, faults)
         elif slot_name == "parts":

@@ -19,7 +19,7 @@ from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.overrides import Override, apply_to_stage, parse_overrides, unknown_target
 from steerboard.recipes.rounds import ROUND, unroll
 from steerboard.recipes.sources import Source, Sources
-from steerboard.recipes.stop_rule import ROUNDS, await_checks, check_judge
+from steerboard.recipes.stop_rule import ROUNDS, await_checks, check_endpoints, check_judge, judge_by_comparing
 from steerboard.recipes.sweep.block import SWEEP, set_sweep
 from steerboard.recipes.sweep.halving import await_rungs
 from steerboard.recipes.sweep.variants import summary_of, variant_of, write_variants
@@ -118,11 +118,13 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
     sweep = write_variants(document, faults)
     _check_number(document, faults)
     values = resolve(document, declared, set_values, catalogue, faults)
+    judge_by_comparing(document, values)
     implied = Implied(document, declared, values, catalogue, faults)
     implied.add_all()
     _apply_later(document, list(declared), implied.stages, later, sweep, faults)
 
     drafts = read_stages(document, faults)
+    check_endpoints(document, drafts, catalogue, faults)
     sources = Sources(document, drafts, values, faults)
     inputs = {name: sources.of(draft) for name, draft in drafts.items()}
     if rounds is not None:

@@ -22,7 +22,18 @@ from steerboard.recipes.document import Document
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.overrides import Override
 from steerboard.recipes.references import references, replace_at, rewired, value_at, widen_list, write_copy
-from steerboard.recipes.stop_rule import CHECK, COUNT, ROUNDS, STOP, check_fields, is_stop_rule, write_check_places
+from steerboard.recipes.stop_rule import (
+    CHECK,
+    COUNT,
+    JUDGE,
+    ROUNDS,
+    STOP,
+    check_fields,
+    is_judge,
+    is_stop_rule,
+    name_of_judge,
+    write_check_places,
+)
 from steerboard_contracts.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.run_kinds import kind_of
 
@@ -58,7 +69,7 @@ def unroll(document: Document, changes: list[Override], faults: Faults) -> tuple
             _write_check(document, round_, repeated)
     planned = PlannedRounds(
         start=document.data[ROUND][PREVIOUS],
-        judge=document.data[ROUNDS][STOP]["judge"] if stop else None,
+        judge=name_of_judge(document) if stop else None,
         rounds=[
             PlannedRound(
                 number=round_,
@@ -120,8 +131,11 @@ def _repeated(document: Document, faults: Faults) -> list[str]:
                 document.fault(faults, (ROUNDS, key), message)
                 sound = False
         stop = data[ROUNDS].get(STOP)
-        if stop is not None and not (isinstance(stop, dict) and isinstance(stop.get("judge"), str)):
-            message = "needs `judge`: a reward model that no stage learns from, as in `stop: {judge: independent}`"
+        if stop is not None and not (isinstance(stop, dict) and is_judge(stop.get(JUDGE))):
+            message = (
+                "needs `judge`: a model that no stage learns from, as in `stop: {judge: independent}`, or "
+                "`{endpoint: NAME}`"
+            )
             document.fault(faults, (ROUNDS, STOP), message)
             sound = False
     if not isinstance(round_, dict):

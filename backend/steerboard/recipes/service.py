@@ -20,6 +20,7 @@ from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.plan import Plan, Reading, make_plan, read_recipe
 from steerboard.recipes.sources import Source
 from steerboard.registry.base_sources import pinned
+from steerboard.registry.endpoints.service import endpoints_of
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
@@ -63,6 +64,9 @@ class ProjectCatalogue:
     def model_names(self) -> list[str]:
         mine = select(Model.name).where(Model.project_id == self._project.id)
         return list(self._session.scalars(mine.order_by(Model.id.desc()).limit(SUGGESTIONS)))
+
+    def endpoint_names(self) -> list[str]:
+        return [endpoint.name for endpoint in endpoints_of(self._session, self._project)]
 
 
 def plan(

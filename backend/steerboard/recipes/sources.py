@@ -13,6 +13,7 @@ from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
 from steerboard_contracts.specs.slots import Slot
+from steerboard_contracts.training import TrainingConfig
 
 Source = KnownDataset | KnownModel | StageRef
 
@@ -115,10 +116,15 @@ class Sources:
     def _check_complete(self, draft: Draft) -> None:
         stage: dict[str, Any] = self._document.data["stages"][draft.name]
         for slot_name, slot in draft.kind.slots.items():
-            elsewhere = slot_name == "model" and draft.kind.run == "generate" and stage.get("endpoint") is not None
+            elsewhere = (
+                slot_name == "model" and draft.kind.run == "generate" and stage.get("endpoint") is not None
+            ) or (slot_name == "rewards" and stage.get("decides") is True and stage.get("judge") is not None)
             if slot.required and slot_name not in stage and not elsewhere:
                 what = "a model" if slot.thing == "model" else "a dataset"
                 self._document.fault(self._faults, draft.path, f"needs `{slot_name}`: {what}")
+        lacking = draft.config.input_fault(draft.references) if isinstance(draft.config, TrainingConfig) else None
+        if lacking is not None:
+            self._document.fault(self._faults, draft.path, lacking)
         for field, slot_name in draft.kind.lists.items():
             items, given = stage.get(field), sum(n.startswith(f"{slot_name}.") for n in draft.references)
             if field != slot_name and isinstance(items, list) and items and len(items) != given:

@@ -1,10 +1,10 @@
-"""Runs over HTTP: look, start, cancel, resume, clone."""
+"""Runs over HTTP: look, start, pause, change, cancel, resume, clone."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.model_folders import folders_for
@@ -16,10 +16,12 @@ from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
 from steerboard.runs.results.probe_answers import RunProbes, probes_of
+from steerboard.runs.results.sampled_groups import RunGroups, group_of, groups_of
 from steerboard.runs.results.selections import combination_of, selection_of
 from steerboard.runs.schemas import (
     LogLine,
     MetricSeries,
+    RunChanges,
     RunClone,
     RunCreate,
     RunDetail,
@@ -29,10 +31,11 @@ from steerboard.runs.schemas import (
     RunResume,
     RunSummary,
 )
-from steerboard.runs.state import lifecycle
+from steerboard.runs.state import lifecycle, oversight
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.fields import RunKind
+from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.report.combination import CombinationResult
 from steerboard_contracts.report.selection import SelectionResult
 from steerboard_contracts.run_kinds import run_kinds
@@ -159,6 +162,24 @@ def get_probe_answers(run: str, session: Db, access: Reader) -> RunProbes:
     return probes_of(session, queries.get_run(session, access.project, run))
 
 
+@router.get("/runs/{run}/groups", responses=problems(404))
+def list_sampled_groups(run: str, session: Db, access: Reader) -> RunGroups:
+    """At which steps an online run kept the answers that it sampled to some prompts, and how many of these."""
+    return groups_of(session, queries.get_run(session, access.project, run))
+
+
+@router.get("/runs/{run}/groups/{step}/{place}", responses=problems(404, 422))
+def get_sampled_group(
+    run: str,
+    step: Annotated[int, Path(ge=0, lt=2**31)],
+    place: Annotated[int, Path(ge=0, le=255)],
+    session: Db,
+    access: Reader,
+) -> AnswerGroup:
+    """The answers to one prompt, by reward, each with its advantage, KL and tokens. `place` counts from 0."""
+    return group_of(session, queries.get_run(session, access.project, run), step, place)
+
+
 @router.get("/runs/{run}/combination", responses=problems(404))
 def get_combination(run: str, session: Db, access: Reader) -> CombinationResult:
     """How a combine run normalised and weighted each reward, and how the rewards go together."""
@@ -174,9 +195,28 @@ def cancel_run(run: str, session: Db, access: Runner) -> RunDetail:
     return _fresh(session, found)
 
 
+@router.post("/runs/{run}/pause", responses=problems(404, 409))
+def pause_run(run: str, session: Db, access: Runner) -> RunDetail:
+    """A training run keeps a checkpoint after its present step and frees its device, until it is resumed."""
+    found = queries.get_run(session, access.project, run)
+    oversight.pause(session, found, access.actor)
+    audit(session, access, "run.pause", f"run {found.name} {found.id}")
+    return _fresh(session, found)
+
+
+@router.post("/runs/{run}/change", responses=problems(404, 409, 422))
+def change_run(run: str, body: RunChanges, session: Db, access: Runner) -> RunDetail:
+    """Other settings from the next optimiser step on, of a training run that has not ended: those it calls
+    `changeable`."""
+    found = queries.get_run(session, access.project, run)
+    oversight.change(session, found, body.config, access.actor)
+    audit(session, access, "run.change", f"run {found.name} {found.id}", {"config": body.config})
+    return _fresh(session, found)
+
+
 @router.post("/runs/{run}/resume", responses=problems(404, 409, 422))
 def resume_run(run: str, session: Db, access: Runner, body: RunResume | None = None) -> RunDetail:
-    """Give a failed or cancelled run new attempts, from its newest checkpoint."""
+    """Give a failed, cancelled or paused run new attempts, from its newest checkpoint."""
     found = queries.get_run(session, access.project, run)
     changes = body.config if body else {}
     lifecycle.resume(session, found, access.actor, changes)

@@ -21,6 +21,21 @@ class RunNotResumable(SteerboardError):
     title = "The run cannot be resumed"
 
 
+class RunNotPausable(SteerboardError):
+    """Only a training run that is queued or running can be paused."""
+
+    code = "run_not_pausable"
+    status = 409
+    title = "The run cannot be paused"
+
+
+class SettingNotChangeable(BadInput):
+    """A setting of a run cannot change while it trains, or not to this value."""
+
+    code = "setting_not_changeable"
+    title = "The setting cannot change now"
+
+
 class PipelineNotResumable(SteerboardError):
     """No stage of the pipeline failed or was cancelled, or one is still being cancelled."""
 

@@ -16,6 +16,9 @@ from steerboard_contracts.stage import ResponseRewardsOutput
 # Runs that the transaction has ended. Called at its very end, behind the lock of the event stream.
 ended: Hook[[Session, Collection[Run]], None] = Hook("runs.ended")
 
+# Something else about a run that webhooks may tell of: the event's name, and what it is about. Called as `ended` is.
+news: Hook[[Session, Run, str, dict[str, Any]], None] = Hook("runs.news")
+
 # A run of this evaluation has ended, or goes on again.
 evaluation_run_moved: Hook[[Session, uuid.UUID], None] = Hook("runs.evaluation_run_moved")
 

@@ -1,4 +1,4 @@
-"""Events of a running attempt: progress, metrics, probe answers, logs. Written in batches, each behind the fence."""
+"""Events of a running attempt: progress, metrics, answers, phases, logs. Written in batches, each behind the fence."""
 
 from __future__ import annotations
 
@@ -10,25 +10,33 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
 from steerboard.platform.texts import storable
+from steerboard.runs.ledger import recorded
+from steerboard.runs.state import oversight
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import Claim, fenced
-from steerboard.runs.tables import Metric, ProbeStep, RunLog
-from steerboard_contracts.stage import Probed
+from steerboard.runs.tables import Metric, ProbeStep, RunAttempt, RunLog, SampledGroup
+from steerboard_contracts.stage import Changed, HealthFound, Probed, Sampled
+from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 LINE_CHARACTERS = 4_000
 
 
 @dataclass
 class Batch:
-    """`metrics` by (name, step): a later value replaces an earlier one. `probed`: by step. `logs`: (level, message)."""
+    """`metrics` by (name, step): a later value replaces an earlier one. `probed`: by step; `sampled`: by (step,
+    place). `phases`: what they have taken since the attempt began. `logs`: (level, message)."""
 
     progress: dict[str, Any] | None = None
     metrics: dict[tuple[str, int], float] = field(default_factory=dict)
     probed: dict[int, Probed] = field(default_factory=dict)
+    sampled: dict[tuple[int, int], Sampled] = field(default_factory=dict)
+    watched: list[Changed | HealthFound] = field(default_factory=list)
+    phases: dict[Phase, PhaseTime] = field(default_factory=dict)
     logs: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return self.progress is not None or bool(self.metrics) or bool(self.probed) or bool(self.logs)
+        rows = (self.metrics, self.probed, self.sampled, self.watched, self.phases, self.logs)
+        return self.progress is not None or any(rows)
 
 
 def write(session: Session, claim: Claim, batch: Batch) -> None:
@@ -49,6 +57,17 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
     for step, probed in batch.probed.items():
         document = storable(probed.model_dump(mode="json", exclude={"type", "step"}))
         session.merge(ProbeStep(run_id=run.id, step=step, attempt=claim.attempt, document=document))
+    for (step, place), sampled in batch.sampled.items():
+        document = storable(sampled.group.model_dump(mode="json"))
+        session.merge(SampledGroup(run_id=run.id, step=step, place=place, attempt=claim.attempt, document=document))
+    for told in batch.watched:
+        if isinstance(told, Changed):
+            oversight.changed(session, run, told)
+        else:
+            oversight.found(session, run, told)
+    if batch.phases:
+        attempt = session.get_one(RunAttempt, (run.id, claim.attempt))
+        attempt.phases = recorded(batch.phases, attempt.devices)
     if batch.logs:
         session.execute(
             insert(RunLog),

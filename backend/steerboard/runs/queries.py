@@ -20,17 +20,21 @@ from steerboard.registry.tables import Model
 from steerboard.runs import queue
 from steerboard.runs.checkpoints.resumption import resumption
 from steerboard.runs.inputs import main_first
+from steerboard.runs.ledger import ledger_of, phases_of
 from steerboard.runs.schemas import (
     AttemptOut,
     MetricPoint,
     MetricSeries,
     PipelineRef,
+    RunChange,
     RunDetail,
+    RunFinding,
     RunInputOut,
     RunOutputOut,
     RunSummary,
     TransitionOut,
 )
+from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import summarise
@@ -82,22 +86,51 @@ def runs_of(
 
 
 def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
-    """In the order of `runs`. Their pipelines are one query."""
+    """In the order of `runs`. Their pipelines are one query, and so are their pauses."""
     ids = {run.pipeline_id for run in runs if run.pipeline_id is not None}
     named = session.execute(select(Pipeline.id, Pipeline.name).where(Pipeline.id.in_(ids))) if ids else ()
     pipelines = {row.id: PipelineRef(id=row.id, name=row.name) for row in named}
-    fields = [field for field in RunSummary.model_fields if field not in ("pipeline", "progress")]
+    computed = ("pipeline", "progress", "paused_seconds", "paused_since")
+    fields = [field for field in RunSummary.model_fields if field not in computed]
     parts = _parts_done(session, runs)
+    pauses = _pauses(session, runs)
     return [
         RunSummary.model_validate(
             {
                 **{field: getattr(run, field) for field in fields},
                 "pipeline": pipelines.get(run.pipeline_id),
                 "progress": parts.get(run.id, run.progress),
+                **pauses.get(run.id, {"paused_seconds": 0.0, "paused_since": None}),
             }
         )
         for run in runs
     ]
+
+
+def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, Any]]:
+    """Of the runs that were paused after their start: how long until they went on, and since when those are that have
+    not."""
+    trained = [run.id for run in runs if run.kind == "train"]
+    if not trained:
+        return {}
+    order = (RunTransition.created_at, RunTransition.id)
+    until = func.lead(RunTransition.created_at).over(partition_by=RunTransition.run_id, order_by=order)
+    states = (
+        select(
+            RunTransition.run_id, RunTransition.to_state, RunTransition.created_at.label("since"), until.label("until")
+        )
+        .where(RunTransition.run_id.in_(trained))
+        .subquery()
+    )
+    seconds = func.coalesce(func.sum(func.extract("epoch", states.c.until - states.c.since)), 0)
+    since = func.max(states.c.since).filter(states.c.until.is_(None))
+    found = (
+        select(states.c.run_id, seconds, since)
+        .join(Run, Run.id == states.c.run_id)
+        .where(states.c.to_state == "paused", states.c.since > Run.started_at)
+        .group_by(states.c.run_id)
+    )
+    return {run: {"paused_seconds": float(spent), "paused_since": last} for run, spent, last in session.execute(found)}
 
 
 def _parts_done(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, dict[str, Any]]:
@@ -121,7 +154,7 @@ def detail(session: Session, run: Run) -> RunDetail:
         select(RunTransition).where(RunTransition.run_id == run.id).order_by(RunTransition.created_at, RunTransition.id)
     )
     attempts = session.scalars(select(RunAttempt).where(RunAttempt.run_id == run.id).order_by(RunAttempt.attempt))
-    shards = session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard, Run.id))
+    parts = list(session.scalars(select(Run).where(Run.parent_id == run.id).order_by(Run.shard, Run.id)))
     resumable, hint = resumption(session, run)
     return RunDetail(
         **summaries(session, [run])[0].model_dump(),
@@ -135,9 +168,20 @@ def detail(session: Session, run: Run) -> RunDetail:
         inputs=_inputs(session, run),
         outputs=_outputs(session, run),
         timeline=[TransitionOut.model_validate(row) for row in timeline],
-        attempts=[AttemptOut.model_validate(row) for row in attempts],
-        shards=summaries(session, list(shards)),
+        pause_requested_at=run.pause_requested_at,
+        changes=[RunChange.model_validate(one) for one in run.changes],
+        findings=[RunFinding.model_validate(one) for one in run.findings],
+        changeable=oversight.changeable(run),
+        attempts=[_attempt(row, gathers=bool(parts)) for row in attempts],
+        ledger=ledger_of(session, run),
+        shards=summaries(session, parts),
     )
+
+
+def _attempt(row: RunAttempt, gathers: bool) -> AttemptOut:
+    """One that gathers shards has no phases of its own: they worked."""
+    fields = {name: getattr(row, name) for name in AttemptOut.model_fields if name != "phases"}
+    return AttemptOut(**fields, phases=[] if gathers and row.outcome == "succeeded" else phases_of(row))
 
 
 def _inputs(session: Session, run: Run) -> list[RunInputOut]:

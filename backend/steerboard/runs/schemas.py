@@ -9,8 +9,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from steerboard.runs.state.states import PipelineState, RunState
+from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec, PreviewKind
 from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.watching.health import Finding
+from steerboard_contracts.watching.ledger import Ledger, PhaseCost
 
 
 class _Out(BaseModel):
@@ -23,7 +26,8 @@ class PipelineRef(_Out):
 
 
 class RunSummary(_Out):
-    """`device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`."""
+    """`device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
+    `paused_seconds` of pauses that are over; `paused_since` of the one that lasts."""
 
     id: uuid.UUID
     name: str
@@ -49,6 +53,8 @@ class RunSummary(_Out):
     queued_at: dt.datetime | None
     started_at: dt.datetime | None
     ended_at: dt.datetime | None
+    paused_seconds: float
+    paused_since: dt.datetime | None
     cancel_requested_at: dt.datetime | None
 
 
@@ -89,10 +95,29 @@ class AttemptOut(_Out):
     outcome: str | None
     reason: str | None
     device_seconds: float
+    phases: list[PhaseCost] = Field(description="Of its device-seconds; they add up to them once it has ended.")
+
+
+class RunChange(BaseModel):
+    """Settings that were changed while the run trained. `step`: the first optimiser step that has them; null while
+    none has."""
+
+    number: int
+    values: dict[str, float]
+    step: int | None
+    by: str
+    at: dt.datetime
+
+
+class RunFinding(Finding):
+    """A health rule that came to hold after `step`."""
+
+    at: dt.datetime
 
 
 class RunDetail(RunSummary):
-    """`queue_position`: 1 is the next that a worker of the pool takes; null unless queued."""
+    """`queue_position`: 1 is the next that a worker of the pool takes; null unless queued. `ledger` counts all of its
+    attempts, and those of its shards or parts."""
 
     queue_position: int | None
     resumable: bool
@@ -104,7 +129,12 @@ class RunDetail(RunSummary):
     inputs: list[RunInputOut]
     outputs: list[RunOutputOut]
     timeline: list[TransitionOut]
+    pause_requested_at: dt.datetime | None
+    changes: list[RunChange]
+    findings: list[RunFinding]
+    changeable: dict[str, float] = Field(description="Settings that can change while it trains, as they are now.")
     attempts: list[AttemptOut]
+    ledger: Ledger
     shards: list[RunSummary]
 
 
@@ -149,6 +179,9 @@ class PipelineSummary(BaseModel):
 
 
 class PipelineDetail(PipelineSummary):
+    """`ledger`: of all its stages; the work of one that was reused counts once, and is named."""
+
+    ledger: Ledger
     runs: list[RunSummary]
     recipe_text: str
     settings: dict[str, Any]
@@ -185,6 +218,14 @@ class RunClone(BaseModel):
     inputs: dict[str, Reference] = {}
     pool: Annotated[str | None, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = None
     reuse: bool = True
+
+
+class RunChanges(BaseModel):
+    """`config`: settings of the run, those that its `changeable` names, with their new values."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    config: Annotated[dict[str, Finite], Field(min_length=1, max_length=20)]
 
 
 class RunResume(BaseModel):
@@ -333,72 +374,3 @@ class RunKindOut(RunKindCard):
             "description": (kind.config.__doc__ or "").strip(),
             "config_schema": kind.config.model_json_schema(),
         }
-
-
-class WorkerRun(BaseModel):
-    """What a worker is at. `name` is the stage's where it belongs to a pipeline; `project` is a name."""
-
-    id: uuid.UUID
-    project: str
-    name: str
-    kind: str
-    method: str | None
-    pipeline: PipelineRef | None
-
-
-class WorkerOut(_Out):
-    """`alive`: its heartbeat is fresh by the database's clock. A worker can be `busy` with a run of a project that
-    you may not read; `run` is null then."""
-
-    id: uuid.UUID
-    name: str
-    pool: str
-    host: str
-    pid: int
-    devices: dict[str, Any]
-    busy: bool
-    run_id: uuid.UUID | None
-    run: WorkerRun | None
-    holds: list[str] = Field(
-        default=[], description="Names of the models that it keeps loaded: those of projects that you may read."
-    )
-    started_at: dt.datetime
-    heartbeat_at: dt.datetime
-    alive: bool
-
-
-class QueueOut(BaseModel):
-    """One pool: how many runs wait and run in it, and how many workers serve it."""
-
-    pool: str
-    pending: int
-    queued: int
-    running: int
-    workers: int
-    oldest_queued_at: dt.datetime | None
-
-
-class QueuedRun(BaseModel):
-    """`position` counts the runs of all projects; those paused until `not_before` come last."""
-
-    position: int
-    id: uuid.UUID
-    name: str
-    kind: str
-    method: str | None
-    project: str
-    pipeline_id: uuid.UUID | None
-    parent_id: uuid.UUID | None
-    shard: int | None
-    priority: int
-    not_before: dt.datetime | None
-    created_by: str
-    queued_at: dt.datetime | None
-
-
-class QueueRuns(BaseModel):
-    """`queued` counts the runs of all projects, `runs` holds those of yours."""
-
-    pool: str
-    queued: int
-    runs: list[QueuedRun]

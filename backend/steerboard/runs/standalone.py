@@ -29,6 +29,7 @@ from steerboard_contracts.local_folders import LocalFolders
 from steerboard_contracts.run_kinds import kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot
+from steerboard_contracts.training import TrainingConfig
 
 
 class InvalidRun(BadInput):
@@ -65,10 +66,14 @@ def checked(
     faults: list[ErrorLocation] = []
     asked = _endpoint_apart(session, project, asked, faults)
     kind, config = _config(asked.config, faults)
+    _check_judge(session, project, config, asked, faults)
     refs: dict[str, InputRef] = {}
     if kind is not None:
         refs = _inputs(session, project, kind, asked.inputs, config, faults)
         _check_complete(kind, asked, faults)
+        fault = config.input_fault(asked.inputs) if isinstance(config, TrainingConfig) else None
+        if fault is not None:
+            faults.append(ErrorLocation(location="inputs", message=fault))
     code = None
     if isinstance(config, BaseModelConfig):
         try:
@@ -229,7 +234,9 @@ def _look_up(
 def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocation]) -> None:
     for name, slot in kind.slots.items():
         first = f"{name}.0" if slot.many else name
-        elsewhere = name == "model" and kind.run == "generate" and asked.config.get("endpoint") is not None
+        elsewhere = (name == "model" and kind.run == "generate" and asked.config.get("endpoint") is not None) or (
+            name == "rewards" and asked.config.get("decides") is True and _is_judged(asked)
+        )
         if slot.required and first not in asked.inputs and not elsewhere:
             faults.append(ErrorLocation(location=f"inputs.{first}", message=f"is missing: {kind.word} needs it"))
     for field, slot_name in kind.lists.items():
@@ -244,6 +251,23 @@ def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocatio
         faults.append(ErrorLocation(location="config.prompts", message="is not asked of an endpoint"))
     if kind.run == "generate" and ("data" in asked.inputs) == bool(asked.config.get("prompts")):
         faults.append(ErrorLocation(location="inputs.data", message="give either this or config.prompts"))
+
+
+def _check_judge(
+    session: Session, project: Project, config: RunConfig | None, asked: RunWork, faults: list[ErrorLocation]
+) -> None:
+    judge = getattr(config, "judge", None)
+    if judge is None:
+        return
+    if not _is_endpoint(session, project, judge.endpoint):
+        message = f"there is no endpoint {judge.endpoint!r}"
+        faults.append(ErrorLocation(location="config.judge.endpoint", message=message))
+    if "judge" in asked.inputs:
+        faults.append(ErrorLocation(location="inputs.judge", message="give either this or config.judge"))
+
+
+def _is_judged(asked: RunWork) -> bool:
+    return asked.config.get("judge") is not None or "judge" in asked.inputs
 
 
 def _free_name(session: Session, project: Project, kind: str) -> str:

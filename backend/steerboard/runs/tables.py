@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id, Json, Timestamp
 
-RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped")
+RUN_STATES = ("pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused")
 _STATES_SQL = ", ".join(f"'{state}'" for state in RUN_STATES)
 
 
@@ -70,6 +70,11 @@ class Run(Base):
     not_before: Mapped[Timestamp | None]
     cancel_requested_at: Mapped[Timestamp | None]
     cancel_requested_by: Mapped[str | None]
+    pause_requested_at: Mapped[Timestamp | None]
+    pause_requested_by: Mapped[str | None]
+    # [{number, values, step, by, at}] and [{step, rule, kind, action, reason, at}], see `state.oversight`.
+    changes: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default=text("'[]'"))
+    findings: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, server_default=text("'[]'"))
     reuse: Mapped[bool] = mapped_column(Boolean)
     cache_key: Mapped[str | None] = mapped_column(index=True)
     reused_from_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"))
@@ -129,7 +134,8 @@ class RunTransition(Base):
 
 
 class RunAttempt(Base):
-    """One try at a run by one worker; failed ones keep their cost apart."""
+    """One try at a run by one worker; failed ones keep their cost apart. `phases`: {name: {device_seconds, tokens}} of
+    what its stage has measured so far; null of attempts of releases that measured none."""
 
     __tablename__ = "run_attempts"
 
@@ -143,6 +149,7 @@ class RunAttempt(Base):
     outcome: Mapped[str | None]
     reason: Mapped[str | None]
     device_seconds: Mapped[float]
+    phases: Mapped[Json | None]
 
 
 class Metric(Base):
@@ -165,6 +172,19 @@ class ProbeStep(Base):
 
     run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
     step: Mapped[int] = mapped_column(primary_key=True)
+    attempt: Mapped[int]
+    document: Mapped[Json]
+
+
+class SampledGroup(Base):
+    """The answers to one prompt of a step that sampled (`steerboard_contracts.stage.Sampled`); a replayed step
+    overwrites its own."""
+
+    __tablename__ = "sampled_groups"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True)
+    place: Mapped[int] = mapped_column(primary_key=True)
     attempt: Mapped[int]
     document: Mapped[Json]
 

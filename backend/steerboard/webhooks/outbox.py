@@ -28,13 +28,7 @@ def write_endings(session: Session, runs: Collection[Run]) -> None:
     ended = [run for run in runs if run.state in ENDED and run.parent_id is None]
     if not ended:
         return
-    webhooks = session.scalars(
-        select(Webhook)
-        .where(Webhook.project_id.in_({run.project_id for run in ended}), Webhook.active)
-        .order_by(Webhook.id)
-        # One that is being deleted must be gone, or stay until the commit: a run's end may not fail for it.
-        .with_for_update(read=True, key_share=True)
-    ).all()
+    webhooks = _active(session, {run.project_id for run in ended})
     if not webhooks:
         return
     projects = {webhook.project_id: session.get_one(Project, webhook.project_id) for webhook in webhooks}
@@ -56,6 +50,25 @@ def write_endings(session: Session, runs: Collection[Run]) -> None:
         if state in ENDED:
             data = _of_pipeline(pipeline, projects[pipeline.project_id], state, counts)
             _tell(session, webhooks, pipeline.project_id, f"pipeline.{state}", data)
+
+
+def write_news(session: Session, run: Run, event: str, about: dict[str, Any]) -> None:
+    """Add the deliveries of an event that is no end; `about` goes with what is always told of a run."""
+    webhooks = _active(session, {run.project_id})
+    if webhooks:
+        pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
+        data = _of_run(run, session.get_one(Project, run.project_id), pipeline) | about
+        _tell(session, webhooks, run.project_id, event, data)
+
+
+def _active(session: Session, projects: Collection[uuid.UUID]) -> Sequence[Webhook]:
+    return session.scalars(
+        select(Webhook)
+        .where(Webhook.project_id.in_(projects), Webhook.active)
+        .order_by(Webhook.id)
+        # One that is being deleted must be gone, or stay until the commit: a run's end may not fail for it.
+        .with_for_update(read=True, key_share=True)
+    ).all()
 
 
 def delivery(webhook: Webhook, event: str, data: dict[str, Any]) -> WebhookDelivery:

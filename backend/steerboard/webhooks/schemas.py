@@ -12,6 +12,8 @@ WebhookEvent = Literal[
     "run.succeeded",
     "run.failed",
     "run.cancelled",
+    "run.paused",
+    "run.health",
     "pipeline.succeeded",
     "pipeline.failed",
     "pipeline.cancelled",

@@ -32,7 +32,8 @@ class DecisionTransformerConfig(TrainingConfig):
             min_length=1,
             max_length=MOST_ATTRIBUTES,
             description="What the policy learns to be asked for, in this order: rm_score is the reward of a row, other "
-            "names are those of the rows' attributes. What a row lacks is left out of its prompt.",
+            "names are those of the rows' attributes. An attribute that a row lacks is left out of its prompt; every "
+            "row needs a reward where rm_score is named, and none where it is not.",
             json_schema_extra={"source": "rm_score alone: arXiv 2308.12050, Eq. 6; others: arXiv 2310.05344"},
         ),
         AfterValidator(_distinct),

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.models import POLICIES, SCALARS
-from steerboard_contracts.policy_gradient import KL_REFERENCE, REWARDS, PolicyGradientConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, REWARDS, PolicyGradientConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec, Trained
 from steerboard_contracts.training import PAPER
@@ -101,6 +101,7 @@ SPEC = MethodSpec(
             like=REWARDS[0].name,
         ),
     ),
+    changeable=("lr", "critic_lr", "kl_weight"),
     form=("rules", "max_new_tokens", "kl_weight", "critic_lr"),
     place=105,
 )

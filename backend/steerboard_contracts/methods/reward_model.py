@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.inspected_pairs import InspectPairs
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.samples import Half
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import PAPER, TrainingConfig
+from steerboard_contracts.watching.inspected_pairs import InspectPairs
 
 
 class RewardModelConfig(TrainingConfig):

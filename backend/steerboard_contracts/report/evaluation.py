@@ -15,6 +15,7 @@ from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.comparison import By
+from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
 from steerboard_contracts.report.sections.frontier import Frontier
 from steerboard_contracts.report.sections.human import HumanReport
@@ -122,3 +123,4 @@ class EvaluationReport(BaseModel):
     prompts_from: str = Field("", description="`held-out rows of things`, `prompt set mine`.")
     recipe: Report | None = None
     frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")
+    costs: list[EntrantCost] = Field([], description="Of the entrants that are models of the registry.")

@@ -18,6 +18,7 @@ from steerboard_contracts.report.decision import RoundDecision
 class MethodRow(BaseModel):
     """One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
 
+    `variant`: the entrant, where several are of one method, such as those of a sweep.
     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
     entrant in the evaluation, as rules of a gate call it.
     `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
@@ -27,6 +28,7 @@ class MethodRow(BaseModel):
     method: str
     name: str | None = None
     entrant: str
+    variant: str | None = None
     score: Condition | None
     best_of: int | None = None
     chosen_by: str | None = None
@@ -41,6 +43,7 @@ class MethodRow(BaseModel):
     distinct_2: float
     win_rate_vs_sft: float | None
     independent_win_rate_vs_sft: float | None
+    judge_win_rate_vs_sft: float | None = None
     quality_mean: float | None = None
     quality_low: float | None = None
     quality_high: float | None = None
@@ -124,6 +127,8 @@ class Report(BaseModel):
     synthetic: bool = False
     examples: list[Example] = []
     warnings: list[str] = []
+    judge: str | None = None
+    """Who compared the answers in addition to the reward models: an LLM at an endpoint, or a preference model."""
     decision: RoundDecision | None = None
     """Of the evaluation of a round, where a rule may stop the rounds."""
     summary: ReportSummary | None = None

@@ -24,7 +24,7 @@ def label(row: MethodRow) -> str:
 
 
 def _unscored_label(row: MethodRow) -> str:
-    name = label_of(row.method, row.entrant)
+    name = label_of(row.method, row.entrant) + (f" ({row.variant})" if row.variant else "")
     return name if row.best_of is None else f"{name} (best of {row.best_of})"
 
 
@@ -86,7 +86,7 @@ def cost_line(report: Report) -> str:
 
 def _reference_costs(report: Report) -> str:
     """What each method's cost counts of its reference's log-probs, and which were not paid again."""
-    rows = {label_of(row.method, row.entrant): row for row in report.methods if row.log_prob_seconds}
+    rows = {_unscored_label(row): row for row in report.methods if row.log_prob_seconds}
     if not rows:
         return ""
     parts = ", ".join(f"{name} {row.log_prob_seconds:.1f}" for name, row in rows.items())

@@ -11,12 +11,14 @@ from steerboard_contracts.sweep import SweepGoal, SweepSearch
 
 
 class RungRow(BaseModel):
-    """A variant's training for `steps`, by the figure of the halving; null where it has none."""
+    """A variant's training for `steps`, by the figure of the halving with its 95% interval; null where it has none."""
 
     rung: int
     steps: int
     stage: str
     figure: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 class VariantRow(BaseModel):
@@ -24,7 +26,8 @@ class VariantRow(BaseModel):
     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
     variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
     `stages`, each counted for every variant that uses it. Of successive halving, `rungs` are those that it was trained
-    in, and `dropped_after` the last of them where others went on instead, for the `reason`."""
+    in, and `dropped_after` the last of them where others went on instead, for the `reason`; `dropped_within_noise`
+    of the best of that rung, whose interval overlaps with its own, or null where figures have none."""
 
     number: int
     values: dict[str, Any]
@@ -39,6 +42,7 @@ class VariantRow(BaseModel):
     rungs: list[RungRow] = []
     dropped_after: int | None = None
     reason: str | None = None
+    dropped_within_noise: bool | None = None
 
 
 class SweepReport(BaseModel):

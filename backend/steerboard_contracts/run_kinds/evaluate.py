@@ -16,6 +16,7 @@ SPEC = RunKindSpec(
         "entrants": models(*POLICIES, many=True),
         "rewards": models("reward", many=True),
         "best_of": models("reward", many=True, required=False),
+        "judge": models("preference", required=False),
         "kl_to": models(*POLICIES, required=False),
         "data": datasets(*TEXTS),
         "labelled": datasets("labelled", required=False),

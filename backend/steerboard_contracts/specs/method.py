@@ -49,7 +49,8 @@ class Frozen:
     """A further model that no step changes, such as a reference: an input of the run by this name.
 
     One that `reads` labels and is not `required` may be left out: the model that training starts from stands for it.
-    `when`: a field of the config; where that is 0, false or none, the model is not loaded.
+    `when`: a field of the config; where that is 0, false or none, the model is not loaded. `by_text`: one that reads
+    ends may have another tokenizer than the model to train; then it has to be given its own tokens (`Passes.renderer`).
     """
 
     name: str
@@ -59,6 +60,7 @@ class Frozen:
     uses: tuple[Use, ...] = ("forward",)
     reads: Reads = "labels"
     when: str | None = None
+    by_text: bool = False
 
     def used_by(self, config: TrainingConfig) -> bool:
         return self.when is None or bool(getattr(config, self.when))
@@ -135,6 +137,8 @@ class MethodSpec:
     """The config's field with the default condition, where a policy that it trained is asked with one."""
     baseline: bool = False
     """The default baseline of reports."""
+    changeable: tuple[str, ...] = ("lr",)
+    """Numbers of the config that may change while a run trains; the worker's half takes them over by `change`."""
     form: tuple[str, ...] = ()
     """Fields that its form shows first, in addition to those of every method's form."""
     preview: Preview | None = None
@@ -203,7 +207,7 @@ class MethodSpec:
             needed, known = PREVIEWS[self.preview.kind]
             if not needed <= set(self.preview.fields) <= known:
                 raise BadMethod(f"{self.name}: the preview {self.preview.kind} takes {', '.join(sorted(known))}")
-        named = [*self.form, *(self.preview.fields.values() if self.preview else ())]
+        named = [*self.form, *self.changeable, *(self.preview.fields.values() if self.preview else ())]
         named += [self.condition] if self.condition else []
         named += [one.when for one in self.frozen if one.when is not None]
         for name in named:

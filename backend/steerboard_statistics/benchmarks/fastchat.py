@@ -99,18 +99,31 @@ def _of_model(
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Both orders of one pair on one question and turn: who won each, by its model, not by its place."""
+    """Both orders of one pair on one question and turn: who won each, by its model, not by its place. `g2_winner`
+    None: judged in one order only."""
 
     model_1: str
     model_2: str
     g1_winner: Winner
-    g2_winner: Winner
+    g2_winner: Winner | None
+
+    @property
+    def winner(self) -> Winner:
+        """Orders that disagree are a tie, and an error in one is an error."""
+        if "error" in (self.g1_winner, self.g2_winner):
+            return "error"
+        return self.g1_winner if self.g2_winner in (None, self.g1_winner) else "tie"
+
+    @property
+    def value(self) -> float | None:
+        """The share of the win that is model_1's: 1, 1/2 or 0; None for an error."""
+        return {"model_1": 1.0, "tie": 0.5, "model_2": 0.0}.get(self.winner)
 
 
 @dataclass(frozen=True, slots=True)
 class PairSummary:
-    """`win_rate_adjusted` = (wins + ties / 2) / n. `flips`: pairs whose verdict differs between the orders, a tie
-    against a win included."""
+    """`win_rate_adjusted` = (wins + ties / 2) / n. `flips`: of the `both` pairs judged in both orders those whose
+    verdict differs between them, a tie against a win included; without such pairs there is no flip rate."""
 
     model: str
     wins: int
@@ -118,6 +131,7 @@ class PairSummary:
     losses: int
     flips: int
     errors: int
+    both: int
 
     @property
     def n(self) -> int:
@@ -129,7 +143,7 @@ class PairSummary:
 
     @property
     def flip_rate(self) -> float | None:
-        return self.flips / self.n if self.n else None
+        return self.flips / self.both if self.both else None
 
 
 def pair_summary(rows: Sequence[Games]) -> list[PairSummary]:
@@ -138,20 +152,20 @@ def pair_summary(rows: Sequence[Games]) -> list[PairSummary]:
     tally: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in rows:
         one, other = tally[row.model_1], tally[row.model_2]
-        if "error" in (row.g1_winner, row.g2_winner):
+        if row.winner == "error":
             one["errors"] += 1
             other["errors"] += 1
-        elif row.g1_winner != row.g2_winner or row.g1_winner == "tie":
-            flipped = row.g1_winner != row.g2_winner
-            for side in (one, other):
-                side["ties"] += 1
-                side["flips"] += flipped
-        else:
-            winner, loser = (one, other) if row.g1_winner == "model_1" else (other, one)
+            continue
+        for side in (one, other):
+            side["both"] += row.g2_winner is not None
+            side["flips"] += row.g2_winner is not None and row.g1_winner != row.g2_winner
+            side["ties"] += row.winner == "tie"
+        if row.winner != "tie":
+            winner, loser = (one, other) if row.winner == "model_1" else (other, one)
             winner["wins"] += 1
             loser["losses"] += 1
     found = [
-        PairSummary(model, *(counts[name] for name in ("wins", "ties", "losses", "flips", "errors")))
+        PairSummary(model, *(counts[name] for name in ("wins", "ties", "losses", "flips", "errors", "both")))
         for model, counts in tally.items()
     ]
     return sorted(found, key=lambda one: (-(one.win_rate_adjusted or 0.0), one.model))

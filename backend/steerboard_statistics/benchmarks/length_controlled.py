@@ -72,7 +72,27 @@ class Fit:
 
 def win_rate(weights: Weights, difficulty: Sequence[float] | Vector) -> float:
     """100 mean sigma(w2 difficulty + w3), in percent. `difficulty` has one value for each row of the evaluation."""
-    return 100 * float(scipy.special.expit(weights.difficulty * np.asarray(difficulty, float) + weights.model).mean())
+    return float(_predicted(weights, difficulty).mean())
+
+
+def standard_error(weights: Weights, difficulty: Sequence[float] | Vector) -> float | None:
+    """`lc_standard_error` of the published leaderboards: sd(ddof 1) / sqrt(n) of what is predicted for each row, in
+    percent. It is 0 without difficulties, which is no certainty, so then there is none; nor for one row."""
+    predicted = _predicted(weights, difficulty)
+    found = float(predicted.std(ddof=1)) / math.sqrt(len(predicted)) if len(predicted) > 1 else 0.0
+    return found if found > _SMALLEST else None
+
+
+def extreme_change(win_rate: float, controlled: float) -> bool:
+    """Whether length control moves a rate by more than AlpacaEval expects of a fit that works: over 10 points, and over
+    a quarter of the way to 0 or to 100."""
+    down = controlled < min(win_rate * 3 / 4, win_rate - 10)
+    return down or controlled > max(win_rate + (100 - win_rate) / 4, win_rate + 10)
+
+
+def _predicted(weights: Weights, difficulty: Sequence[float] | Vector) -> Vector:
+    """sigma(w2 difficulty + w3) of each row, in percent."""
+    return np.asarray(100 * scipy.special.expit(weights.difficulty * np.asarray(difficulty, float) + weights.model))
 
 
 def length_feature(len_1: Sequence[float], len_2: Sequence[float]) -> Vector:

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+TIE = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """From 0 to 1; precision, recall and F1 are macro means over the classes (0 tie, 1, 2) that occur.
 
-    `split`: rows left out because no two annotators agree; `unparsed`: rows without a verdict, which are wrong.
+    `split`: rows left out because no two annotators agree; `unparsed`: rows without a verdict.
     """
 
     accuracy: float
@@ -29,11 +31,15 @@ def majority(votes: Sequence[int]) -> int | None:
     return None if not ranked or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]) else ranked[0][0]
 
 
-def agreement(rows: Sequence[tuple[Sequence[int], int | None]]) -> Agreement:
-    """Of rows (the annotators' votes, the judge's verdict). Raises `ValueError` where no row has a majority."""
+def agreement(rows: Sequence[tuple[Sequence[int], int | None]], *, unparsed_is_tie: bool = True) -> Agreement:
+    """Of rows (the annotators' votes, the judge's verdict, None where it was not parsed). As published, a verdict that
+    was not parsed is a tie; otherwise it is wrong. Raises `ValueError` where no row has a majority."""
     kept = [(truth, verdict) for votes, verdict in rows if (truth := majority(votes)) is not None]
     if not kept:
         raise ValueError("no row has a majority")
+    unparsed = sum(verdict is None for _, verdict in kept)
+    if unparsed_is_tie:
+        kept = [(truth, TIE if verdict is None else verdict) for truth, verdict in kept]
     classes = {truth for truth, _ in kept} | {verdict for _, verdict in kept if verdict is not None}
     figures = []
     for label in sorted(classes):
@@ -50,5 +56,5 @@ def agreement(rows: Sequence[tuple[Sequence[int], int | None]]) -> Agreement:
         f1=f1,
         n=len(kept),
         split=len(rows) - len(kept),
-        unparsed=sum(verdict is None for _, verdict in kept),
+        unparsed=unparsed,
     )

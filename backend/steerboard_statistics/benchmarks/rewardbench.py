@@ -57,7 +57,7 @@ WEIGHTS: dict[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """Accuracies from 0 to 1. `overall` is the mean of the sections, None while one of the four is missing.
+    """Accuracies from 0 to 1. `overall` is the mean of the four sections, None while any of their subsets is missing.
 
     `incomplete`: sections that lack subsets, with their names; `unknown`: subsets that no section has.
     """
@@ -81,12 +81,15 @@ def subset_accuracies(pairs: Iterable[tuple[str, float, float]]) -> dict[str, fl
 
 def sections(accuracies: Mapping[str, object]) -> Sections:
     """Subsets averaged within their section by `WEIGHTS`. Takes a results file as it is: `model`, `model_type` and
-    whatever else is no number is passed over."""
+    whatever else is no number is passed over. Raises `ValueError` for a subset's accuracy outside of 0 to 1."""
     scores = {
         name: float(value)
         for name, value in accuracies.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     }
+    outside = [f"{name} has {score:g}" for name, score in scores.items() if name in WEIGHTS and not 0 <= score <= 1]
+    if outside:
+        raise ValueError(f"{', '.join(outside)}, and an accuracy is between 0 and 1")
     found: dict[str, float] = {}
     incomplete: dict[str, list[str]] = {}
     for section, subsets in SECTIONS.items():
@@ -96,5 +99,5 @@ def sections(accuracies: Mapping[str, object]) -> Sections:
             found[section] = math.fsum(scores[subset] * WEIGHTS[subset] for subset in there) / total
         if len(there) < len(subsets):
             incomplete[section] = [subset for subset in subsets if subset not in scores]
-    overall = math.fsum(found.values()) / len(found) if len(found) == len(SECTIONS) else None
+    overall = math.fsum(found.values()) / len(found) if not incomplete else None
     return Sections(found, overall, incomplete, sorted(set(scores) - set(WEIGHTS)))

@@ -2356,6 +2356,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Run
+         * @description Other settings from the next optimiser step on, of a training run that has not ended: those it calls
+         *     `changeable`.
+         */
+        post: operations["change_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/clone": {
         parameters: {
             query?: never;
@@ -2388,6 +2409,46 @@ export interface paths {
          * @description How a combine run normalised and weighted each reward, and how the rewards go together.
          */
         get: operations["get_combination"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/runs/{run}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sampled Groups
+         * @description At which steps an online run kept the answers that it sampled to some prompts, and how many of these.
+         */
+        get: operations["list_sampled_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/runs/{run}/groups/{step}/{place}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Sampled Group
+         * @description The answers to one prompt, by reward, each with its advantage, KL and tokens. `place` counts from 0.
+         */
+        get: operations["get_sampled_group"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2496,6 +2557,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Run
+         * @description A training run keeps a checkpoint after its present step and frees its device, until it is resumed.
+         */
+        post: operations["pause_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/probes": {
         parameters: {
             query?: never;
@@ -2527,7 +2608,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Run
-         * @description Give a failed or cancelled run new attempts, from its newest checkpoint.
+         * @description Give a failed, cancelled or paused run new attempts, from its newest checkpoint.
          */
         post: operations["resume_run"];
         delete?: never;
@@ -3010,7 +3091,8 @@ export interface components {
         };
         /**
          * AlpacaRow
-         * @description AlpacaEval figures in percent. `length_controlled`: None where its regression cannot be fitted.
+         * @description AlpacaEval figures in percent. `length_controlled`: None where its regression cannot be fitted. It is the variant
+         *     `minimal`: without the difficulties of the benchmark's prompts and its gamed baselines, so not the published one.
          */
         AlpacaRow: {
             /** Average Length */
@@ -3019,6 +3101,12 @@ export interface components {
             discrete_win_rate: number;
             /** Entrant */
             entrant: string;
+            /**
+             * Length Control
+             * @default minimal
+             * @constant
+             */
+            length_control: "minimal";
             /** Length Controlled */
             length_controlled: number | null;
             /** N */
@@ -3112,6 +3200,25 @@ export interface components {
             sha256: string;
             /** Size */
             size: number;
+        };
+        /**
+         * AnswerGroup
+         * @description `place`: among the groups of the step that were kept. `row` of the dataset. `prompt`: its end, as the model reads
+         *     it. `answers` by reward, best first; `sampled`: how many there were. `tied`: all rewards are the same.
+         */
+        AnswerGroup: {
+            /** Answers */
+            answers: components["schemas"]["GroupAnswer"][];
+            /** Place */
+            place: number;
+            /** Prompt */
+            prompt: string;
+            /** Row */
+            row: number;
+            /** Sampled */
+            sampled: number;
+            /** Tied */
+            tied: boolean;
         };
         /** AnswerOut */
         AnswerOut: {
@@ -3214,7 +3321,7 @@ export interface components {
         };
         /**
          * ArenaRow
-         * @description Arena-Hard: win rate against the baseline in percent, with the percentile interval of 100 bootstraps.
+         * @description Arena-Hard: win rate against the baseline in percent, with the percentile interval of 1,000 bootstraps.
          */
         ArenaRow: {
             /** Entrant */
@@ -3245,6 +3352,11 @@ export interface components {
             heartbeat_at: string;
             /** Outcome */
             outcome: string | null;
+            /**
+             * Phases
+             * @description Of its device-seconds; they add up to them once it has ended.
+             */
+            phases: components["schemas"]["PhaseCost"][];
             /** Reason */
             reason: string | null;
             /**
@@ -4630,6 +4742,29 @@ export interface components {
             hint: string | null;
         };
         /**
+         * EntrantCost
+         * @description One entrant: every run in its lineage once, and of best-of-n the sampling and choosing. `shared` are those of
+         *     them that entrants of other models have in theirs. Their `shared_device_seconds` are part of the ledger, as are
+         *     those of reference log-probs that another run had computed.
+         */
+        EntrantCost: {
+            /** Entrant */
+            entrant: string;
+            ledger: components["schemas"]["Ledger"];
+            /** Runs */
+            runs: number;
+            /**
+             * Shared
+             * @default []
+             */
+            shared: components["schemas"]["SharedRun"][];
+            /**
+             * Shared Device Seconds
+             * @default 0
+             */
+            shared_device_seconds: number;
+        };
+        /**
          * EntrantIn
          * @description Who answers: a model of the registry or an endpoint. Several samples are drawn unless a decoding is given.
          *
@@ -4809,6 +4944,8 @@ export interface components {
             independent_reward_mean?: number | null;
             /** Independent Win Rate Vs Sft */
             independent_win_rate_vs_sft: number | null;
+            /** Judge Win Rate Vs Sft */
+            judge_win_rate_vs_sft?: number | null;
             /** Length Mean */
             length_mean: number;
             /**
@@ -4844,6 +4981,8 @@ export interface components {
             score: components["schemas"]["Condition"] | null;
             /** Truncated */
             truncated: number;
+            /** Variant */
+            variant?: string | null;
             /** Win Rate Vs Sft */
             win_rate_vs_sft: number | null;
         };
@@ -5047,6 +5186,12 @@ export interface components {
              */
             computed_at: string;
             contamination: components["schemas"]["Contamination"];
+            /**
+             * Costs
+             * @description Of the entrants that are models of the registry.
+             * @default []
+             */
+            costs: components["schemas"]["EntrantCost"][];
             /** Entrants */
             entrants: components["schemas"]["EntrantRow"][];
             /** Evaluation */
@@ -5314,6 +5459,65 @@ export interface components {
             ranks: {
                 [key: string]: number;
             };
+        };
+        /**
+         * GroupAnswer
+         * @description `reward`: what was learned from, None for an answer that was left out; `sources`: each reward as it was given,
+         *     by name, None where it could not be scored. `advantage`: the mean over the tokens. `kl`: the sum of its log-ratios
+         *     to the reference, in nats; None without a reference.
+         *
+         *     `tokens` are all that were sampled; `texts` those of the first ones, empty for a token that completes a character
+         *     with the next one, with the `log_ratios` (empty without a reference) and `advantages` of each.
+         */
+        GroupAnswer: {
+            /** Advantage */
+            advantage: number | null;
+            /**
+             * Advantages
+             * @default []
+             */
+            advantages: number[];
+            /** Finished */
+            finished: boolean;
+            /** Kl */
+            kl: number | null;
+            /**
+             * Log Ratios
+             * @default []
+             */
+            log_ratios: number[];
+            /** N */
+            n: number;
+            /** Reward */
+            reward: number | null;
+            /** Sources */
+            sources: {
+                [key: string]: number | null;
+            };
+            /** Text */
+            text: string;
+            /**
+             * Texts
+             * @default []
+             */
+            texts: string[];
+            /** Tokens */
+            tokens: number;
+        };
+        /**
+         * GroupsStep
+         * @description `tied`: groups whose answers all have the same reward.
+         */
+        GroupsStep: {
+            /** Groups */
+            groups: number;
+            /**
+             * Step
+             * @description The optimiser step that learned from the answers first, counted from 1.
+             */
+            step: number;
+            /** Tied */
+            tied: number;
         };
         /**
          * HackingRow
@@ -5851,7 +6055,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
             /**
              * Style
              * @enum {string}
@@ -5870,8 +6074,10 @@ export interface components {
         };
         /**
          * JudgeReport
-         * @description `verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing. `trained`:
-         *     entrants that learned from this preference model, or had answers chosen by it.
+         * @description `verdicts` counts all, superseded ones apart; `unreadable`: rows of an imported file that could not be read.
+         *     `valid` is False when too many of both tell nothing, and `invalid_because` gives the reason. `invalid_entrants`: why
+         *     an entrant has no figures, of an invalid judge every one that it judged. `trained`: entrants that learned from this
+         *     preference model, or had answers chosen by it.
          */
         JudgeReport: {
             /**
@@ -5892,6 +6098,15 @@ export interface components {
             errors: number;
             /** Imported */
             imported: boolean;
+            /** Invalid Because */
+            invalid_because?: string | null;
+            /**
+             * Invalid Entrants
+             * @default {}
+             */
+            invalid_entrants: {
+                [key: string]: string;
+            };
             /** Judge */
             judge: string;
             /** Model */
@@ -5924,6 +6139,11 @@ export interface components {
             unparsed_rate: number;
             /** Unparsed Threshold */
             unparsed_threshold: number;
+            /**
+             * Unreadable
+             * @default 0
+             */
+            unreadable: number;
             /** Valid */
             valid: boolean;
             /** Verdicts */
@@ -5944,7 +6164,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
         };
         /**
          * JudgeSettings
@@ -6140,6 +6360,46 @@ export interface components {
             p50: number;
             /** P80 */
             p80: number;
+        };
+        /**
+         * Ledger
+         * @description What one or several runs cost, each of them counted once. `phases` add up to `device_seconds`, those of attempts
+         *     that succeeded or are at work; attempts that failed, were stopped or cancelled are apart.
+         *
+         *     `reused`: names of the runs whose outputs were taken from an equal earlier run; `reused_device_seconds`, which are
+         *     part of `device_seconds`, are what that one cost when it ran.
+         */
+        Ledger: {
+            /**
+             * Device Seconds
+             * @default 0
+             */
+            device_seconds: number;
+            /**
+             * Failed Attempts
+             * @default 0
+             */
+            failed_attempts: number;
+            /**
+             * Failed Device Seconds
+             * @default 0
+             */
+            failed_device_seconds: number;
+            /**
+             * Phases
+             * @default []
+             */
+            phases: components["schemas"]["PhaseCost"][];
+            /**
+             * Reused
+             * @default []
+             */
+            reused: string[];
+            /**
+             * Reused Device Seconds
+             * @default 0
+             */
+            reused_device_seconds: number;
         };
         /**
          * LengthBin
@@ -6523,6 +6783,7 @@ export interface components {
          * MethodRow
          * @description One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
          *
+         *     `variant`: the entrant, where several are of one method, such as those of a sweep.
          *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
          *     entrant in the evaluation, as rules of a gate call it.
          *     `device_seconds` include `log_prob_seconds`, what the log-probs of its reference took; of them,
@@ -6545,6 +6806,8 @@ export interface components {
             independent_reward_mean?: number | null;
             /** Independent Win Rate Vs Sft */
             independent_win_rate_vs_sft: number | null;
+            /** Judge Win Rate Vs Sft */
+            judge_win_rate_vs_sft?: number | null;
             /** Length Mean */
             length_mean: number;
             /**
@@ -6578,6 +6841,8 @@ export interface components {
             score: components["schemas"]["Condition"] | null;
             /** Truncated */
             truncated: number;
+            /** Variant */
+            variant?: string | null;
             /** Win Rate Vs Sft */
             win_rate_vs_sft: number | null;
         };
@@ -7278,6 +7543,25 @@ export interface components {
             new: string;
         };
         /**
+         * PhaseCost
+         * @description `device_seconds`: devices times wall seconds. `tokens`: those that were sampled in `generate`, those that a model
+         *     read in other phases.
+         */
+        PhaseCost: {
+            /** Device Seconds */
+            device_seconds: number;
+            /**
+             * Phase
+             * @enum {string}
+             */
+            phase: "load" | "data" | "generate" | "score" | "reference" | "value" | "update" | "sync" | "evaluate" | "checkpoint" | "idle" | "unrecorded";
+            /**
+             * Tokens
+             * @default 0
+             */
+            tokens: number;
+        };
+        /**
          * PipelineCreate
          * @description `reuse: false` runs every stage again, even if an equal one has finished.
          */
@@ -7303,7 +7587,10 @@ export interface components {
              */
             text?: string | null;
         };
-        /** PipelineDetail */
+        /**
+         * PipelineDetail
+         * @description `ledger`: of all its stages; the work of one that was reused counts once, and is named.
+         */
         PipelineDetail: {
             /**
              * Created At
@@ -7323,6 +7610,7 @@ export interface components {
              * Format: uuid
              */
             id: string;
+            ledger: components["schemas"]["Ledger"];
             /** Name */
             name: string;
             /** Recipe */
@@ -8086,6 +8374,8 @@ export interface components {
              * @default []
              */
             examples: components["schemas"]["Example"][];
+            /** Judge */
+            judge?: string | null;
             labelled_rewards: components["schemas"]["LabelledRewards"] | null;
             /** Methods */
             methods: components["schemas"]["MethodRow"][];
@@ -8205,7 +8495,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
             /** Values */
             values: number;
         };
@@ -8519,9 +8809,9 @@ export interface components {
          * RoundDecision
          * @description Whether a judge rated the policy of a round lower than the one that the round began with, on the same prompts.
          *
-         *     `before`, `after`: mean rewards in `units`; `difference`: mean of after less before by prompt. `p`: Wilcoxon's
-         *     signed-rank test on these differences, two-sided; null for fewer than 6 prompts. `fell`: p is below 5%, and mean
-         *     and ranks both are on the side of a fall.
+         *     `before`, `after`: mean rewards or scores in `units`; where a judge compared the two, `win_rate`: their shares of
+         *     the wins. `difference`: mean of after less before by prompt. `p`: Wilcoxon's signed-rank test on these differences,
+         *     two-sided; null for fewer than 6 prompts. `fell`: p is below 5%, and mean and ranks both are on the side of a fall.
          */
         RoundDecision: {
             after: components["schemas"]["Estimate"];
@@ -8651,6 +8941,38 @@ export interface components {
             title: string;
         };
         /**
+         * RunChange
+         * @description Settings that were changed while the run trained. `step`: the first optimiser step that has them; null while
+         *     none has.
+         */
+        RunChange: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** By */
+            by: string;
+            /** Number */
+            number: number;
+            /** Step */
+            step: number | null;
+            /** Values */
+            values: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * RunChanges
+         * @description `config`: settings of the run, those that its `changeable` names, with their new values.
+         */
+        RunChanges: {
+            /** Config */
+            config: {
+                [key: string]: number;
+            };
+        };
+        /**
          * RunClone
          * @description The same run again with fields of its config and inputs changed. `config` is merged at its top level.
          */
@@ -8715,7 +9037,8 @@ export interface components {
         };
         /**
          * RunDetail
-         * @description `queue_position`: 1 is the next that a worker of the pool takes; null unless queued.
+         * @description `queue_position`: 1 is the next that a worker of the pool takes; null unless queued. `ledger` counts all of its
+         *     attempts, and those of its shards or parts.
          */
         RunDetail: {
             /** Attempt */
@@ -8724,6 +9047,15 @@ export interface components {
             attempts: components["schemas"]["AttemptOut"][];
             /** Cancel Requested At */
             cancel_requested_at: string | null;
+            /**
+             * Changeable
+             * @description Settings that can change while it trains, as they are now.
+             */
+            changeable: {
+                [key: string]: number;
+            };
+            /** Changes */
+            changes: components["schemas"]["RunChange"][];
             /** Config */
             config: {
                 [key: string]: unknown;
@@ -8745,6 +9077,8 @@ export interface components {
             } | null;
             /** Failed Device Seconds */
             failed_device_seconds: number;
+            /** Findings */
+            findings: components["schemas"]["RunFinding"][];
             /**
              * Id
              * Format: uuid
@@ -8754,6 +9088,7 @@ export interface components {
             inputs: components["schemas"]["RunInputOut"][];
             /** Kind */
             kind: string;
+            ledger: components["schemas"]["Ledger"];
             /** Max Attempts */
             max_attempts: number;
             /** Method */
@@ -8764,6 +9099,12 @@ export interface components {
             outputs: components["schemas"]["RunOutputOut"][];
             /** Parent Id */
             parent_id: string | null;
+            /** Pause Requested At */
+            pause_requested_at: string | null;
+            /** Paused Seconds */
+            paused_seconds: number;
+            /** Paused Since */
+            paused_since: string | null;
             pipeline: components["schemas"]["PipelineRef"] | null;
             /** Pipeline Id */
             pipeline_id: string | null;
@@ -8804,7 +9145,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
             /** Summary */
             summary: {
                 [key: string]: unknown;
@@ -8830,6 +9171,38 @@ export interface components {
              * @default []
              */
             memory: components["schemas"]["PoolMemory"][];
+        };
+        /**
+         * RunFinding
+         * @description A health rule that came to hold after `step`.
+         */
+        RunFinding: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "note" | "pause" | "stop";
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Kind */
+            kind: string;
+            /** Reason */
+            reason: string;
+            /** Rule */
+            rule: number;
+            /** Step */
+            step: number;
+        };
+        /**
+         * RunGroups
+         * @description Steps in their order; none before the first answers are there.
+         */
+        RunGroups: {
+            /** Steps */
+            steps: components["schemas"]["GroupsStep"][];
         };
         /**
          * RunInputOut
@@ -9028,7 +9401,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
         };
         /**
          * RunResume
@@ -9046,6 +9419,7 @@ export interface components {
         /**
          * RunSummary
          * @description `device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
+         *     `paused_seconds` of pauses that are over; `paused_since` of the one that lasts.
          */
         RunSummary: {
             /** Attempt */
@@ -9080,6 +9454,10 @@ export interface components {
             name: string;
             /** Parent Id */
             parent_id: string | null;
+            /** Paused Seconds */
+            paused_seconds: number;
+            /** Paused Since */
+            paused_since: string | null;
             pipeline: components["schemas"]["PipelineRef"] | null;
             /** Pipeline Id */
             pipeline_id: string | null;
@@ -9107,7 +9485,7 @@ export interface components {
              * State
              * @enum {string}
              */
-            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped";
+            state: "pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused";
         };
         /**
          * RunWork
@@ -9128,11 +9506,15 @@ export interface components {
         };
         /**
          * RungRow
-         * @description A variant's training for `steps`, by the figure of the halving; null where it has none.
+         * @description A variant's training for `steps`, by the figure of the halving with its 95% interval; null where it has none.
          */
         RungRow: {
             /** Figure */
             figure: number | null;
+            /** High */
+            high?: number | null;
+            /** Low */
+            low?: number | null;
             /** Rung */
             rung: number;
             /** Stage */
@@ -9432,6 +9814,18 @@ export interface components {
              * @enum {string}
              */
             role: "owner" | "engineer" | "annotator" | "viewer";
+        };
+        /**
+         * SharedRun
+         * @description A run that is in the lineage of several entrants, such as the scoring of labelled data.
+         */
+        SharedRun: {
+            /** Device Seconds */
+            device_seconds: number;
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
         };
         /** SignIn */
         SignIn: {
@@ -9909,7 +10303,8 @@ export interface components {
          *     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
          *     variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
          *     `stages`, each counted for every variant that uses it. Of successive halving, `rungs` are those that it was trained
-         *     in, and `dropped_after` the last of them where others went on instead, for the `reason`.
+         *     in, and `dropped_after` the last of them where others went on instead, for the `reason`; `dropped_within_noise`
+         *     of the best of that rung, whose interval overlaps with its own, or null where figures have none.
          */
         VariantRow: {
             behind?: components["schemas"]["Estimate"] | null;
@@ -9920,6 +10315,8 @@ export interface components {
             device_seconds: number;
             /** Dropped After */
             dropped_after?: number | null;
+            /** Dropped Within Noise */
+            dropped_within_noise?: boolean | null;
             figure?: components["schemas"]["Estimate"] | null;
             /** Number */
             number: number;
@@ -10106,14 +10503,14 @@ export interface components {
             /** Active */
             active?: boolean | null;
             /** Events */
-            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[] | null;
+            events?: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[] | null;
             /** Url */
             url?: string | null;
         };
         /** WebhookCreate */
         WebhookCreate: {
             /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
             /** Name */
             name: string;
             /** Url */
@@ -10132,7 +10529,7 @@ export interface components {
              */
             created_at: string;
             /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
             /**
              * Id
              * Format: uuid
@@ -10162,7 +10559,7 @@ export interface components {
              */
             created_at: string;
             /** Events */
-            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
+            events: ("run.succeeded" | "run.failed" | "run.cancelled" | "run.paused" | "run.health" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.cancelled")[];
             /**
              * Id
              * Format: uuid
@@ -19107,7 +19504,7 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped")[];
+                state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
                 kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge" | "compare")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
@@ -19501,6 +19898,78 @@ export interface operations {
             };
         };
     };
+    change_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunChanges"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     clone_run: {
         parameters: {
             query?: never;
@@ -19592,6 +20061,126 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CombinationResult"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sampled_groups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunGroups"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sampled_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                step: number;
+                place: number;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnswerGroup"];
                 };
             };
             /** @description Sign in first */
@@ -19925,6 +20514,74 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pause_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunDetail"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,6 +4,7 @@ import {
   IconCheck,
   IconClock,
   IconHourglass,
+  IconPlayerPause,
   IconPlayerSkipForward,
   IconX,
 } from "@tabler/icons-react";
@@ -16,6 +17,7 @@ const LOOK: Record<string, { color: string; icon: ReactNode }> = {
   succeeded: { color: "green", icon: <IconCheck size={12} /> },
   failed: { color: "red", icon: <IconX size={12} /> },
   cancelled: { color: "gray", icon: <IconBan size={12} /> },
+  paused: { color: "yellow", icon: <IconPlayerPause size={12} /> },
   skipped: { color: "gray", icon: <IconPlayerSkipForward size={12} /> },
 };
 

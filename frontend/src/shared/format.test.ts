@@ -27,6 +27,10 @@ describe("numbers with units", () => {
     ]);
   });
 
+  it("shows what rounding leaves of zero as zero", () => {
+    expect([short(-2.1e-17), short(-0), figure(4e-16), short(1e-9)]).toEqual(["0", "0", "0", "1.0e-9"]);
+  });
+
   it("keeps small and large numbers short", () => {
     expect([short(0.00000123), short(0.25), short(1234567), short(12), short(0)]).toEqual([
       "1.2e-6",

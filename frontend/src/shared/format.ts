@@ -39,10 +39,13 @@ export function bytes(value: number): string {
   return `${at === 0 ? value : value.toFixed(1)} ${units[at]}`;
 }
 
+/** What is left of sums that cancel: a mean of zero is -2.1e-17. */
+const ROUNDING = 1e-12;
+
 /** A number of any size in at most five characters or so: 0.00012 -> 1.2e-4. */
 export function short(value: number): string {
   const size = Math.abs(value);
-  if (value === 0) return "0";
+  if (size < ROUNDING) return "0";
   if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e");
   if (Number.isInteger(value)) return String(value);
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));

@@ -1,5 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { asked, changed, fieldsOf, read, show, textsOf } from "./schemaForm";
+import {
+  asked,
+  changed,
+  type Field,
+  faultsIn,
+  fieldsOf,
+  inWords,
+  itemErrors,
+  itemFaults,
+  type ItemKind,
+  newItem,
+  read,
+  show,
+  textsOf,
+  withText,
+} from "./schemaForm";
 
 const SCHEMA = {
   required: ["method", "source"],
@@ -32,6 +47,101 @@ const SCHEMA = {
     decoding: { type: "object" },
   },
 };
+
+const LISTS = {
+  $defs: {
+    Exact: {
+      type: "object",
+      description: "Equal.",
+      properties: {
+        kind: { const: "exact", type: "string" },
+        weight: { type: "number", default: 1 },
+        extract: { anyOf: [{ type: "string" }, { type: "null" }], default: null },
+      },
+    },
+    Regex: {
+      type: "object",
+      properties: { kind: { const: "regex", type: "string" }, pattern: { type: "string" } },
+      required: ["kind", "pattern"],
+    },
+  },
+  properties: {
+    rules: {
+      type: "array",
+      items: {
+        discriminator: { propertyName: "kind" },
+        oneOf: [{ $ref: "#/$defs/Exact" }, { $ref: "#/$defs/Regex" }],
+      },
+    },
+    weights: { anyOf: [{ type: "array", items: { type: "number" } }, { type: "null" }], default: null },
+    nested: { type: "array", items: { type: "object", properties: { inner: { type: "object" } } } },
+  },
+};
+
+describe("lists", () => {
+  const [rules, weights, nested] = fieldsOf(LISTS) as [Field, Field, Field];
+
+  it("are edited item by item where the schema has a form for items", () => {
+    expect([rules.type, weights.type, nested.type]).toEqual(["list", "list", "json"]);
+    expect(rules.items!.map((one) => [one.kind, one.fields.map((field) => field.name)])).toEqual([
+      ["exact", ["weight", "extract"]],
+      ["regex", ["pattern"]],
+    ]);
+    expect(newItem(rules.items![1]!)).toEqual({ kind: "regex" });
+  });
+
+  it("name what is not complete in which item", () => {
+    const text = JSON.stringify([{ kind: "exact", weight: 2 }, { kind: "regex" }]);
+    expect(read(rules, text)).toEqual({ error: "item 2 is not complete" });
+    expect(itemErrors(rules, { kind: "regex" })).toEqual({ pattern: "needed" });
+    expect(itemErrors(rules, { kind: "exact", weight: "1e-" })).toEqual({ weight: "not a number" });
+  });
+
+  it("keep what was typed, and leave defaults out", () => {
+    const [weight] = rules.items![0]!.fields as [Field];
+    expect(withText(weight, { kind: "exact" }, "2")).toEqual({ kind: "exact", weight: 2 });
+    expect(withText(weight, { kind: "exact", weight: 2 }, "1")).toEqual({ kind: "exact" });
+    expect(withText(weight, { kind: "exact" }, "1e-")).toEqual({ kind: "exact", weight: "1e-" });
+  });
+
+  it("show what the server found wrong at the item, whether the place names its kind or not", () => {
+    const faults = {
+      "rules.0.exact.extract": "no pattern",
+      "rules.1.pattern": "no group",
+      "rules.1": "too slow",
+      lr: "x",
+    };
+    const inside = faultsIn(faults, "rules");
+    const [exact, regex] = rules.items as [ItemKind, ItemKind];
+    expect(itemFaults(inside, 0, exact)).toEqual({ extract: "no pattern" });
+    expect(itemFaults(inside, 1, regex)).toEqual({ pattern: "no group", "": "too slow" });
+    expect(itemFaults({ "0.exact": "of all of it" }, 0, exact)).toEqual({ "": "of all of it" });
+    expect(itemFaults({ "10.pattern": "another" }, 1, regex)).toEqual({});
+  });
+
+  it("are read an item a line, without what is not set", () => {
+    const text = inWords([
+      { kind: "exact", weight: 2, extract: null },
+      { kind: "regex", pattern: "a" },
+    ]);
+    expect(text).toBe("exact: weight 2\nregex: pattern a");
+    expect(inWords({ rank: 8, inner: { a: 1e-6 } })).toBe("rank 8, inner (a 1e-6)");
+    expect([inWords([0.5, 2]), inWords([]), inWords(null), inWords(false)]).toEqual([
+      "0.5, 2",
+      "none",
+      "none",
+      "false",
+    ]);
+  });
+
+  it("may hold single values", () => {
+    const [one] = weights.items![0]!.fields as [Field];
+    expect(withText(one, "", "0.5")).toBe(0.5);
+    expect(read(weights, "[0.5, 0]")).toEqual({ value: [0.5, 0] });
+    expect(read(weights, '[""]')).toEqual({ error: "item 1 is not complete" });
+    expect(read(weights, "")).toEqual({ value: null });
+  });
+});
 
 describe("a form from a schema", () => {
   const fields = fieldsOf(SCHEMA);

@@ -1,6 +1,6 @@
 /** A run kind's JSON Schema as form fields, and what a person typed as values again. */
 
-export type FieldType = "number" | "integer" | "boolean" | "choice" | "text" | "json";
+export type FieldType = "number" | "integer" | "boolean" | "choice" | "text" | "list" | "json";
 
 export interface Field {
   name: string;
@@ -17,6 +17,19 @@ export interface Field {
   group?: string;
   /** This one holds others and may be absent: a switch. */
   optionalGroup?: boolean;
+  /** What an item of a list may be. */
+  items?: ItemKind[];
+}
+
+/**
+ * One form that an item of a list may have. `key` names the field in which items say which one they are, and `kind` what
+ * they say there; both are empty where all items are alike. An item that is no object has one field without a name.
+ */
+export interface ItemKind {
+  key: string;
+  kind: string;
+  description: string;
+  fields: Field[];
 }
 
 interface Node {
@@ -35,6 +48,9 @@ interface Node {
   properties?: Record<string, Node>;
   required?: string[];
   $defs?: Record<string, Node>;
+  items?: Node;
+  oneOf?: Node[];
+  discriminator?: { propertyName: string };
 }
 
 /**
@@ -69,6 +85,8 @@ function fieldsIn(holder: Node, root: Node, group?: string): Field[] {
         maximum: bounds.maximum ?? bounds.exclusiveMaximum,
         ...(group ? { group } : {}),
       };
+      const items = only?.type === "array" && only.items ? itemKinds(only.items, root) : undefined;
+      if (items) return [{ ...field, type: "list" as const, items }];
       if (group || !only?.properties) return [field];
       const inside = fieldsIn(only, root, name);
       const off = (node.default ?? null) === null;
@@ -76,6 +94,21 @@ function fieldsIn(holder: Node, root: Node, group?: string): Field[] {
         ? [{ ...field, type: "boolean" as const, initial: !off, optionalGroup: true }, ...inside]
         : inside;
     });
+}
+
+/** None for items that only JSON can say. */
+function itemKinds(node: Node, root: Node): ItemKind[] | undefined {
+  const key = node.discriminator?.propertyName ?? "";
+  const kinds = (key ? (node.oneOf ?? []) : [node]).map((one): ItemKind => {
+    const item = resolve(one, root);
+    const fields = item.properties
+      ? fieldsIn(item, root)
+      : fieldsIn({ properties: { "": item }, required: [""] }, root);
+    const kind = key ? String(item.properties?.[key]?.const ?? "") : "";
+    return { key, kind, description: item.description ?? "", fields };
+  });
+  const simple = kinds.every((one) => one.fields.every((field) => !["json", "list"].includes(field.type)));
+  return simple && kinds.some((one) => one.fields.length || one.kind) ? kinds : undefined;
 }
 
 /** What a form shows of a config that is there. */
@@ -122,6 +155,48 @@ export function show(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** For those who only read: an item of a list a line, the fields of an object by name; what is not set is left out. */
+export function inWords(value: unknown): string {
+  if (value === undefined || value === null) return "none";
+  if (Array.isArray(value)) {
+    const nested = value.some((item) => typeof item === "object" && item !== null);
+    return value.map(inWords).join(nested ? "\n" : ", ") || "none";
+  }
+  if (typeof value !== "object") return show(value) || "none";
+  const { kind, ...others } = value as Record<string, unknown>;
+  const fields = Object.entries(others)
+    .filter(([, one]) => one !== null && one !== undefined)
+    .map(([name, one]) => `${name} ${typeof one === "object" ? `(${inWords(one)})` : show(one)}`)
+    .join(", ");
+  return [kind, fields].filter(Boolean).map(String).join(": ") || "defaults";
+}
+
+/** What the server found wrong inside of a value, by the rest of the place: of `rules`, `rules.0.pattern` is `0.pattern`. */
+export function faultsIn(faults: Record<string, string>, name: string): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(faults)
+      .filter(([place]) => place.startsWith(`${name}.`))
+      .map(([place, fault]) => [place.slice(name.length + 1), fault]),
+  );
+}
+
+/** Of one item of a list, by the names of its fields; "" is of the item as a whole. A place may name the item's kind. */
+export function itemFaults(
+  faults: Record<string, string>,
+  at: number,
+  kind: ItemKind,
+): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const [place, fault] of Object.entries(faults)) {
+    const [item, ...path] = place.split(".");
+    if (item !== String(at)) continue;
+    if (path[0] === kind.kind) path.shift();
+    const field = kind.fields.find(({ name }) => name === path.join("."));
+    found[field?.name ?? ""] ??= fault;
+  }
+  return found;
+}
+
 /** The value, or what is wrong with the text. */
 export function read(field: Field, text: string): { value: unknown } | { error: string } {
   const trimmed = text.trim();
@@ -139,6 +214,11 @@ export function read(field: Field, text: string): { value: unknown } | { error: 
     return { value };
   }
   if (field.type === "boolean") return { value: trimmed === "true" };
+  if (field.type === "list") {
+    const items = itemsOf(trimmed);
+    const wrong = items.findIndex((item) => Object.keys(itemErrors(field, item)).length > 0);
+    return wrong < 0 ? { value: items } : { error: `item ${wrong + 1} is not complete` };
+  }
   if (field.type === "json") {
     try {
       return { value: JSON.parse(trimmed) as unknown };
@@ -173,4 +253,54 @@ export function changed(
     }
   }
   return { values, errors };
+}
+
+/** The items of a list from its text; what is no list, as from an old link, is none. */
+export function itemsOf(text: string): unknown[] {
+  try {
+    const found = JSON.parse(text) as unknown;
+    return Array.isArray(found) ? found : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Which of the forms of a list's items this one has. */
+export function kindOf(field: Field, item: unknown): ItemKind {
+  const kinds = field.items ?? [];
+  return kinds.find((one) => one.key && (item as Record<string, unknown>)[one.key] === one.kind) ?? kinds[0]!;
+}
+
+/** A new item: nothing but its kind. */
+export function newItem(kind: ItemKind): unknown {
+  if (kind.fields[0]?.name === "") return "";
+  return kind.key ? { [kind.key]: kind.kind } : {};
+}
+
+/** The text of a field of an item. */
+export function itemText(field: Field, item: unknown): string {
+  if (field.name === "") return show(item);
+  const value = (item as Record<string, unknown>)[field.name];
+  return show(value === undefined ? field.initial : value);
+}
+
+/** The item with what somebody typed into one of its fields; what cannot be read yet stays as it was typed. */
+export function withText(field: Field, item: unknown, text: string): unknown {
+  const result = read(field, text);
+  const value = "value" in result ? result.value : text;
+  if (field.name === "") return value;
+  const others = Object.fromEntries(Object.entries(item as object).filter(([name]) => name !== field.name));
+  const isDefault =
+    "value" in result && JSON.stringify(value ?? null) === JSON.stringify(field.initial ?? null);
+  return isDefault && !field.required ? others : { ...others, [field.name]: value };
+}
+
+/** What is wrong with an item, by the names of its fields. */
+export function itemErrors(field: Field, item: unknown): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const one of kindOf(field, item).fields) {
+    const result = read(one, itemText(one, item));
+    if ("error" in result) found[one.name] = result.error;
+  }
+  return found;
 }

@@ -12,8 +12,8 @@ from api_world import ApiWorld
 
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
+from steerboard_contracts.online.reward_weights import exponential_weight
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.reward_weights import exponential_weight
 from steerboard_workers.alignment.losses import effective_sample_size
 
 RANDOM = random.Random(7)

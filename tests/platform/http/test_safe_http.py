@@ -16,7 +16,6 @@ import pytest
 from pydantic import ValidationError
 
 from other_server import Answer, OtherServer, other_server
-from steerboard.platform.addresses import AllowList, is_public
 from steerboard.platform.security.safe_http import (
     AddressRefused,
     BadUrl,
@@ -26,6 +25,7 @@ from steerboard.platform.security.safe_http import (
     refuse_private,
 )
 from steerboard.platform.settings import Settings
+from steerboard_contracts.network.addresses import AllowList, is_public
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,9 +10,35 @@ from fastapi.testclient import TestClient
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.app.main import create_app
+from steerboard.app.main import attach, create_app
 from steerboard.platform.http.body_limits import JSON_BYTES
 from steerboard.platform.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def made_to_fail() -> FastAPI:
+    app = create_app(Settings(database_url="postgresql://nowhere"))
+
+    @app.get("/api/v1/broken")
+    def broken() -> None:
+        raise RuntimeError("secret inside")
+
+    @app.get("/api/v1/away")
+    def away() -> None:
+        raise OperationalError("select", {}, Exception("gone"))
+
+    return app
+
+
+@pytest.fixture
+def failing(
+    made_to_fail: FastAPI, settings: Settings, sessions: sessionmaker[Session], token: str
+) -> Iterator[TestClient]:
+    """Signed in, at an app with a bug and a route without its database."""
+    attach(made_to_fail, settings, sessions)
+    headers = {"Authorization": f"Bearer {token}"}
+    with TestClient(made_to_fail, headers=headers, raise_server_exceptions=False) as client:
+        yield client
 
 
 def test_an_invalid_body_is_a_problem_document_that_names_the_field(client: TestClient) -> None:
@@ -28,13 +55,8 @@ def test_an_unknown_path_is_a_problem_document(client: TestClient) -> None:
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
-def test_an_unexpected_error_shows_no_inside(own_app: FastAPI) -> None:
-    @own_app.get("/api/v1/broken")
-    def broken() -> None:
-        raise RuntimeError("secret inside")
-
-    with TestClient(own_app, raise_server_exceptions=False) as client:
-        answer = client.get("/api/v1/broken")
+def test_an_unexpected_error_shows_no_inside(failing: TestClient) -> None:
+    answer = failing.get("/api/v1/broken")
     assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
     assert "secret inside" not in answer.text
 
@@ -129,18 +151,9 @@ _REFUSED = {
 
 @pytest.mark.parametrize(("method", "path", "more", "status"), _REFUSED.values(), ids=list(_REFUSED))
 def test_errors_carry_the_security_headers_too(
-    own_app: FastAPI, token: str, method: str, path: str, more: dict[str, Any], status: int
+    failing: TestClient, method: str, path: str, more: dict[str, Any], status: int
 ) -> None:
-    @own_app.get("/api/v1/broken")
-    def broken() -> None:
-        raise RuntimeError("secret inside")
-
-    @own_app.get("/api/v1/away")
-    def away() -> None:
-        raise OperationalError("select", {}, Exception("gone"))
-
-    with TestClient(own_app, headers={"Authorization": f"Bearer {token}"}, raise_server_exceptions=False) as client:
-        answer = client.request(method, path, **more)
+    answer = failing.request(method, path, **more)
     assert answer.status_code == status
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert answer.headers["X-Frame-Options"] == "DENY"

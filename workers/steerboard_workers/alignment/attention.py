@@ -2,16 +2,19 @@
 
 Everything but attention works on each token alone, so only attention lays the sequences out side by side, padded to
 the longest of the micro-batch, and puts its answers back into the row. Matrix products never see padding, and no
-kernel for sequences of unequal lengths is needed.
+kernel for sequences of unequal lengths is needed. A prompt that several sequences share is in the row once, and in
+front of each of them in attention.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -24,42 +27,82 @@ PLAIN_ATTENTION_TOKENS = 512
 
 @dataclass
 class Segments:
-    """Positions of a row's T tokens when its sequences are laid out as (rows, width).
+    """Where a row's T tokens are when its sequences are laid out as (rows, width).
 
-    places (T,): flat index in rows * width; visible (rows, 1, width, width) bool, or None for causal.
+    places (T,): flat index in rows * width of each token. copies: (tokens, places), each (C,), of prompts that are
+    in several rows; no token comes twice in one of them.
     """
 
     places: Tensor
     rows: int
     width: int
-    visible: Tensor | None = None
+    copies: Sequence[tuple[Tensor, Tensor]] = ()
     _bias: dict[torch.dtype, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> Segments:
-        visible = None if self.visible is None else self.visible.to(device, non_blocking=True)
-        return Segments(self.places.to(device, non_blocking=True), self.rows, self.width, visible)
+        copies = [
+            (tokens.to(device, non_blocking=True), to.to(device, non_blocking=True)) for tokens, to in self.copies
+        ]
+        return Segments(self.places.to(device, non_blocking=True), self.rows, self.width, copies)
 
     def spread(self, row: Tensor) -> Tensor:
         """(1, heads, T, dim) -> (rows, heads, width, dim), zeros elsewhere."""
         tokens = row[0].transpose(0, 1)
-        grid = tokens.new_zeros(self.rows * self.width, *tokens.shape[1:]).index_copy(0, self.places, tokens)
+        grid: Tensor = _Spread.apply(tokens, self)  # type: ignore[no-untyped-call]
         return grid.view(self.rows, self.width, *tokens.shape[1:]).transpose(1, 2)
 
     def gather(self, grid: Tensor) -> Tensor:
         """(rows, heads, width, dim) -> (1, T, heads, dim), what attention functions return."""
-        return grid.transpose(1, 2).flatten(0, 1).index_select(0, self.places)[None]
+        row: Tensor = _Gather.apply(grid.transpose(1, 2).flatten(0, 1), self)  # type: ignore[no-untyped-call]
+        return row[None]
 
     def bias(self, dtype: torch.dtype) -> Tensor:
         """What to add to scores: 0 where a token is seen. The same for every layer."""
         if dtype not in self._bias:
-            device = self.places.device
-            seen = self.visible
-            if seen is None:
-                seen = torch.ones(self.width, self.width, dtype=torch.bool, device=device).tril()
-            self._bias[dtype] = torch.zeros(seen.shape, dtype=dtype, device=device).masked_fill_(
-                ~seen, torch.finfo(dtype).min
+            unseen = torch.ones(self.width, self.width, dtype=torch.bool, device=self.places.device).triu(1)
+            self._bias[dtype] = torch.zeros(unseen.shape, dtype=dtype, device=unseen.device).masked_fill_(
+                unseen, torch.finfo(dtype).min
             )
         return self._bias[dtype]
+
+
+class _Spread(torch.autograd.Function):
+    """tokens (T, heads, dim) -> (rows * width, heads, dim). Its backward adds up what the copies of a token got, where
+    torch's own would go through them one index at a time."""
+
+    @staticmethod
+    def forward(ctx: Any, tokens: Tensor, segments: Segments) -> Tensor:
+        ctx.segments = segments
+        grid = tokens.new_zeros(segments.rows * segments.width, *tokens.shape[1:])
+        grid.index_copy_(0, segments.places, tokens)
+        for of, to in segments.copies:
+            grid.index_copy_(0, to, tokens.index_select(0, of))
+        return grid
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        segments: Segments = ctx.segments
+        out = gradient.index_select(0, segments.places)
+        for of, to in segments.copies:
+            out.index_copy_(0, of, out.index_select(0, of) + gradient.index_select(0, to))
+        return out, None
+
+
+class _Gather(torch.autograd.Function):
+    """grid (rows * width, heads, dim) -> (T, heads, dim). What copies of a prompt attend to is what the first one
+    does, and is left."""
+
+    @staticmethod
+    def forward(ctx: Any, grid: Tensor, segments: Segments) -> Tensor:
+        ctx.segments, ctx.places = segments, len(grid)
+        return grid.index_select(0, segments.places)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        out = gradient.new_zeros(ctx.places, *gradient.shape[1:])
+        return out.index_copy_(0, ctx.segments.places, gradient), None
 
 
 def padding_free_attention(
@@ -99,9 +142,8 @@ def padding_free_attention(
             query,
             key,
             value,
-            attn_mask=segments.visible,
             dropout_p=dropout,
-            is_causal=segments.visible is None,
+            is_causal=True,
             scale=scaling,
         )
     return segments.gather(out), None

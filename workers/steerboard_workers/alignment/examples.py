@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.rendering.render import RenderedGroup
 
 Ids = NDArray[np.int32]
 

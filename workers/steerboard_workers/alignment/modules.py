@@ -28,6 +28,7 @@ class PolicyModule(nn.Module):
     """A causal language model that runs its LM head on supervised tokens only.
 
     forward returns (log_probs (N,) float32, correct (N,) bool): log pi of each label, and whether it was the likeliest.
+    `entropies`: where gradients are kept, third the entropies (N,) float32 of the distributions that they are of.
     `whole_head`: read logits from the model's own full forward, for architectures that do more to them than one
     linear layer (soft caps, scales). `own_attention`: the model's implementation before batching chose another.
     `temperature`: log-probs are of softmax(logits / temperature).
@@ -38,6 +39,7 @@ class PolicyModule(nn.Module):
         self.model = model
         self.whole_head = whole_head
         self.temperature = 1.0
+        self.entropies = False
         self.own_attention: str = model.config._attn_implementation
         self.vocabulary = int(model.config.get_text_config().vocab_size)
 
@@ -50,7 +52,7 @@ class PolicyModule(nn.Module):
         attention_mask: Tensor | None = None,
         segments: Segments | None = None,
         probe: Probe | None = None,
-    ) -> tuple[Tensor, Tensor] | Tensor:
+    ) -> tuple[Tensor, ...] | Tensor:
         inputs = model_inputs(input_ids, position_ids, attention_mask, segments)
         if probe == "hidden":
             return read_hidden(self.model, inputs, read)
@@ -66,13 +68,15 @@ class PolicyModule(nn.Module):
             checkpoint(self._head_log_probs, head, hidden[at : at + rows], labels[at : at + rows], use_reentrant=False)
             for at in range(0, len(read), rows)
         ]
-        return torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts])
+        return tuple(torch.cat(values) for values in zip(*parts, strict=True))
 
-    def _head_log_probs(self, head: nn.Module, hidden: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def _head_log_probs(self, head: nn.Module, hidden: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
         return self._log_probs(head(hidden), labels)
 
-    def _log_probs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        return label_log_probs(logits if self.temperature == 1.0 else logits / self.temperature, labels)
+    def _log_probs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+        scaled = logits if self.temperature == 1.0 else logits / self.temperature
+        found = label_log_probs(scaled, labels)
+        return (*found, entropies(scaled)) if self.entropies and torch.is_grad_enabled() else found
 
 
 class RewardModule(nn.Module):
@@ -177,6 +181,35 @@ class _LabelLogProbs(torch.autograd.Function):
             block.scatter_add_(1, labels[rows, None], gradient[rows, None])
             out[rows] = block
         return out, None
+
+
+def entropies(logits: Tensor) -> Tensor:
+    """-sum_v pi(v) log pi(v) in float32 of each row of logits (N, V)."""
+    found: Tensor = _Entropies.apply(logits)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Entropies(torch.autograd.Function):
+    """By rows, as `_LabelLogProbs`."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor) -> Tensor:
+        found = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+        for rows in _row_blocks(logits):
+            found[rows] = torch.special.entr(logits[rows].float().softmax(-1)).sum(-1)
+        ctx.save_for_backward(logits, found)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        """d H / d logit_v = -pi(v) (log pi(v) + H)."""
+        logits, found = ctx.saved_tensors
+        out = torch.empty_like(logits)
+        for rows in _row_blocks(logits):
+            chances = logits[rows].float().softmax(-1)
+            out[rows] = (torch.special.entr(chances) - chances * found[rows, None]) * gradient[rows, None]
+        return out
 
 
 def _row_blocks(logits: Tensor) -> list[slice]:

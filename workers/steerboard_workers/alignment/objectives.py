@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import (
     effective_sample_size,
     weighted_nll,
 )
+from steerboard_workers.alignment.rendering.render import Renderer
 
 
 class Objective(Protocol):
@@ -58,6 +59,11 @@ class Passes(Protocol):
 
     def has(self, model: str) -> bool:
         """Whether there is such a model: one that need not be given may be missing."""
+        ...
+
+    def renderer(self, model: str) -> Renderer | None:
+        """Of a frozen model with another tokenizer than the one that training is for: what makes its tokens. Its
+        examples are of these."""
         ...
 
     def per_sequence(self, examples: Sequence[Example], model: str | None = None) -> list[NDArray[np.float32]]:

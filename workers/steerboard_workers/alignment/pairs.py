@@ -18,11 +18,11 @@ from torch import Tensor
 
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig, PairConfig, ReferencedPairConfig
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.objectives import Objective
-from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
 P = TypeVar("P", bound=PairConfig)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.online.answer_groups import AnswerGroup
+from steerboard_contracts.stage import RewardAccess
 from steerboard_contracts.training import OnlineConfig
-from steerboard_workers.alignment.batch_source import BatchSource, Phases
+from steerboard_workers.alignment.batches.batch_source import BatchSource
+from steerboard_workers.alignment.batches.order import Order
 from steerboard_workers.alignment.examples import Example, Ids
 from steerboard_workers.alignment.objectives import Passes
-from steerboard_workers.alignment.order import Order
-from steerboard_workers.alignment.render import Renderer, answer_room
+from steerboard_workers.alignment.rendering.render import Renderer, answer_room
+from steerboard_workers.phases import Phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class LivePolicy(Protocol):
 class SourceContext:
     """What a batch source may use. `train` and `held_out` are the rows as the method's `example` made them, from the
     first batch on with the log-probs of frozen models. `passes` ask the live weights and frozen models about others.
-    `sampler` is there for methods whose config is an `OnlineConfig`.
+    `sampler` is there for methods whose config is an `OnlineConfig`. `keep_group` takes the answers to a prompt of an
+    optimiser step, counted from 1, to be read by people. `reward_access`: what rewards from outside may reach.
     """
 
     train: Sequence[Example]
@@ -71,6 +75,8 @@ class SourceContext:
     sampler: LivePolicy | None
     phases: Phases
     passes: Passes
+    keep_group: Callable[[int, AnswerGroup], None] | None = None
+    reward_access: RewardAccess = field(default_factory=RewardAccess)
 
     @property
     def policy(self) -> LivePolicy:

@@ -11,10 +11,11 @@ import numpy as np
 from steerboard_contracts.errors import BadRow, EmptySelection
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_workers.alignment.batch_source import BatchSource, ListSource
+from steerboard_workers.alignment.batches.batch_source import BatchSource, ListSource
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.missing_rewards import rows_without_reward
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective
-from steerboard_workers.alignment.render import RenderedGroup, Renderer, answer_room
+from steerboard_workers.alignment.rendering.render import RenderedGroup, Renderer, answer_room
 from steerboard_workers.alignment.rollouts import SourceContext
 
 Row = dict[str, Any]
@@ -58,6 +59,11 @@ class TrainingMethod(Generic[C]):
     sides: ClassVar[tuple[str, ...]] = ("response",)
 
     def __init__(self, config: C) -> None:
+        self.config = config
+
+    def change(self, config: C) -> None:
+        """The config from the next step on: only fields differ that the spec names as `changeable`. The training loop
+        itself follows `lr` and `rates`."""
         self.config = config
 
     def select(self, rows: list[Row], source: Source) -> Selection:
@@ -106,6 +112,11 @@ class TrainingMethod(Generic[C]):
         return True
 
     @property
+    def needs_entropy(self) -> bool:
+        """Whether the objective reads the entropy of each token's distribution, too."""
+        return False
+
+    @property
     def rates(self) -> Mapping[str, float]:
         """By role of a model of `also_trains`, its learning rate as a multiple of the config's; 1 by default."""
         return {}
@@ -125,13 +136,19 @@ class TrainingMethod(Generic[C]):
 
 
 class RewardedMethod(TrainingMethod[C]):
-    """Learns from labelled rows, whose `z` is filled in: the reward less the dataset's mean, over its sd."""
+    """Learns from labelled rows, whose `z` is filled in: the reward less the dataset's mean, over its sd.
+
+    Selecting raises `BadInput` (`rows_without_reward`) for rows that have attributes only.
+    """
 
     fields: ClassVar[tuple[str, ...]] = ("prompt", "response", "reward")
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         if not rows:
             raise EmptySelection(f"dataset {source.name} has no rows", hint="Label some rows first.")
+        without = [int(row.get("row", place)) for place, row in enumerate(rows) if "reward" not in row]
+        if without:
+            raise rows_without_reward(source.name, without)
         rewards = [_finite(row, source) for row in rows]
         normaliser = source.normaliser or Normaliser.fit(rewards, source.name)
         for row, reward in zip(rows, rewards, strict=True):

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import torch
 
 from steerboard_contracts.errors import BadRow
+from steerboard_contracts.watching.ledger import PhaseTime
 from steerboard_workers.alignment.modules import PolicyModule
-from steerboard_workers.alignment.preference_prompt import Comparison, PreferencePrompt
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison, PreferencePrompt
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.rewards import CPU_BATCH_TOKENS, batches_by_tokens
 
 # Logits that two ways to compute the same may differ by, in nats.
@@ -52,8 +53,10 @@ class TransformersPreferences:
         batch_tokens: int = CPU_BATCH_TOKENS,
         names: Sequence[str] | None = None,
         skip_unfit: bool = False,
+        phase: PhaseTime | None = None,
     ) -> Iterator[tuple[list[int], list[Preference]]]:
         """(places, preferences) of some comparisons at a time, each place exactly once. `names`: what errors call them.
+        Adds the tokens read to `phase`.
 
         Raises `BadRow` for two responses that fill the model's window, which `skip_unfit` leaves out.
         """
@@ -75,7 +78,10 @@ class TransformersPreferences:
             batch_tokens = min(batch_tokens, CPU_BATCH_TOKENS)
         for batch in batches_by_tokens(lengths, batch_tokens):
             places = [kept[at] for at in batch]
-            leads = self._first([sequences[2 * place + order] for place in places for order in (0, 1)])
+            asked = [sequences[2 * place + order] for place in places for order in (0, 1)]
+            leads = self._first(asked)
+            if phase is not None:
+                phase.tokens += sum(map(len, asked))
             found = zip(places, leads[::2], leads[1::2], strict=True)
             # Rounding must not decide between equal texts.
             tied = Preference(0.5, 0.5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Rendered, Renderer
 from steerboard_workers.engines.vllm_host import VllmHost
 from steerboard_workers.engines.watchdog import EngineFailed
 
@@ -19,16 +19,16 @@ class VllmRewards:
         self._host = host
         self.renderer = renderer
 
-    def score(self, sequences: Sequence[list[int]], batch_tokens: int) -> Iterator[tuple[list[int], list[float]]]:
+    def score(self, sequences: Sequence[Rendered], batch_tokens: int) -> Iterator[tuple[list[int], list[float]]]:
         """Longest sequences first. vLLM batches by itself. Raises `EngineFailed`."""
         from vllm import PoolingParams
 
-        order = sorted(range(len(sequences)), key=lambda place: -len(sequences[place]))
+        order = sorted(range(len(sequences)), key=lambda place: -len(sequences[place].ids))
         for start in range(0, len(order), BLOCK):
             places = order[start : start + BLOCK]
             for place in places:
                 params = PoolingParams(task="classify", use_activation=False)
-                self._host.add(str(place), sequences[place], params)
+                self._host.add(str(place), sequences[place].ids, params)
             found = {int(output.request_id): float(output.outputs.data[0]) for output in self._host.outputs()}
             if len(found) < len(places):
                 lost = len(places) - len(found)

@@ -24,7 +24,7 @@ from steerboard_contracts.configs import Decoding
 from steerboard_contracts.errors import OutOfMemory, SteerboardError
 from steerboard_contracts.stage import Failed
 from steerboard_workers import guardian
-from steerboard_workers.alignment.templates import Prompt
+from steerboard_workers.alignment.rendering.templates import Prompt
 from steerboard_workers.engines.protocol import Delta
 from steerboard_workers.engines.protocol import Request as Prompted
 from steerboard_workers.model_host.messages import (

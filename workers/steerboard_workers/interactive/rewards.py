@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
-from steerboard_workers.alignment.templates import Prompt
+from steerboard_workers.alignment.rendering.templates import Prompt
 from steerboard_workers.interactive.hosts import Wanted
 from steerboard_workers.interactive.models import HeldModel
 

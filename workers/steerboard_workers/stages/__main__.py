@@ -81,6 +81,7 @@ QUIET = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error",
 
 def main(directory: Path) -> int:
     events = EventWriter.take_stdout()
+    stage: Stage | None = None
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     try:
@@ -90,13 +91,17 @@ def main(directory: Path) -> int:
             for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
                 os.environ[name] = str(stage.spec.threads)
         module = importlib.import_module(MODULES[stage.spec.config.run])
-        events.write(module.run(stage))
+        result = module.run(stage)
+        stage.spent()
+        events.write(result)
     except BrokenPipeError:
         return 1  # nobody listens any more: the guardian is about to end this process group
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
         traceback.print_exc()
+        if stage is not None:
+            stage.spent()
         events.write(failure_of(error), any_rank=True)
         return 1
     return 0

@@ -84,10 +84,13 @@ def _generate(
         written = score_text(policy.info, config.score, stage.model("model").name)
         for turn in range(max((prompt.turns for prompt in prompts), default=0)):
             asked = [prompt for prompt in prompts if turn < prompt.turns]
-            for completion, sample in _answers(config, policy.engine, asked, turn, samples, written, partial):
-                row = _kept(completion, sample, turn)
-                partial.add([row | {"ids": _drawn(completion)} if stage.has_input(KL_TO) else row])
-                stage.progress(len(partial.rows), total, "answers", "generating")
+            answers = _answers(config, policy.engine, asked, turn, samples, written, partial)
+            with stage.phases.measure("generate") as phase:
+                for completion, sample in answers:
+                    row = _kept(completion, sample, turn)
+                    partial.add([row | {"ids": _drawn(completion)} if stage.has_input(KL_TO) else row])
+                    phase.tokens += completion.tokens
+                    stage.progress(len(partial.rows), total, "answers", "generating")
 
 
 def _add_log_ratios(
@@ -144,10 +147,17 @@ def _best(
     Prompts have one turn. Raises `RewardNotFinite`, `BadRow`."""
     messages = {prompt.position: prompt.messages for prompt in prompts}
     texts = [Scorable(messages[row["position"]], row["turns"][0]) for row in rows]
-    with open_reward_model(stage, "reward", config, config.precision) as rewards:
+    with (
+        open_reward_model(stage, "reward", config, config.precision) as rewards,
+        stage.phases.measure("score") as phase,
+    ):
         stage.progress(0, len(texts), "answers", "scoring answers")
         values = score_texts(
-            rewards, texts, _SCORED_TOKENS, lambda done: stage.progress(done, len(texts), "answers", "scoring answers")
+            rewards,
+            texts,
+            _SCORED_TOKENS,
+            lambda done: stage.progress(done, len(texts), "answers", "scoring answers"),
+            phase,
         )
     best: dict[int, tuple[float, dict[str, Any]]] = {}
     for row, value in zip(rows, values, strict=True):

@@ -35,11 +35,12 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, BaseModelConfig)
     torch.manual_seed(config.seed)
-    with stage.output_folder("model") as folder:
-        if source_type(config.source) == "random":
-            info = _random(stage, config, folder)
-        else:
-            info = _existing(stage, config, folder)
+    with stage.phases.measure("load"):
+        with stage.output_folder("model") as folder:
+            if source_type(config.source) == "random":
+                info = _random(stage, config, folder)
+            else:
+                info = _existing(stage, config, folder)
     output = ModelOutput(path=stage.output_path("model"), role=info.role)
     summary = {"parameters": info.parameters, "architecture": info.architecture, **info.summary}
     return Succeeded(outputs=[output], summary=summary)

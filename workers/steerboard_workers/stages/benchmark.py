@@ -13,7 +13,7 @@ from steerboard_contracts.report.benchmark import BenchmarkResult
 from steerboard_contracts.stage import BenchmarkOutput, Succeeded
 from steerboard_statistics.benchmarks.pairs import benchmark
 from steerboard_workers.alignment.losses import calibration_error
-from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.stages.cached_scoring import KEY, Scorer
 from steerboard_workers.stages.kept_comparisons import Asked, compared
 from steerboard_workers.stages.models.model_io import read_info

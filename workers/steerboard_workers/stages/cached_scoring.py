@@ -38,16 +38,17 @@ class Scorer:
             done += len(block) - len(left)
             self._stage.progress(done, total, unit, f"scoring {unit}")
             keys = list(left)
-            for places, values in score_batches(self._rewards, list(left.values()), self._batch_tokens):
-                for place, value in zip(places, values, strict=True):
-                    if not math.isfinite(value):
-                        raise RewardNotFinite(
-                            f"the reward of {left[keys[place]].response[:80]!r} is {value}",
-                            hint="Score with precision fp32.",
-                        )
-                self._partial.add({"key": keys[p], "value": v} for p, v in zip(places, values, strict=True))
-                done += len(places)
-                self._stage.progress(done, total, unit, f"scoring {unit}")
+            with self._stage.phases.measure("score") as phase:
+                for places, values in score_batches(self._rewards, list(left.values()), self._batch_tokens, phase):
+                    for place, value in zip(places, values, strict=True):
+                        if not math.isfinite(value):
+                            raise RewardNotFinite(
+                                f"the reward of {left[keys[place]].response[:80]!r} is {value}",
+                                hint="Score with precision fp32.",
+                            )
+                    self._partial.add({"key": keys[p], "value": v} for p, v in zip(places, values, strict=True))
+                    done += len(places)
+                    self._stage.progress(done, total, unit, f"scoring {unit}")
 
     def value(self, sample: Scorable) -> float:
         """The score of what was scored before."""

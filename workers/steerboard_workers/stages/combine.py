@@ -31,6 +31,11 @@ SUM = "sum"
 def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, CombineConfig)
+    with stage.phases.measure("data"):
+        return _combined(stage, config)
+
+
+def _combined(stage: Stage, config: CombineConfig) -> Succeeded:
     datasets = answer_inputs(stage)
     if len(datasets) < 2:
         raise BadInput(

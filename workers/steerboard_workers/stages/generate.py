@@ -66,9 +66,11 @@ def _inline(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeed
         for i, (prompt, score) in enumerate(asked)
     ]
     done: dict[tuple[int, int], Completion] = {}
-    for completion in policy.engine.generate(requests, config.decoding, config.seed):
-        done[completion.row, completion.n] = completion
-        stage.progress(len(done), len(asked) * config.decoding.n, "answers", "generating")
+    with stage.phases.measure("generate") as phase:
+        for completion in policy.engine.generate(requests, config.decoding, config.seed):
+            done[completion.row, completion.n] = completion
+            phase.tokens += completion.tokens
+            stage.progress(len(done), len(asked) * config.decoding.n, "answers", "generating")
     answers = [
         Answer(
             prompt=asked[row][0],
@@ -89,25 +91,28 @@ def _inline(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeed
 
 def _dataset(stage: Stage, config: GenerateConfig, policy: OpenPolicy) -> Succeeded:
     text = score_text(policy.info, config.score, stage.model("model").name)
-    chosen = selected(lambda: stage.rows("data"), config, stage.spec.shard, stage.dataset("data").name)
+    with stage.phases.measure("data"):
+        chosen = selected(lambda: stage.rows("data"), config, stage.spec.shard, stage.dataset("data").name)
     requests = [Request(row, prompt, text) for row, prompt in chosen]
     total = len(requests) * config.decoding.n
     prompts = dict(chosen)
-    with resumable_rows(stage, ("row", "n")) as partial:
+    with resumable_rows(stage, ("row", "n")) as partial, stage.phases.measure("generate") as phase:
         before = len(partial.rows)
         left = [r for r in requests if any((r.row, n) not in partial for n in range(config.decoding.n))]
         for completion in policy.engine.generate(left, config.decoding, config.seed):
             partial.add([_kept(completion)])
+            phase.tokens += completion.tokens
             stage.progress(len(partial.rows), total, "answers", "generating")
         done = sorted(partial.rows.values(), key=lambda c: (int(c["row"]), int(c["n"])))
     written = 0
-    with stage.output_file("generated.jsonl") as path, path.open("w", encoding="utf-8") as file:
-        for answer in done:
-            row = sample_of(prompts[answer["row"]], answer["text"], answer["row"], answer["n"])
-            if row is None:
-                continue
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            written += 1
+    with stage.phases.measure("data"):
+        with stage.output_file("generated.jsonl") as path, path.open("w", encoding="utf-8") as file:
+            for answer in done:
+                row = sample_of(prompts[answer["row"]], answer["text"], answer["row"], answer["n"])
+                if row is None:
+                    continue
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                written += 1
     empty = len(done) - written
     if empty:
         stage.log(f"{empty} of {len(done)} answers were empty and are left out", "warning")

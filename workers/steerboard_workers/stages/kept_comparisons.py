@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from steerboard_contracts.fields import Precision
-from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import Preference
 from steerboard_workers.stages.cached_scoring import BLOCK
 from steerboard_workers.stages.models.comparing import open_comparing_model
@@ -55,10 +55,13 @@ def compared(
         while block := list(islice(waiting, BLOCK)):
             left = [one for one in block if one.key not in partial]
             names = [one.name for one in left]
-            for places, found in engine.compare([one.comparison for one in left], batch_tokens, names, skip_unfit):
-                partial.add(
-                    {**dict(zip(fields, left[at].key, strict=True)), "forth": one.forth, "back": one.back}
-                    for at, one in zip(places, found, strict=True)
-                )
-                stage.progress(len(partial.rows), total, "comparisons", "comparing")
+            with stage.phases.measure("score") as phase:
+                for places, found in engine.compare(
+                    [one.comparison for one in left], batch_tokens, names, skip_unfit, phase
+                ):
+                    partial.add(
+                        {**dict(zip(fields, left[at].key, strict=True)), "forth": one.forth, "back": one.back}
+                        for at, one in zip(places, found, strict=True)
+                    )
+                    stage.progress(len(partial.rows), total, "comparisons", "comparing")
         return Compared({key: Preference(row["forth"], row["back"]) for key, row in partial.rows.items()}, before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment.templates import turns_of
+from steerboard_workers.alignment.rendering.templates import turns_of
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.synthetic import quality

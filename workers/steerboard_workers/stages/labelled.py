@@ -18,7 +18,10 @@ SAMPLE = 1000
 
 
 class Labelled:
-    """The labelled dataset: its rewards, their normaliser, and a sample of rows to score again."""
+    """The labelled dataset: its rewards, their normaliser, and a sample of rows to score again.
+
+    Rows may have attributes only, which are sampled like others; without any reward there is no normaliser.
+    """
 
     def __init__(self, stage: Stage, seed: int) -> None:
         dataset = stage.dataset("labelled")
@@ -26,25 +29,27 @@ class Labelled:
         self.sample: list[Scorable] = []
         rows = random.Random(seed)
         for place, row in enumerate(stage.rows("labelled")):
-            if "reward" not in row:
+            if "reward" not in row and dataset.kind != "labelled":
                 raise BadInput(
                     f"dataset {dataset.name} is of kind {dataset.kind}, not labelled", code="wrong_dataset_kind"
                 )
-            self.rewards.append(float(row["reward"]))
+            if "reward" in row:
+                self.rewards.append(float(row["reward"]))
             item = Scorable(row["prompt"], row["response"])
             if place < SAMPLE:
                 self.sample.append(item)
             elif (at := rows.randrange(place + 1)) < SAMPLE:
                 self.sample[at] = item
-        self.normaliser = dataset.normaliser or Normaliser.fit(self.rewards, dataset.name)
+        fitted = Normaliser.fit(self.rewards, dataset.name) if self.rewards and dataset.normaliser is None else None
+        self.normaliser = dataset.normaliser or fitted
 
     def is_by(self, reward_model_hash: str) -> bool:
         """Whether that reward model gave the rewards; grades from elsewhere are on a scale of their own."""
-        return self.normaliser.reward_model_hash == reward_model_hash
+        return self.normaliser is not None and self.normaliser.reward_model_hash == reward_model_hash
 
     def units_of(self, reward_model_hash: str) -> Normaliser | None:
         """What brought that model's rewards to z units, where they are a part of the labelled rows' rewards."""
-        return self.normaliser.of_model(reward_model_hash)
+        return self.normaliser.of_model(reward_model_hash) if self.normaliser is not None else None
 
 
 def percentiles(rewards: Sequence[float]) -> RewardPercentiles | None:

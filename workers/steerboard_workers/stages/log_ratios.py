@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from steerboard_contracts.configs import AnswerConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.resumable_rows import ResumableRows
-from steerboard_workers.alignment.render import answer_room
+from steerboard_workers.alignment.rendering.render import answer_room
 from steerboard_workers.engines.log_probs import Drawn, answer_log_probs
 from steerboard_workers.engines.rewards import batches_by_tokens
 from steerboard_workers.stages.generate import score_text
@@ -55,21 +55,23 @@ def _compute(
     if name == KL_TO:
         check_tokenizer(stage, KL_TO, load_tokenizer(stage.model_path("model")), whose="the entrant")
     stage.progress(0, 1, "models", "loading")
-    with stage.using_model(name, "opening"):
+    with stage.phases.measure("load"), stage.using_model(name, "opening"):
         model = load_policy(stage.model_path(name), config.precision, stage.spec.device)
     asked = config.score if name == "model" else None
     prompts = _prompts(config, model, [*answered.values()], score_text(model.info, asked, stage.model(name).name))
     drawn = [Drawn(prompt, ids) for prompt, (_, ids) in zip(prompts, answered.values(), strict=True)]
     places, pad = list(answered), int(model.tokenizer.pad_token_id)
-    for batch in batches_by_tokens([one.tokens for one in drawn], BATCH_TOKENS):
-        if all(places[at] in partial for at in batch):
-            continue
-        found = answer_log_probs(
-            model.model, model.device, pad, [drawn[at] for at in batch], config.decoding.temperature
-        )
-        rows = zip((places[at] for at in batch), found, strict=True)
-        partial.add({**dict(zip(KEY, place, strict=True)), "log_prob": value} for place, value in rows)
-        stage.progress(len(partial.rows), len(places), "answers", f"log-probs by {stage.model(name).name}")
+    with stage.phases.measure("reference") as phase:
+        for batch in batches_by_tokens([one.tokens for one in drawn], BATCH_TOKENS):
+            if all(places[at] in partial for at in batch):
+                continue
+            found = answer_log_probs(
+                model.model, model.device, pad, [drawn[at] for at in batch], config.decoding.temperature
+            )
+            phase.tokens += sum(drawn[at].tokens for at in batch)
+            rows = zip((places[at] for at in batch), found, strict=True)
+            partial.add({**dict(zip(KEY, place, strict=True)), "log_prob": value} for place, value in rows)
+            stage.progress(len(partial.rows), len(places), "answers", f"log-probs by {stage.model(name).name}")
 
 
 def _prompts(

@@ -32,7 +32,11 @@ def run(stage: Stage) -> Succeeded:
     sources: Counter[str] = Counter()
     groups: dict[tuple[int, int], int] = {}
     total = 0
-    with stage.output_file("mixture.jsonl") as path, path.open("w", encoding="utf-8") as file:
+    with (
+        stage.phases.measure("data"),
+        stage.output_file("mixture.jsonl") as path,
+        path.open("w", encoding="utf-8") as file,
+    ):
         for index, (name, part) in enumerate(zip(names, config.parts, strict=True)):
             for row in _draw(stage, name, part, index, config.seed, wanted[index], available[index]):
                 if "group" in row:

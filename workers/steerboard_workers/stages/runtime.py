@@ -32,9 +32,12 @@ from steerboard_contracts.stage import (
     Progress,
     PromptsInput,
     ResponsesInput,
+    Spent,
     StageInput,
     StageSpec,
 )
+from steerboard_contracts.watching.ledger import PHASES
+from steerboard_workers.phases import Phases
 
 Rows = Iterator[dict[str, Any]]
 
@@ -44,6 +47,8 @@ CHECKPOINTS = "checkpoints"
 MODEL_MARKS = "model-in-use"
 # A terminal bar needs no more, and a fast stage must not flood the supervisor's pipe.
 PROGRESS_SECONDS = 0.2
+# How often the ledger is passed on, which is what a kill may lose of it.
+SPENT_SECONDS = 1.0
 
 
 def world_rank() -> int:
@@ -74,13 +79,16 @@ class EventWriter:
 
 
 class Stage:
-    """One attempt at one run. `directory` holds stage.json, checkpoints/ and outputs/."""
+    """One attempt at one run. `directory` holds stage.json, checkpoints/ and outputs/. `phases` is where everything
+    that takes time is measured."""
 
     def __init__(self, directory: Path, spec: StageSpec, events: EventWriter) -> None:
         self.directory = directory
         self.spec = spec
         self._events = events
+        self.phases = Phases()
         self._last_progress: tuple[str, float] = ("", 0.0)
+        self._last_spent = 0.0
 
     @classmethod
     def open(cls, directory: Path, events: EventWriter) -> Stage:
@@ -101,6 +109,14 @@ class Stage:
 
     def emit(self, event: BaseModel) -> None:
         self._events.write(event)
+        if time.monotonic() - self._last_spent >= SPENT_SECONDS:
+            self.spent()
+
+    def spent(self) -> None:
+        """Pass on what the phases have taken so far. A method may measure others, which the ledger does not have."""
+        self._last_spent = time.monotonic()
+        known = {name: phase for name, phase in self.phases.so_far().items() if name in PHASES}
+        self._events.write(Spent(phases=known))
 
     def progress(self, done: int, total: int, unit: str, phase: str = "") -> None:
         """`unit` is plural. Calls in quick succession are dropped, never the first or last of a phase."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.stage import DatasetInput
+from steerboard_workers.alignment.missing_rewards import rows_without_reward
 from steerboard_workers.stages.runtime import Stage
 
 Row = dict[str, Any]
@@ -60,7 +61,9 @@ def same_rows(stage: Stage, datasets: dict[str, DatasetInput]) -> Iterator[tuple
 
 
 def finite_reward(row: Row, place: int, dataset: str) -> float:
-    """Raises `BadInput` (`non_finite_reward`)."""
+    """Raises `BadInput` (`non_finite_reward`, `rows_without_reward`)."""
+    if "reward" not in row:
+        raise rows_without_reward(dataset, [place])
     reward = float(row["reward"])
     if not math.isfinite(reward):
         raise BadInput(f"{dataset}: the reward of row {place} is {reward}", code="non_finite_reward")

@@ -50,7 +50,7 @@ def run(stage: Stage) -> Succeeded:
         scored = sorted(partial.rows.values(), key=lambda row: int(row["row"]))
     if len(scored) != places:
         raise BadInput(f"{places} rows were to be scored, but {len(scored)} have a reward", code="row_count_differs")
-    with stage.output_file("rewards.jsonl") as path, path.open("w") as file:
+    with stage.phases.measure("data"), stage.output_file("rewards.jsonl") as path, path.open("w") as file:
         for row in scored:
             file.write(json.dumps({"row": row["row"], "value": row["value"]}) + "\n")
     output = RewardsOutput(path=stage.output_path("rewards.jsonl"), rows=places)
@@ -85,14 +85,15 @@ def _score(
     block: list[tuple[int, Scorable]],
     total: int,
 ) -> None:
-    for places, values in score_batches(rewards, [sample for _, sample in block], config.batch_tokens):
-        for place, value in zip(places, values, strict=True):
-            if not math.isfinite(value):
-                raise RewardNotFinite(
-                    f"the reward of row {block[place][0]} is {value}", hint="Score with precision fp32."
-                )
-        partial.add({"row": block[p][0], "value": v} for p, v in zip(places, values, strict=True))
-        stage.progress(len(partial.rows), total, "rows", "scoring")
+    with stage.phases.measure("score") as phase:
+        for places, values in score_batches(rewards, [sample for _, sample in block], config.batch_tokens, phase):
+            for place, value in zip(places, values, strict=True):
+                if not math.isfinite(value):
+                    raise RewardNotFinite(
+                        f"the reward of row {block[place][0]} is {value}", hint="Score with precision fp32."
+                    )
+            partial.add({"row": block[p][0], "value": v} for p, v in zip(places, values, strict=True))
+            stage.progress(len(partial.rows), total, "rows", "scoring")
 
 
 def _summary(values: list[float]) -> dict[str, float]:

@@ -29,7 +29,8 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, SelectConfig)
     answers, held = _scored(stage, config)
-    choices = [_choice(answers, rows, config.min_margin) for rows in answers.groups]
+    with stage.phases.measure("data"):
+        choices = [_choice(answers, rows, config.min_margin) for rows in answers.groups]
     dropped: Counter[str] = Counter(choice.dropped for choice in choices if choice.dropped)
     if dropped["single"] == len(choices):
         raise BadInput(
@@ -45,10 +46,11 @@ def run(stage: Stage) -> Succeeded:
         )
     if dropped:
         stage.log(f"dropped {dropped.total()} of {len(choices)} groups: {_counted(dropped)}")
-    rows = _write(stage, config, answers, choices)
-    result = _result(stage, config, answers, choices, DroppedGroups(**dropped), rows, held)
-    with stage.output_file("selection.json") as path:
-        path.write_text(result.model_dump_json(), encoding="utf-8")
+    with stage.phases.measure("data"):
+        rows = _write(stage, config, answers, choices)
+        result = _result(stage, config, answers, choices, DroppedGroups(**dropped), rows, held)
+        with stage.output_file("selection.json") as path:
+            path.write_text(result.model_dump_json(), encoding="utf-8")
     return Succeeded(
         outputs=[
             DatasetOutput(path=stage.output_path("selected.jsonl"), kind=KEPT_AS[config.keep], rows=rows),
@@ -70,7 +72,8 @@ def run(stage: Stage) -> Succeeded:
 
 def _scored(stage: Stage, config: SelectConfig) -> tuple[ScoredAnswers, Tournament | None]:
     judged = stage.has_input("judge")
-    answers = read_answers(stage, config, judged)
+    with stage.phases.measure("data"):
+        answers = read_answers(stage, config, judged)
     held = None
     if judged:
         # Without a judge no model is loaded, nor what loads one.

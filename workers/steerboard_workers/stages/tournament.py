@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steerboard_contracts.report.selection import Tournament
 from steerboard_contracts.selection import SelectConfig
 from steerboard_statistics.bootstrap import ratio_interval
-from steerboard_workers.alignment.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.alignment.tournament import schedule, win_rates
 from steerboard_workers.stages.kept_comparisons import Asked, compared
 from steerboard_workers.stages.runtime import Stage

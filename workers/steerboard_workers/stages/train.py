@@ -12,11 +12,12 @@ import json
 import traceback
 from typing import Any
 
+import torch
+
 from steerboard_contracts.configs import EXECUTION_FIELDS
 from steerboard_contracts.errors import OutOfMemory
-from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Succeeded
+from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Paused, Succeeded
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_workers.alignment.batch_source import Phases
 from steerboard_workers.alignment.examples import with_companions
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.modules import JointModule, without_dropout
@@ -33,42 +34,53 @@ from steerboard_workers.stages.training.inspection import inspector_of
 from steerboard_workers.stages.training.loop import Observer, Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
+from steerboard_workers.stages.training.run_control import RunControl
+from steerboard_workers.stages.training.sampled_groups import SampledGroups
 from steerboard_workers.stages.training.saving import save_all
 from steerboard_workers.stages.training.setup import open_model
 
 
-def run(stage: Stage) -> Succeeded:
+def run(stage: Stage) -> Succeeded | Paused:
     config = stage.spec.config
     assert isinstance(config, TrainingConfig)
     method = training_of(config)
     stage.progress(0, 1, "models", "loading")
     sharing = strategy_of(config, stage.spec.device)
-    with sharing.loading(), stage.using_model("model", "opening"):
-        start = open_model(stage.model_path("model"), config, sharing.dtype, sharing.accelerator.device)
+    device = sharing.accelerator.device
+    if device.type == "cuda":
+        stage.phases.settle = lambda: torch.cuda.synchronize(device)
+    with stage.phases.measure("load"), sharing.loading(), stage.using_model("model", "opening"):
+        start = open_model(stage.model_path("model"), config, sharing.dtype, device)
     further = open_further(stage, config, start, sharing)
     stage.progress(1, 1, "models", "loading")
-    with stage.using_model("model", "tokenising with"):
+    with stage.phases.measure("load"), stage.using_model("model", "tokenising with"):
         data = load_data(stage, method, start.renderer)
 
-    module = start.module(method.temperature)
+    module = start.module(method.temperature, method.needs_entropy)
     parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
     if not method.drops_out:
         for part in parts.values():
             without_dropout(part)
-    sharing.share(JointModule(parts) if further else module, method.rates)
-    device = sharing.accelerator.device
+    with stage.phases.measure("load"):
+        sharing.share(JointModule(parts) if further else module, method.rates)
     pad, share = start.tokenizer.pad_token_id, method.shares_prompt
-    phases = Phases(device)
     policy: LivePolicy | None = None
     if isinstance(config, OnlineConfig):
         # Only here, for its code is no part of what decides other runs' results (`runs.reuse.code_version`).
         from steerboard_workers.stages.training.live_policy import SampledPolicy
 
-        policy = SampledPolicy(module, sharing, start.renderer, config, phases)
+        policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases)
     passes = ForwardPasses(sharing, further)
-    source = method.source(SourceContext(data.train, data.held_out, start.renderer, policy, phases, passes))
+    sampled = SampledGroups(stage)
+    context = SourceContext(
+        *(data.train, data.held_out, start.renderer, policy, stage.phases, passes),
+        keep_group=sampled.keep,
+        reward_access=stage.spec.reward_access,
+    )
+    source = method.source(context)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
-    batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
+    with stage.phases.measure("load"):
+        batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
     frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature)
     frozen.prepare(data, examples)
@@ -79,20 +91,29 @@ def run(stage: Stage) -> Succeeded:
         stage.log,
         reserve_mb=stage.spec.disk_reserve_mb,
     )
-    inspector = inspector_of(stage, method, start.tokenizer, data, passes, frozen)
+    with stage.phases.measure("evaluate"):
+        inspector = inspector_of(stage, method, start.tokenizer, data, passes, frozen)
     prober = None
     if config.probe is not None:
         # Only here, as above.
         from steerboard_workers.stages.training.probing import prober_of
 
         prober = prober_of(stage, config, start, module, sharing, data)
-    found = {"pairs": inspector, "probed": prober}
+    found = {"pairs": inspector, "probed": prober, "sampled": sampled if policy is not None else None}
     observers: dict[str, Observer] = {name: one for name, one in found.items() if one is not None}
+
+    def change(changed: TrainingConfig) -> None:
+        method.change(changed)
+        sharing.set_rates(method.rates)
+        trainer.change(changed)
+
+    control = RunControl(stage, config, change)
     trainer = Trainer(
-        stage, config, sharing, method.objective(), batcher, data, source, phases, checkpoints, passes, observers
+        stage, config, sharing, method.objective(), batcher, data, source, checkpoints, passes, observers, control
     )
     preflight = Preflight(stage, config, trainer, batcher, start)
-    memory = preflight.check()
+    with stage.phases.measure("load"):
+        memory = preflight.check()
     try:
         if prober is not None:
             prober.start(trainer.total)
@@ -104,10 +125,18 @@ def run(stage: Stage) -> Succeeded:
         traceback.clear_frames(error.__traceback__)
         raise preflight.error(first_line(error)) from error
 
+    if isinstance(evaluated, Paused):
+        sharing.accelerator.end_training()
+        return evaluated
     summary = _summary(method, data, trainer, evaluated)
+    if trainer.stopped_by is not None:
+        summary["stopped_by"] = trainer.stopped_by.kind
+    if control.applied:
+        summary["changed_settings"] = control.in_words()
     # Others than the main process end meanwhile: no collective would wait for as long as a large model's writing takes.
     trained = {JointModule.MAIN: start, **further}
-    save_all(stage, config, trained, sharing, data, summary)
+    with stage.phases.measure("checkpoint"):
+        save_all(stage, config, trained, sharing, data, summary)
     pairs = inspector.save(stage) if inspector is not None and sharing.accelerator.is_main_process else None
     sharing.accelerator.end_training()
     # Not part of the model: equal runs make equal folders, whatever memory they found and time they took.

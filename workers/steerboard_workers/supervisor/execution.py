@@ -25,13 +25,13 @@ from steerboard.platform.telemetry import logs, traces
 from steerboard.runs import inputs, progress_log
 from steerboard.runs.checkpoints import stored as stored_checkpoints
 from steerboard.runs.results import outputs
-from steerboard.runs.state import attempt_outcomes, claims, dependencies
+from steerboard.runs.state import attempt_outcomes, claims, dependencies, oversight
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.disk import FULL, Disk
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
-from steerboard_contracts.stage import Checkpointed, Succeeded
+from steerboard_contracts.stage import Checkpointed, Paused, Succeeded
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
 from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
@@ -53,6 +53,7 @@ _RETRY_SECONDS = 1.0
 _REGISTRATION_SECONDS = 600
 # What a checkpoint that is on its way when its attempt ends may still take: the machine may be about to go.
 _PARTING_SECONDS = 15.0
+_PAUSE_SECONDS = 600.0
 _DISK_SECONDS = 1.0
 
 
@@ -64,6 +65,7 @@ class Attempt:
     workspace: Workspace
     device_seconds: float = 0.0
     succeeded: bool = False
+    paused: Paused | None = None
     uploads: CheckpointUploads | None = None
 
 
@@ -124,7 +126,8 @@ class Supervisor:
                     self._clear_checkpoints(claim, attempt)
                     return
                 if attempt.uploads is not None and not (lease.lost.is_set() or lease.cancelled.is_set()):
-                    attempt.uploads.settle(_PARTING_SECONDS)
+                    # A paused run goes on wherever there is room, perhaps not here.
+                    attempt.uploads.settle(_PARTING_SECONDS if attempt.paused is None else _PAUSE_SECONDS)
                 self._persist(lease, lambda: self._write_ending(claim, attempt, lease, failure))
                 workspace.discard_attempt()
             except LeaseLost as error:
@@ -177,6 +180,7 @@ class Supervisor:
                 self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
             )
             workspace.write_spec(spec)
+            workspace.write_control(oversight.control_of(run))
             shared = [Path(folder) for folder in spec.caches.values()]
         if attempt.uploads is not None:
             fetch_newest(self._sessions, self._store, claim, workspace.checkpoints)
@@ -194,7 +198,7 @@ class Supervisor:
             # What computes elsewhere is paid for in tokens.
             attempt.device_seconds = 0.0 if endpoint_runs.asks_elsewhere(run) else seconds * self._group.count
         lease.check()
-        done = isinstance(stage.result, Succeeded)
+        done = isinstance(stage.result, Succeeded | Paused)
         if lease.cancelled.is_set() or (self._stopping.is_set() and not done):
             return None
         if why is not None:
@@ -204,7 +208,9 @@ class Supervisor:
         killed_for_memory = failure_diagnosis.oom_kills() > kills_before
         doing = failure_diagnosis.doing_with_model(workspace.directory)
         failure = failure_diagnosis.failure_of(stage.result, status, stage.tail, killed_for_memory, doing)
-        if failure is None:
+        if failure is None and isinstance(stage.result, Paused):
+            attempt.paused = stage.result
+        elif failure is None:
             assert isinstance(stage.result, Succeeded)
             result = stage.result
             if attempt.uploads is not None:
@@ -252,6 +258,7 @@ class Supervisor:
         notes = Journal(lambda batch: self._write(claim, batch))
         lease.on_renewed = stage.extend
         lease.on_end = stage.kill
+        lease.on_control = attempt.workspace.write_control
         stage.extend(lease.deadline)
         if lease.lost.is_set() or lease.cancelled.is_set():
             stage.kill()
@@ -362,6 +369,8 @@ class Supervisor:
                 attempt_outcomes.cancel(session, run, seconds)
             elif failure is not None:
                 attempt_outcomes.fail(session, run, failure, seconds, self._settings.retry_seconds)
+            elif attempt.paused is not None:
+                attempt_outcomes.pause(session, run, attempt.paused, seconds)
             else:
                 attempt_outcomes.stop(session, run, "its worker was stopped; waits for another", seconds)
             log.info("run %s, attempt %d: %s, %s", run.name, claim.attempt, run.state, run.reason)

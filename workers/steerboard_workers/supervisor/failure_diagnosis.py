@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard_contracts.errors import BadModel
-from steerboard_contracts.stage import Failed, Succeeded
+from steerboard_contracts.stage import Failed, Paused, Succeeded
 from steerboard_workers.stages.oom import SIGNS
 from steerboard_workers.stages.runtime import MODEL_MARKS
 
@@ -46,7 +46,7 @@ def oom_kills() -> int:
 
 
 def failure_of(
-    result: Succeeded | Failed | None,
+    result: Succeeded | Paused | Failed | None,
     status: str | None,
     tail: list[str],
     killed_for_memory: bool,
@@ -58,7 +58,7 @@ def failure_of(
     """
     if isinstance(result, Failed):
         return Failure(result.code, result.detail, result.hint, result.errors, result.retryable, result.fix)
-    if isinstance(result, Succeeded) and status == "exit 0":
+    if isinstance(result, Succeeded | Paused) and status == "exit 0":
         return None
     if status == "lease over":
         detail = "The worker could not renew its lease in time, so the stage was ended."

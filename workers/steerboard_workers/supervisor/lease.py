@@ -16,6 +16,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim
+from steerboard_contracts.watching.control import Control
 from steerboard_workers import guardian
 
 log = logging.getLogger(__name__)
@@ -28,10 +29,11 @@ _LOOK_SECONDS = 1.0
 
 class LeaseKeeper:
     """Renews every `heartbeat_seconds` and passes `on_renewed` how long the stage may run. Looks every second whether
-    the run is cancelled.
+    the run is cancelled, paused or changed.
 
-    `lost` and `cancelled` are events to look at; `on_end` is called once, from the keeper's thread, when either is
-    set. Failing to reach the database is neither: the guardian's deadline settles that.
+    `on_control` hears each time what is asked of the stage. `lost` and `cancelled` are events to look at; `on_end` is
+    called once, from the keeper's thread, when either is set. Failing to reach the database is neither: the guardian's
+    deadline settles that.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class LeaseKeeper:
         self.deadline = guardian.now() + STAGE_SHARE * lease_seconds
         self.on_renewed: Callable[[float], None] = lambda deadline: None
         self.on_end: Callable[[], None] = lambda: None
+        self.on_control: Callable[[Control], None] = lambda control: None
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -81,7 +84,7 @@ class LeaseKeeper:
                     if asked >= due:
                         renewal = claims.renew(session, self._claim, self._lease_seconds)
                     else:
-                        renewal = claims.Renewal(False, claims.cancel_requested(session, self._claim))
+                        renewal = claims.Renewal(False, claims.wishes_of(session, self._claim))
             except LeaseLost:
                 # Also right after the ending was written, when nobody minds any more.
                 self.lost.set()
@@ -94,6 +97,7 @@ class LeaseKeeper:
                 due = asked + self._heartbeat_seconds
                 self.deadline = asked + STAGE_SHARE * self._lease_seconds
                 self.on_renewed(self.deadline)
-            if renewal.cancel_requested and not self.cancelled.is_set():
+            self.on_control(renewal.wishes.control)
+            if renewal.wishes.cancel and not self.cancelled.is_set():
                 self.cancelled.set()
                 self.on_end()

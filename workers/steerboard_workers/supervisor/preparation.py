@@ -26,7 +26,9 @@ from steerboard_contracts.base_sources import source_type
 from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
 from steerboard_contracts.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.stage import UPLOADED, DatasetInput, ModelInput, Shard, StageInput, StageSpec
+from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
+from steerboard_contracts.online.reward_rules import OutsideReward
+from steerboard_contracts.stage import UPLOADED, DatasetInput, ModelInput, RewardAccess, Shard, StageInput, StageSpec
 from steerboard_contracts.training import TrainingConfig
 
 # For the first rows of a large dataset: they are sorted first.
@@ -68,6 +70,7 @@ def prepare(
         folders=settings.model_folders if isinstance(config, BaseModelConfig) else LocalFolders(),
         disk_reserve_mb=settings.disk_reserve_mb,
         caches=_log_prob_caches(run, config, things, cache, holds),
+        reward_access=_reward_access(settings, config),
     )
 
 
@@ -87,6 +90,12 @@ def _log_prob_caches(
             folder = cache.take("log-probs", key, size=0, fill=_nothing, intact=Path.is_dir, holds=holds)
             found[name] = str(folder)
     return found
+
+
+def _reward_access(settings: Settings, config: RunConfig) -> RewardAccess:
+    if not (isinstance(config, RewardedOnlineConfig) and any(isinstance(rule, OutsideReward) for rule in config.rules)):
+        return RewardAccess()
+    return RewardAccess(folders=settings.reward_folders, allowed_private=settings.allowed_private)
 
 
 def _nothing(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from steerboard.platform.processes.public_environment import public_environment
-from steerboard_contracts.stage import STAGE_EVENT, Failed, Log, StageEvent, Succeeded
+from steerboard_contracts.stage import STAGE_EVENT, Failed, Log, Paused, StageEvent, Succeeded
 from steerboard_workers import guardian
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.guardians import Guardian, StartedGuardian
@@ -185,7 +185,7 @@ class StageProcess(GuardedProcess):
         """`launcher`: see `stage_command`. `command`: another process than a stage's, and the `variables` that it alone
         is told. `parent`: of a stage that is one process of this Python."""
         self.events: queue.Queue[StageEvent] = queue.Queue(_QUEUE_LINES)
-        self.result: Succeeded | Failed | None = None
+        self.result: Succeeded | Paused | Failed | None = None
         super().__init__(
             command or stage_command(directory, launcher),
             directory,
@@ -204,7 +204,7 @@ class StageProcess(GuardedProcess):
             return
         if isinstance(event, Failed) and isinstance(self.result, Failed):
             return  # of several processes the first to fail knows why; the others miss it
-        if isinstance(event, Succeeded | Failed):
+        if isinstance(event, Succeeded | Paused | Failed):
             self.result = event
         else:
             self.events.put(event)

@@ -9,7 +9,18 @@ from collections.abc import Callable
 from sqlalchemy.exc import OperationalError
 
 from steerboard.runs.progress_log import Batch
-from steerboard_contracts.stage import Checkpointed, Log, Metrics, Probed, Progress, StageEvent
+from steerboard_contracts.stage import (
+    Changed,
+    Checkpointed,
+    HealthFound,
+    Log,
+    Metrics,
+    Probed,
+    Progress,
+    Sampled,
+    Spent,
+    StageEvent,
+)
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +46,12 @@ class Journal:
             self._batch.metrics.update({(name, event.step): value for name, value in event.values.items()})
         elif isinstance(event, Probed):
             self._batch.probed[event.step] = event
+        elif isinstance(event, Sampled):
+            self._batch.sampled[event.step, event.group.place] = event
+        elif isinstance(event, Changed | HealthFound):
+            self._batch.watched.append(event)
+        elif isinstance(event, Spent):
+            self._batch.phases = event.phases
         elif isinstance(event, Log):
             self._log(event.level, event.message)
         elif isinstance(event, Checkpointed):

@@ -23,6 +23,7 @@ from steerboard.platform.storage.folder_lock import working_in
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from steerboard_contracts.watching.control import CONTROL_FILE, Control
 
 
 class Workspace:
@@ -34,6 +35,7 @@ class Workspace:
         self.directory = self._run / f"a{claim.attempt}"
         self.checkpoints = self._run / "checkpoints"
         self.holds = ExitStack()
+        self._control = Control()
 
     def __enter__(self) -> Workspace:
         return self
@@ -57,6 +59,15 @@ class Workspace:
 
     def write_spec(self, spec: StageSpec) -> None:
         (self.directory / STAGE_FILE).write_text(spec.model_dump_json(indent=2) + "\n")
+
+    def write_control(self, control: Control) -> None:
+        """As a whole, and only where something is different from before: the stage reads it at any time."""
+        if control == self._control:
+            return
+        temporary = self.directory / f".{CONTROL_FILE}"
+        temporary.write_text(control.model_dump_json())
+        temporary.rename(self.directory / CONTROL_FILE)
+        self._control = control
 
     def discard_attempt(self) -> None:
         """After an attempt that did not succeed: what it wrote goes, what it can be resumed from stays."""

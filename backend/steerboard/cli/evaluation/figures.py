@@ -2,46 +2,117 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from steerboard.cli.output.console import print_json
+from steerboard.cli.output.console import EXIT_FAILED, JsonOption, print_json
 
 commands = typer.Typer()
 
 _Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Judgments of one format.")]
 _Table = Path | None
-_FORMATS = "auto, alpaca_eval, fastchat_single, fastchat_pair, arena_hard, arena_bench, vicuna_review or rewardbench."
+_FORMATS = (
+    "auto, alpaca_eval, fastchat_single, fastchat_pair, arena_hard, arena_bench, vicuna_review, rewardbench, llmbar, "
+    "pandalm, battles or leaderboards."
+)
 
 
 @commands.command()
 def figures(
     files: _Files,
     format: Annotated[str, typer.Option(help=_FORMATS)] = "auto",
-    baseline: Annotated[str | None, typer.Option(help="Arena-Hard: the model to compare with.")] = None,
+    json: JsonOption = False,
+    threshold: Annotated[
+        float,
+        typer.Option(min=0, max=1, help="Share of unusable rows and verdicts above which a figure is invalid."),
+    ] = 0.05,
+    judge: Annotated[str | None, typer.Option(help="Only this judge's; several in one file are never merged.")] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            help="Arena-Hard: the model to compare with. AlpacaEval: another one, by the weights of length control."
+        ),
+    ] = None,
+    questions: Annotated[
+        _Table, typer.Option(exists=True, dir_okay=False, help="MT-Bench: questions with their categories.")
+    ] = None,
     difficulty: Annotated[
         _Table,
-        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV with instruction_difficulty, a row a prompt."),
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="AlpacaEval: CSV with instruction_difficulty, a row a prompt. Without it, the length-controlled rate "
+            "is the variant `minimal`.",
+        ),
     ] = None,
     gamed: Annotated[
-        _Table, typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV of the gamed baselines.")
+        _Table,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="AlpacaEval: CSV of the gamed baselines. With difficulties and these the rate is the published one, "
+            "without these the variant `no_regularisation`.",
+        ),
     ] = None,
+    prompts: Annotated[
+        _Table,
+        typer.Option(exists=True, dir_okay=False, help="AlpacaEval: its prompts in order, to find each row's by text."),
+    ] = None,
+    in_order: Annotated[
+        bool,
+        typer.Option("--in-order", help="AlpacaEval: the rows are in the benchmark's order."),
+    ] = False,
     weights: Annotated[
         _Table,
         typer.Option(exists=True, dir_okay=False, help="AlpacaEval: CSV of published weights, taken instead of a fit."),
     ] = None,
+    save_weights: Annotated[
+        _Table, typer.Option(dir_okay=False, help="AlpacaEval: where to write the weights of the fits, as CSV.")
+    ] = None,
     c: Annotated[float | None, typer.Option(min=1e-9, help="AlpacaEval: this C instead of cross-validation.")] = None,
+    unparsed_wrong: Annotated[
+        bool, typer.Option("--unparsed-wrong", help="PandaLM: an unparsed verdict is wrong, not a tie as published.")
+    ] = False,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Leaderboards: the column of the figure, of both or once for each.")
+    ] = None,
 ) -> None:
-    """What a benchmark's own scripts print, from its judgment files, as one JSON document."""
+    """What a benchmark's own scripts print, from its judgment files.
+
+    Tables on a terminal, else one JSON document. Exits 1 where a figure is invalid.
+    """
     # Imported here, so that no other command waits for scikit-learn.
     from steerboard.evaluation import figures as files_figures
+    from steerboard.evaluation.benchmark_files import length_control, tables
 
-    control = files_figures.LengthControl(
-        difficulty=files_figures.read_difficulty(difficulty) if difficulty else None,
-        gamed=files_figures.read_gamed(gamed) if gamed else None,
-        weights=files_figures.read_weights(weights) if weights else {},
+    control = length_control.LengthControl(
+        difficulty=tables.read_difficulty(difficulty) if difficulty else None,
+        prompts=tables.read_prompts(prompts) if prompts else None,
+        gamed=tables.read_gamed(gamed) if gamed else None,
+        weights=tables.read_weights(weights) if weights else {},
         c=c,
+        in_order=in_order,
     )
-    print_json(files_figures.figures(files, format, baseline, control))
+    options = files_figures.Options(
+        threshold=threshold,
+        judge=judge,
+        baseline=baseline,
+        control=control,
+        categories=tables.read_categories(questions) if questions else None,
+        unparsed_is_tie=not unparsed_wrong,
+        columns=column or (),
+    )
+    found = files_figures.figures(files, format, options)
+    if save_weights:
+        tables.write_weights(save_weights, length_control.fitted_weights(found.get("models") or ()))
+    if json or not sys.stdout.isatty():
+        print_json(found)
+    else:
+        from steerboard.cli.output.figures_table import print_figures
+
+        print_figures(found)
+    if not found["valid"]:
+        raise typer.Exit(EXIT_FAILED)

@@ -17,6 +17,7 @@ from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.files import download_model
 from steerboard.cli.models.serving import serve
 from steerboard.cli.output.console import JsonOption, console, note, print_json
+from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.errors import BadInput
@@ -86,7 +87,7 @@ def show(model: Name, json: JsonOption = False) -> None:
     out.print(f"  id {found['id']}, content {found['content_hash'][:16]}, created {found['created_at'][:16]}")
     if normaliser := info["normaliser"]:
         out.print(
-            f"  rewards: mean {normaliser['mean']:.4g}, sd {normaliser['sd']:.4g} over {normaliser['n']:,} "
+            f"  rewards: mean {short(normaliser['mean'])}, sd {short(normaliser['sd'])} over {normaliser['n']:,} "
             f"rows, by {normaliser['reward_source']}"
         )
     for one in (info["condition"] or {}).get("attributes", ()):

@@ -11,7 +11,14 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 ENDED = ("succeeded", "failed", "cancelled", "skipped")
-STYLES = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "skipped": "dim", "running": "cyan"}
+STYLES = {
+    "succeeded": "green",
+    "failed": "red",
+    "cancelled": "yellow",
+    "skipped": "dim",
+    "paused": "yellow",
+    "running": "cyan",
+}
 LINE_SECONDS = 10.0
 _SHORTEST_DOING = 8
 

@@ -42,7 +42,7 @@ def print_report(console: Console, report: Report, title: str, examples: bool | 
 
 def print_stages(console: Console, report: Report) -> None:
     """What every stage took."""
-    styles = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "skipped": "dim"}
+    styles = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "skipped": "dim", "paused": "yellow"}
     columns = (
         Column("stage"),
         Column("state", styles=styles),
@@ -67,18 +67,21 @@ def _print_methods(console: Console, report: Report) -> None:
         Column("length", right=True, drop=3),
         Column(f"wins against {baseline}" if wide else "win", right=True, drop=1),
         Column("by independent judge" if wide else "indep.", right=True, drop=5),
+        *([Column(f"by {report.judge}" if wide else "judge", right=True, drop=5)] if report.judge else []),
         Column("known quality" if wide else "quality", right=True, drop=4),
         Column("device-seconds" if wide else "dev-s", right=True, drop=2),
     )
     rows = [
         (
             (label_of(row.method) if wide else short_label_of(row.method))
+            + (f" ({row.variant})" if row.variant else "")
             + ("" if row.best_of is None else f", best of {row.best_of}"),
             None if row.score is None else f"{row.score:.1f}",
             f"{row.reward_mean:.2f} [{row.reward_low:.2f}, {row.reward_high:.2f}]",
             f"{row.length_mean:.0f}",
             _percent(row.win_rate_vs_sft),
             _percent(row.independent_win_rate_vs_sft),
+            *([_percent(row.judge_win_rate_vs_sft)] if report.judge else []),
             None if row.quality_mean is None else f"{row.quality_mean:.2f}",
             f"{row.device_seconds:.1f}",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.progress import STYLES
 from steerboard_contracts.report.estimate import Estimate
@@ -77,4 +78,4 @@ def _win_rate(found: Estimate | None) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else short(value, 3)

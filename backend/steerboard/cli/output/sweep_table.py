@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, print_table
 from steerboard.cli.output.progress import STYLES
 from steerboard_contracts.report.estimate import Estimate
@@ -51,13 +52,13 @@ def _standing(report: SweepReport, row: VariantRow) -> str:
     if row.number == report.best:
         return "best"
     if row.dropped_after is not None:
-        return f"dropped after rung {row.dropped_after}"
+        return f"dropped after rung {row.dropped_after}" + (", within noise" if row.dropped_within_noise else "")
     return "within noise" if row.within_noise else ""
 
 
 def _rungs(row: VariantRow) -> str:
     """The figure of each: `0.61 0.64`."""
-    return " ".join("–" if one.figure is None else f"{one.figure:.3g}" for one in row.rungs)
+    return " ".join("–" if one.figure is None else short(one.figure, 3) for one in row.rungs)
 
 
 def _value(value: object) -> str:
@@ -67,5 +68,5 @@ def _value(value: object) -> str:
 def _estimate(found: Estimate | None) -> str:
     if found is None or found.value is None:
         return ""
-    interval = "" if found.low is None else f" [{found.low:.3g}, {found.high:.3g}]"
-    return f"{found.value:.3g}{interval}"
+    interval = "" if found.low is None or found.high is None else f" [{short(found.low, 3)}, {short(found.high, 3)}]"
+    return f"{short(found.value, 3)}{interval}"

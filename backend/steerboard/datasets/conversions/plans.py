@@ -27,7 +27,16 @@ ConversionName = Literal[
     "pinned_rewards",
 ]
 Lost = Literal[
-    "equal_sides", "undesirable", "alone", "one_sided", "tied", "not_extreme", "not_best", "at_mean", "repeated"
+    "equal_sides",
+    "undesirable",
+    "alone",
+    "one_sided",
+    "tied",
+    "not_extreme",
+    "not_best",
+    "at_mean",
+    "repeated",
+    "no_reward",
 ]
 
 
@@ -65,6 +74,19 @@ class Conversion:
     takes: SampleKind
     gives: SampleKind
     plan: Callable[[Sequence[Fact]], Plan]
+
+
+def _rewarded(plan: Callable[[Sequence[Fact]], Plan]) -> Callable[[Sequence[Fact]], Plan]:
+    """Of the rows that have a reward; others are lost."""
+
+    def planned(facts: Sequence[Fact]) -> Plan:
+        given = [fact for fact in facts if fact.reward is not None]
+        made = plan(given)
+        if lost := len(facts) - len(given):
+            made.lost["no_reward"] = lost
+        return made
+
+    return planned
 
 
 def _chosen(facts: Sequence[Fact]) -> Plan:
@@ -245,7 +267,7 @@ _ALL = (
         "Any two answers to a prompt that have different scores; the margin is their difference.",
         "labelled",
         "preferences",
-        _pairs_of_ranks,
+        _rewarded(_pairs_of_ranks),
     ),
     Conversion(
         "best_against_worst",
@@ -253,7 +275,7 @@ _ALL = (
         "One pair a prompt: its answers with the highest and the lowest score.",
         "labelled",
         "preferences",
-        _extremes,
+        _rewarded(_extremes),
     ),
     Conversion(
         "best_responses",
@@ -261,7 +283,7 @@ _ALL = (
         "The answer with the highest score to each prompt.",
         "labelled",
         "instructions",
-        _best,
+        _rewarded(_best),
     ),
     Conversion(
         "thumbs_from_scores",
@@ -269,7 +291,7 @@ _ALL = (
         "Answers above the mean score are desirable, those below it are not.",
         "labelled",
         "unpaired",
-        _thumbs_of_scores,
+        _rewarded(_thumbs_of_scores),
     ),
     Conversion(
         "all_responses",

@@ -67,7 +67,7 @@ def detected(seen: Seen) -> dict[str, Any] | None:
     except UnknownColumn:
         pass
     try:
-        kind = detect_kind(seen.columns)
+        kind = detect_kind(seen.columns, seen.rows)
     except UnknownColumn:
         return None
     named = {field: next((alias for alias in ALIASES[field] if alias in seen.columns), None) for field in FIELDS[kind]}

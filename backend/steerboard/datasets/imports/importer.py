@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -200,7 +201,7 @@ def write_rows(
         if bad.total and refusing:
             continue  # it will be rolled back anyway; only the rest of the report is wanted
         if isinstance(verdict.sample, LabelledSample):
-            rewards.append(verdict.sample.reward)
+            rewards.append(math.nan if verdict.sample.reward is None else verdict.sample.reward)
         plain = plain and verdict.shaped.plain_prompt
         columns.add(verdict.shaped.extra)
         writer.add(verdict.sample, verdict.fields, verdict.canonical, verdict.extra)

@@ -12,7 +12,7 @@ _ABOUT = {
     "rejected": "The worse answer, or the whole dialogue that ends with it.",
     "margin": "How much better the chosen answer is, a number.",
     "desirable": "Whether the answer is good: true or false, 1 or 0, yes or no, up or down.",
-    "reward": "The grade of the answer, a finite number.",
+    "reward": "The grade of the answer, a finite number; rows with attributes may lack it.",
     "reference": "A reference answer.",
     "source": "Where the row comes from: a corpus, or a subset of a benchmark.",
     "messages": "The conversation as a list of messages; it stands for the prompt, and for the response where it ends "

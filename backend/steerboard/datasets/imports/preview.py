@@ -44,7 +44,7 @@ def _row(line: int, verdict: Kept | Problem | str) -> PreviewRow:
     if isinstance(verdict, Problem):
         return PreviewRow(line=line, problem=PreviewProblem(code=verdict.code, reason=storable(verdict.reason)))
     sample = dict(verdict.fields)
-    if isinstance(verdict.sample, LabelledSample):
+    if isinstance(verdict.sample, LabelledSample) and verdict.sample.reward is not None:
         sample["reward"] = verdict.sample.reward
     extra: dict[str, Any] | None = orjson.loads(verdict.extra) if verdict.extra else None
     return PreviewRow(line=line, sample=shortened(sample, _TEXT_CHARACTERS), extra=shortened(extra, _TEXT_CHARACTERS))

@@ -93,7 +93,7 @@ class Mapping:
         return "margin" in self.columns or self.margin_from_scores
 
 
-def detect_kind(columns: Sequence[str]) -> SampleKind:
+def detect_kind(columns: Sequence[str], first_rows: Sequence[dict[str, Any]] = ()) -> SampleKind:
     """The kind whose fields the columns have. Raises `UnknownColumn` when there is none."""
 
     def has(field: str) -> bool:
@@ -104,7 +104,8 @@ def detect_kind(columns: Sequence[str]) -> SampleKind:
     if has("response") and has("prompt"):
         if has("desirable"):
             return "unpaired"
-        return "labelled" if has("reward") else "instructions"
+        graded = any(map(_is_attribute, columns)) or any(_are_grades(row.get(ATTRIBUTES)) for row in first_rows)
+        return "labelled" if has("reward") or graded else "instructions"
     if has("messages"):
         return "instructions"
     # Taken for prompts alone, the answers and who won would be lost without a word.
@@ -130,7 +131,7 @@ def plan_mapping(
     """
     if kind is None:
         # A field named by the user counts as a column of that name.
-        kind = detect_kind([*columns, *given])
+        kind = detect_kind([*columns, *given], first_rows)
     _check_given(kind, columns, given)
     found = dict(given)
     # A grade may be the reward and an attribute.
@@ -220,6 +221,12 @@ def _may_be_attributes(value: Any) -> bool:
     return value is None or isinstance(value, dict) or (isinstance(value, str) and value[:1] in ("", "{"))
 
 
+def _are_grades(value: Any) -> bool:
+    """Whether a cell holds numbers by name, and so could be nothing but attributes."""
+    given = [one for one in value.values() if one is not None] if isinstance(value, dict) else []
+    return bool(given) and all(isinstance(one, int | float) and not isinstance(one, bool) for one in given)
+
+
 def _is_whole(value: Any) -> bool:
     """Whether a cell holds a whole number, or nothing."""
     if isinstance(value, str):
@@ -235,6 +242,8 @@ def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, s
         supplied.add("prompt")
     if "messages" in found:
         supplied |= {"prompt"} if kind in ("prompts", "preferences") else {"prompt", "response"}
+    if any(field.partition(".")[0] == ATTRIBUTES for field in found):
+        supplied.add("reward")  # a row with attributes needs none
     missing = [field for field in NEEDED[kind] if field not in supplied]
     if missing:
         known = "; ".join(f"{field}: {', '.join(ALIASES[field])}" for field in missing)

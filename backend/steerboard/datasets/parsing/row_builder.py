@@ -53,10 +53,12 @@ class Shaper:
         for field in _OPTIONAL:
             if field in fields and fields[field] in (None, ""):
                 del fields[field]
+        _gather_attributes(fields)
+        if ATTRIBUTES in fields and fields.get("reward") in (None, ""):
+            fields.pop("reward", None)
         for field, value in fields.items():
             if value is None and field in _REQUIRED:
                 return Problem("bad_row", f"{field}: is null")
-        _gather_attributes(fields)
         if "desirable" in fields:
             fields["desirable"] = _truth(fields["desirable"])
         if self._mapping.margin_from_scores:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +98,8 @@ def store_rewards(session: Session, dataset: Dataset, source: RewardSource, grad
         )
     )
     if pinned is not None:
-        _check_same(session.scalars(select(Reward.value).where(*of_source).order_by(Reward.row)), values, pinned)
+        recorded = session.execute(select(Reward.row, Reward.value).where(*of_source).order_by(Reward.row))
+        _check_same([(row, value) for row, value in recorded], values, pinned)
         return len(values)
     session.execute(delete(Reward).where(*of_source))
     with copy_in(session, COPY_REWARDS) as copy:
@@ -139,8 +140,14 @@ def too_large(what: str, errors: list[ErrorLocation] | None = None) -> BadInput:
     return BadInput(f"{what} is larger than {LARGEST_REWARD:g}", code="reward_too_large", errors=errors)
 
 
-def _check_same(recorded: Iterable[float], values: array[float], pinned: str) -> None:
-    for row, (old, new) in enumerate(zip(recorded, values, strict=True)):
+def _check_same(recorded: Sequence[tuple[int, float]], values: array[float], pinned: str) -> None:
+    if len(recorded) < len(values):
+        raise RewardsMismatch(
+            f"dataset {pinned!r} pins rewards of {len(recorded):,} of its {len(values):,} rows; others cannot get one",
+            hint="Give these rewards a different source name.",
+        )
+    for row, old in recorded:
+        new = values[row]
         if abs(old - new) > _SAME * max(1.0, abs(old)):
             raise RewardsMismatch(
                 f"row {row} has the reward {old:g} in dataset {pinned!r}, which pins it; it cannot become {new:g}",
@@ -154,14 +161,26 @@ def fit(source: RewardSource, rewards: array[float], model_hash: str | None) -> 
     return normaliser, figures(np.sort(np.frombuffer(rewards)), normaliser.mean, normaliser.sd)
 
 
+def those_given(rewards: array[float]) -> array[float]:
+    """Without rows that have no reward, which are NaN."""
+    return array("d", (value for value in rewards if not math.isnan(value)))
+
+
 def store_own_labels(session: Session, project: Project, dataset: Dataset, rewards: array[float]) -> None:
-    """Rewards that came with the rows of a new labelled dataset: pinned, under a source with its name."""
+    """Rewards that came with the rows of a new labelled dataset: pinned, under a source with its name.
+
+    By row, NaN where there is none; a dataset without any has attributes only, and pins no source.
+    """
+    given = those_given(rewards)
+    if not given:
+        return
     source = imported_source(session, project, dataset.name)
-    normaliser, reward_figures = fit(source, rewards, None)
+    normaliser, reward_figures = fit(source, given, None)
     with copy_in(session, COPY_REWARDS) as copy:
         ids = (str(dataset.id), str(source.id))
         for row, value in enumerate(rewards):
-            copy.write_row((*ids, row, value))
+            if not math.isnan(value):
+                copy.write_row((*ids, row, value))
     save_rewards(session, dataset.id, source.id, rewards)
     dataset.reward_source_id = source.id
     dataset.normaliser = normaliser.model_dump()
@@ -198,8 +217,8 @@ def pin_labelled(
     content = ContentHash()
     for row in stored_rows(session, labelled):
         content.add(canonical_json(ordered_fields("labelled", orjson.loads(row.sample))))
-        assert row.reward is not None
-        rewards.append(row.reward)
+        if row.reward is not None:
+            rewards.append(row.reward)
     if len(rewards) != dataset.rows:
         raise RewardsMismatch(f"{source.name!r} has graded {len(rewards):,} of {dataset.rows:,} rows")
     known_model = model_hash(session, source.model_id) if source.model_id else None

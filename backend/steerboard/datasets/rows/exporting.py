@@ -26,7 +26,7 @@ _PARQUET_ROWS = 5000
 
 
 class StoredRow(NamedTuple):
-    """`sample` and `extra` are JSON text; `reward` is None where the dataset pins no source."""
+    """`sample` and `extra` are JSON text; `reward` is None where the dataset pins none for the row."""
 
     row: int
     prompt_hash: int
@@ -44,7 +44,7 @@ def stored_rows(session: Session, dataset: Dataset) -> Iterator[StoredRow]:
     if dataset.reward_source_id:
         reward = sql.SQL("r.value")
         join = sql.SQL(
-            "JOIN rewards r ON r.dataset_id = s.dataset_id AND r.row = s.row AND r.reward_source_id = {}"
+            "LEFT JOIN rewards r ON r.dataset_id = s.dataset_id AND r.row = s.row AND r.reward_source_id = {}"
         ).format(sql.Literal(dataset.reward_source_id))
     else:
         reward, join = sql.SQL("NULL::float8"), sql.SQL("")

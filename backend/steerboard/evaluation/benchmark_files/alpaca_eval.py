@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 
+from steerboard.datasets.formats.records import Problem
+from steerboard.evaluation.benchmark_files import length_control
+from steerboard.evaluation.benchmark_files.length_control import LengthControl, Prompt
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found
 from steerboard.evaluation.benchmark_files.tables import place_of
 from steerboard.evaluation.formats.alpaca_eval import annotation
 from steerboard.evaluation.formats.records import Unreadable, named, number
-from steerboard_statistics.benchmarks import alpaca_eval, length_controlled
-from steerboard_statistics.benchmarks.length_controlled import CannotFit, Gamed, Weights
+from steerboard_statistics.benchmarks import alpaca_eval
+from steerboard_statistics.benchmarks.length_controlled import CannotFit, extreme_change
 
+_FIGURES = ("win_rate", "standard_error", "discrete_win_rate", *length_control.FIGURES, "weights", "against")
 
-@dataclass(frozen=True)
-class LengthControl:
-    """What length control needs besides the judgments. `difficulty`: of each of the benchmark's prompts by place, NaN
-    where there is none; `weights`: published ones by model, taken instead of a fit; `c`: instead of cross-validation.
-    """
-
-    difficulty: list[float] | None = None
-    gamed: Gamed | None = None
-    weights: Mapping[str, Weights] = field(default_factory=dict)
-    c: float | None = None
+FileRows = Sequence[tuple[str, Fields | Problem]]
+"""(where, row) of one file"""
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """`prompt`: equal of equal prompts; `place`: of the prompt in the benchmark, None where the row does not say.
+    """Lengths in characters, None where unknown: `len_1` of output_1, the baseline's, `len_2` of output_2."""
 
-    Lengths in characters, None where unknown: `len_1` of output_1, the baseline's, `len_2` of output_2, the model's.
-    """
-
-    prompt: Hashable
-    place: int | None
+    prompt: Prompt
     p: float | None
     len_1: float | None
     len_2: float | None
@@ -53,66 +45,90 @@ class Model:
     lost: str | None = None
 
 
+def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | None, findings: Findings) -> Found:
+    """Of one judge's rows, best first. `baseline`: another one than the rows compare with, for length control."""
+    annotations = Annotations(findings)
+    for rows in files:
+        annotations.read(rows)
+    models = [model for model in annotations.models.values() if model.order]
+    control.published([model.name for model in models])
+    found = [_figures(model, control, findings) for model in models]
+    if baseline is not None:
+        rates = length_control.against(found, baseline, control)
+        for one in found:
+            one["against"] = {"baseline": baseline, **rates[one["model"]]} if one["model"] in rates else None
+    found += findings.unread(found, _FIGURES)
+    return {"models": sorted(found, key=lambda one: -(one["win_rate"] if one["win_rate"] is not None else -1.0))}
+
+
 class Annotations:
     """The models of all files, in the order in which they are met."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
         self.models: dict[tuple[str, str | None], Model] = {}
-        self.judges: dict[str, int] = {}
+        self._findings = findings
         self._lost: str | None = None
 
-    def next_file(self) -> None:
+    def read(self, rows: FileRows) -> None:
         self._lost = None
+        for where, row in rows:
+            if isinstance(row, Problem):
+                # The places of the prompts after it are not known.
+                self._lost = where
+                continue
+            try:
+                self._add(row, where)
+            except Unreadable as error:
+                self._findings.unreadable(where, str(error), row)
 
-    def lost(self, where: str) -> None:
-        """A line of this file that cannot be read at all: the places of the prompts after it are not known."""
-        self._lost = where
-
-    def add(self, row: Mapping[str, Any], where: str) -> None:
+    def _add(self, row: Fields, where: str) -> None:
         """Raises `Unreadable`."""
-        if "generator_2" not in row and "model" not in row:
-            self.lost(where)
-            raise Unreadable("has neither `model` nor `generator_2`")
         try:
-            key = self._key(row)
+            if "generator_2" not in row and "model" not in row:
+                raise Unreadable("has neither `model` nor `generator_2`")
+            name, baseline = self._key(row)
         except Unreadable:
-            self.lost(where)
+            self._lost = where
             raise
-        model = self.models.setdefault(key, Model(*key))
+        # The same two the other way round are the same comparison.
+        turned = baseline is not None and (baseline, name) in self.models
+        model = self.models.setdefault((baseline or "", name) if turned else (name, baseline), Model(name, baseline))
         model.lost = model.lost or self._lost
-        prompt = self._prompt(row, model)
+        prompt = self._prompt(row, model, "output_2" if turned else "output_1")
         model.order.setdefault(prompt, len(model.order))
-        made = _preference(row, prompt)
+        made = _preference(row)
+        if turned:
+            p = None if made.p is None else 1 - made.p
+            made = replace(made, p=p, len_1=made.len_2, len_2=made.len_1)
         model.superseded += prompt in model.rows
         model.rows[prompt] = made
-        if isinstance(judge := row.get("annotator"), str):
-            self.judges[judge] = self.judges.get(judge, 0) + 1
 
     @staticmethod
-    def _key(row: Mapping[str, Any]) -> tuple[str, str | None]:
+    def _key(row: Fields) -> tuple[str, str | None]:
         baseline = row.get("generator_1")
         return named(row, "generator_2", "model"), named(row, "generator_1") if baseline is not None else None
 
     @staticmethod
-    def _prompt(row: Mapping[str, Any], model: Model) -> Hashable:
+    def _prompt(row: Fields, model: Model, baseline_output: str) -> Hashable:
         """The instruction with the baseline's output, for the benchmark may ask one thing twice; else the place."""
         if row.get("instruction") is not None:
-            return str(row["instruction"]).strip(), str(row.get("output_1"))
+            return str(row["instruction"]).strip(), str(row.get(baseline_output))
         place = place_of(row)
         return len(model.order) if place is None else place
 
-    def figures(self, control: LengthControl) -> list[dict[str, Any]]:
-        """Best first."""
-        found = [_figures(model, control) for model in self.models.values() if model.rows]
-        return sorted(found, key=lambda one: -(one["win_rate"] if one["win_rate"] is not None else -1.0))
 
-
-def _preference(row: Mapping[str, Any], prompt: Hashable) -> Preference:
+def _preference(row: Fields) -> Preference:
     """Raises `Unreadable`."""
-    if row.get("instruction") is not None:
+    text, dataset = row.get("instruction"), row.get("dataset")
+    prompt = Prompt(
+        place_of(row),
+        text if isinstance(text, str) else None,
+        dataset if isinstance(dataset, str) else None,
+    )
+    if text is not None:
         made = annotation(row)[0]
-        theirs, baselines = (None if text is None else float(len(text)) for text in made.outputs)
-        return Preference(prompt, place_of(row), made.value, baselines, theirs)
+        theirs, baselines = (None if output is None else float(len(output)) for output in made.outputs)
+        return Preference(prompt, made.value, baselines, theirs)
     if "preference" not in row:
         raise Unreadable("has no `preference`")
     preference = number(row, "preference")
@@ -120,61 +136,67 @@ def _preference(row: Mapping[str, Any], prompt: Hashable) -> Preference:
         p = alpaca_eval.probability(preference)
     except ValueError as error:
         raise Unreadable(f"has {preference:g} in `preference`: {error}") from error
-    return Preference(prompt, place_of(row), p, number(row, "len_1"), number(row, "len_2"))
+    return Preference(prompt, p, _length(row, "len_1"), _length(row, "len_2"))
 
 
-def _figures(model: Model, control: LengthControl) -> dict[str, Any]:
-    given = all(row.place is not None for row in model.rows.values())
-    placed = [(row.place or 0 if given else model.order[prompt], row) for prompt, row in model.rows.items()]
-    # In the benchmark's order: it decides the folds of the cross-validation.
-    placed.sort(key=lambda pair: pair[0])
-    rows, places = [row for _, row in placed], [place for place, _ in placed]
-    found = {
+def _length(row: Fields, name: str) -> float | None:
+    value = number(row, name)
+    if value is not None and value < 0:
+        raise Unreadable(f"has {value:g} in `{name}`, and no text is that short")
+    return value
+
+
+def _figures(model: Model, control: LengthControl, findings: Findings) -> Found:
+    rows = list(model.rows.values())
+    lengths = [row.len_2 for row in rows if row.len_2 is not None]
+    rate = alpaca_eval.of_probabilities([row.p for row in rows])
+    found: Found = {
         "model": model.name,
         "baseline": model.baseline,
-        **asdict(alpaca_eval.of_probabilities([row.p for row in rows])),
+        **asdict(rate),
+        "avg_length": math.fsum(lengths) / len(lengths) if lengths else None,
         "superseded": model.superseded,
+        "length_controlled": None,
     }
     try:
-        difficulty = _difficulty(model, places, given, control)
-        found |= _controlled(model, rows, difficulty, control)
+        found |= _controlled(model, control)
     except CannotFit as error:
-        return found | {"length_controlled": None, "why": str(error)}
-    if difficulty is not None and not given and len(model.order) < len(control.difficulty or ()):
-        found["note"] = (
-            f"the rows do not say which of the {len(control.difficulty or ())} prompts they are about: taken for the "
-            f"first {len(model.order)}, in their order"
+        found["why"] = str(error)
+    now = length_control.rate_of(found)
+    if now is not None and rate.win_rate is not None and extreme_change(rate.win_rate, now):
+        found["note"] = "; ".join(
+            [
+                *filter(None, [found.get("note")]),
+                f"length control moves {rate.win_rate:.1f} to {now:.1f}: look at the fit",
+            ]
         )
-    return found
+    if "note" in found:
+        findings.warn(f"{model.name}: {found['note']}")
+    return findings.marked(found, _FIGURES, rate.n, {"null": rate.nulls}, what="preferences")
 
 
-def _difficulty(model: Model, places: Sequence[int], given: bool, control: LengthControl) -> list[float] | None:
-    """Of each row's prompt; None without a table of them. Raises `CannotFit` where a prompt has none."""
-    if control.difficulty is None:
-        return None
-    if model.lost is not None and not given:
-        raise CannotFit(f"{model.lost} cannot be read, so nobody knows which prompts the rows after it are about")
-    known = control.difficulty
+def _controlled(model: Model, control: LengthControl) -> Found:
+    """Raises `CannotFit`."""
+    prompts = [model.rows[key].prompt if key in model.rows else None for key in model.order]
+    rows = [model.rows[key] for key in model.order if key in model.rows]
+    difficulty, note = None, None
+    if control.difficulty is not None:
+        found, note = length_control.places(prompts, control, model.lost)
+        placed = [place for place, prompt in zip(found, prompts, strict=True) if place is not None and prompt]
+        # In the benchmark's order: it decides the folds of the cross-validation.
+        order = sorted(range(len(rows)), key=lambda row: placed[row])
+        rows, difficulty = [rows[row] for row in order], _difficulty(sorted(placed), control.difficulty)
+    elif all(row.prompt.place is not None for row in rows):
+        rows.sort(key=lambda row: row.prompt.place or 0)
+    made = length_control.controlled(
+        model.name, [row.p for row in rows], [(row.len_1, row.len_2) for row in rows], difficulty, control
+    )
+    return made if note is None else {**made, "note": note}
+
+
+def _difficulty(places: Sequence[int], known: Sequence[float]) -> list[float]:
+    """Of each place. Raises `CannotFit` where one has none."""
     for place in places:
         if place >= len(known) or math.isnan(known[place]):
             raise CannotFit(f"there is no difficulty for the prompt at {place}, counted from 0")
     return [known[place] for place in places]
-
-
-def _controlled(
-    model: Model, rows: Sequence[Preference], difficulty: list[float] | None, control: LengthControl
-) -> dict[str, Any]:
-    """Raises `CannotFit`."""
-    weights = control.weights.get(model.name)
-    if weights is not None:
-        if difficulty is None and weights.difficulty:
-            raise CannotFit("the published weights need the difficulties of the prompts")
-        rate = length_controlled.win_rate(weights, difficulty if difficulty is not None else [0.0] * len(rows))
-        return {"length_controlled": rate, "weights": asdict(weights), "c": None, "fitted": False}
-    len_1, len_2 = [row.len_1 for row in rows], [row.len_2 for row in rows]
-    known_1, known_2 = [n for n in len_1 if n is not None], [n for n in len_2 if n is not None]
-    if len(known_1) < len(rows) or len(known_2) < len(rows):
-        missing = sum(one is None or other is None for one, other in zip(len_1, len_2, strict=True))
-        raise CannotFit(f"{missing} of {len(rows)} rows have no lengths and no outputs")
-    fit = length_controlled.fit([row.p for row in rows], known_1, known_2, difficulty, control.gamed, c=control.c)
-    return {"length_controlled": fit.win_rate, "weights": asdict(fit.weights), "c": fit.c, "fitted": True}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
 from steerboard.evaluation.benchmark_files.tables import content
-from steerboard.evaluation.formats.records import Unreadable, number
+from steerboard.evaluation.formats.records import Unreadable, identifier, number
+from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import rewardbench
+from steerboard_statistics.validity import assess
 
 # What tools call the rewards of the chosen and the rejected side.
 _REWARDS = (
@@ -21,8 +24,21 @@ _REWARDS = (
 )
 _MOST_RESULTS = 1 << 20
 
-Pair = tuple[str, float, float]
-"""(subset, reward of chosen, reward of rejected), NaN for one that is missing"""
+_FIGURES = ("subsets", "sections", "overall")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Rewards are NaN where they are missing. `key`: equal of equal pairs, None where the row does not tell."""
+
+    subset: str
+    chosen: float
+    rejected: float
+    key: Hashable
+
+    @property
+    def missing(self) -> bool:
+        return math.isnan(self.chosen) or math.isnan(self.rejected)
 
 
 def results(path: Path) -> dict[str, Any] | None:
@@ -45,19 +61,57 @@ def pair(row: Mapping[str, Any]) -> Pair:
     if names is None or not isinstance(row.get("subset"), str):
         raise Unreadable("has no subset with two rewards")
     chosen, rejected = (_reward(row, name) for name in names)
-    return row["subset"], chosen, rejected
+    key = identifier(row, "id") if not isinstance(row.get("prompt"), str) else _texts(row)
+    return Pair(row["subset"], chosen, rejected, key)
 
 
-def sections(accuracies: Mapping[str, Any]) -> dict[str, Any]:
-    """Of subsets, numbers or texts of numbers, and whatever else a results file has."""
+def _texts(row: Mapping[str, Any]) -> Hashable:
+    """Prompt, chosen and rejected answer, and the id where there is one."""
+    return tuple(str(row.get(name)) for name in ("prompt", "chosen", "rejected", "id"))
+
+
+def sections(accuracies: Mapping[str, Any], findings: Findings) -> Found:
+    """Of subsets, numbers or texts of numbers, and whatever else a results file has. Raises `BadInput`."""
     known = {name: _accuracy(name, value) for name, value in accuracies.items()}
-    return {"subsets": known, **asdict(rewardbench.sections(known))}
+    try:
+        found = rewardbench.sections(known)
+    except ValueError as error:
+        raise BadInput(str(error), code="bad_row", hint="Give accuracies as shares, not in percent.") from error
+    if found.incomplete:
+        missing = [name for subsets in found.incomplete.values() for name in subsets]
+        findings.warn(
+            f"no overall accuracy, since {len(missing)} of {len(rewardbench.WEIGHTS)} subsets are missing: "
+            + ", ".join(missing)
+        )
+    return {"subsets": known, **asdict(found)}
 
 
-def of_pairs(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """`without_reward`: pairs with a reward missing, which are lost."""
-    without = sum(math.isnan(chosen) or math.isnan(rejected) for _, chosen, rejected in pairs)
-    return {**sections(rewardbench.subset_accuracies(pairs)), "without_reward": without}
+def of_pairs(pairs: Sequence[Pair], findings: Findings) -> Found:
+    """`without_reward`: pairs with a reward missing, which are lost; where they are too many, their subset has no
+    accuracy. The newest of equal pairs counts."""
+    kept, superseded = newest(
+        list(enumerate(pairs)),
+        lambda one: one[0] if one[1].key is None else (one[1].subset, one[1].key),
+        lambda _: None,
+    )
+    by_subset: dict[str, list[Pair]] = {}
+    for _, pair_ in kept:
+        by_subset.setdefault(pair_.subset, []).append(pair_)
+    accuracies = rewardbench.subset_accuracies((one.subset, one.chosen, one.rejected) for _, one in kept)
+    valid: dict[str, float | None] = {}
+    for subset, mine in by_subset.items():
+        missing = sum(one.missing for one in mine)
+        usable = assess(len(mine) - missing, {"without a reward": missing}, findings.threshold, what="pairs")
+        valid[subset] = accuracies[subset] if usable.valid else None
+        if usable.reason is not None:
+            findings.invalid(subset, usable.reason)
+    found = {
+        **sections(valid, findings),
+        "pairs": {subset: len(mine) for subset, mine in by_subset.items()},
+        "without_reward": sum(one.missing for _, one in kept),
+        "superseded": superseded,
+    }
+    return findings.marked(found, _FIGURES, len(kept), {}, what="pairs")
 
 
 def _reward(row: Mapping[str, Any], name: str) -> float:

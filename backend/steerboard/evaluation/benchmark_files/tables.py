@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,7 +13,10 @@ import numpy as np
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, UnknownColumn, WrongFileType
 from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, unpacked
-from steerboard.evaluation.formats.records import Unreadable, number
+from steerboard.datasets.formats.records import Source
+from steerboard.evaluation.benchmark_files.length_control import KEYS, Published
+from steerboard.evaluation.formats.records import Unreadable, identifier, number
+from steerboard.evaluation.formats.rows import read_rows
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks.alpaca_eval import probability
 from steerboard_statistics.benchmarks.length_controlled import Gamed, Weights
@@ -27,6 +30,17 @@ _LONGEST_FIELD = 16 << 20
 # A prompt's position in its benchmark. The published regressions went by the row of the annotations.
 _PLACES = ("row", "index", "instruction_index")
 _MOST_PROMPTS = 1_000_000
+# Columns that may have several lines. In any other, a line break means that a quote was not closed.
+_TEXTS = (
+    "instruction",
+    "input",
+    "output",
+    "output_1",
+    "output_2",
+    "raw_completion",
+    "conversation_a",
+    "conversation_b",
+)
 _WEIGHTS = ("np.tanh(std_delta_len)", "instruction_difficulty", "not_gamed_baseline.astype(float)")
 
 
@@ -66,7 +80,9 @@ def table(path: Path, *columns: str) -> Lines:
             f"{path.name} is not UTF-8", code="invalid_encoding", hint="Save the file as UTF-8."
         ) from error
     csv.field_size_limit(_LONGEST_FIELD)
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    rows: Lines = []
+    begun = 1
     try:
         names = [name.strip().lower() for name in reader.fieldnames or ()]
         reader.fieldnames = names
@@ -76,10 +92,22 @@ def table(path: Path, *columns: str) -> Lines:
                 f"{path.name} has no column {missing[0]!r}; it has {', '.join(names)[:300] or 'none'}",
                 hint="See docs/evaluation.md for the columns of each table.",
             )
-        # Fields beyond the last column are under None.
-        rows = [(reader.line_num, {name: value for name, value in row.items() if name is not None}) for row in reader]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise csv.Error(f"it has two columns {twice!r}")
+        begun = reader.line_num + 1
+        for row in reader:
+            if None in row or None in row.values():
+                raise csv.Error(f"not as many fields as the {len(names)} columns")
+            if any("\n" in (value or "") for name, value in row.items() if name not in _TEXTS):
+                raise csv.Error("a number or a name goes over several lines")
+            rows.append((reader.line_num, dict(row)))
+            begun = reader.line_num + 1
     except csv.Error as error:
-        raise BrokenFile(f"{path.name} is no CSV file: {error} on line {reader.line_num}") from error
+        raise BrokenFile(
+            f"{path.name} is no CSV file: {error}, in the row that begins on line {begun}",
+            hint="Probably a quote in that row is not closed, or a comma inside a field is not quoted.",
+        ) from error
     if not rows:
         raise EmptyFile(
             f"{path.name} has no rows", hint="A table needs a header line with column names, followed by rows."
@@ -125,18 +153,68 @@ def read_gamed(path: Path) -> Gamed:
     return Gamed(np.tanh(columns[:, 1]), columns[:, 2], np.array(p, float))
 
 
-def read_weights(path: Path) -> dict[str, Weights]:
+def read_prompts(path: Path) -> list[str]:
+    """Texts of the benchmark's prompts in its order: column or field `instruction`. Raises `BadInput`."""
+    if is_table(path):
+        rows: Iterable[tuple[int, Any]] = table(path, "instruction")
+    else:
+        rows = read_rows(Source(path.name, lambda: path.open("rb")))
+    found = []
+    for line, row in rows:
+        text = row.get("instruction") if isinstance(row, Mapping) else None
+        if not isinstance(text, str):
+            raise BadInput(f"{path.name}, line {line}: has no text in `instruction`", code="bad_row")
+        found.append(text)
+    return found
+
+
+def read_categories(path: Path) -> dict[Hashable, str]:
+    """{question id: category} of a file of questions. Raises `BadInput` where none has a category."""
+    found: dict[Hashable, str] = {}
+    for _, row in read_rows(Source(path.name, lambda: path.open("rb"))):
+        try:
+            key = identifier(row, "question_id") if isinstance(row, Mapping) else None
+            category = row.get("category") if isinstance(row, Mapping) else None
+        except Unreadable:
+            continue
+        if key is not None and isinstance(category, str):
+            found[key] = category
+    if not found:
+        raise BadInput(
+            f"{path.name} has no question with a category",
+            code="missing_input",
+            hint="Its rows need `question_id` and `category`.",
+        )
+    return found
+
+
+def read_weights(path: Path) -> dict[str, Published]:
     """Published weights by model, under the names that AlpacaEval gives its columns, else the three columns after the
-    model's name. Raises `BadInput`."""
+    model's name; `variant` in what `write_weights` wrote. Raises `BadInput`."""
     found = {}
     for line, row in table(path):
         columns = list(row)
         name = row.get("model") or row[columns[0]]
+        variant = row.get("variant") or "full"
+        if variant not in KEYS:
+            raise BadInput(f"{path.name}, line {line}: has {variant!r} in `variant`", code="bad_row")
         given = list(_WEIGHTS) if set(_WEIGHTS) <= row.keys() else columns[1:4]
         if not name or len(given) < 3:
             raise BadInput(f"{path.name}, line {line}: has no model with three weights", code="bad_row")
-        found[name] = Weights(*_numbers(path, line, row, given))
+        found[name] = Published(Weights(*_numbers(path, line, row, given)), variant)
     return found
+
+
+def write_weights(path: Path, found: Mapping[str, Published]) -> None:
+    """As AlpacaEval writes its weights, with the variant that they are of; the file appears whole."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["", *_WEIGHTS, "variant"])
+    for name, one in found.items():
+        writer.writerow([name, one.weights.length, one.weights.difficulty, one.weights.model, one.variant])
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text.getvalue())
+    partial.replace(path)
 
 
 def _place(path: Path, line: int, row: Row) -> int | None:

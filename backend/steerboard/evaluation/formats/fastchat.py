@@ -15,9 +15,9 @@ from steerboard.evaluation.formats.records import (
     identifier,
     moment,
     named,
-    number,
     optional_text,
     question_id_out,
+    score,
     split_turns,
     status_of,
     text,
@@ -26,6 +26,7 @@ from steerboard.evaluation.formats.records import (
 )
 
 UNPARSED = -1
+_LOWEST, _HIGHEST = 1, 10
 # What FastChat writes as the judgment when the endpoint gave none.
 FAILED = "$ERROR$"
 _WINNERS = {"model_1": 1.0, "tie": 0.5, "model_2": 0.0}
@@ -91,12 +92,13 @@ def judge_name(row: Mapping[str, Any]) -> str | None:
 def single(row: Mapping[str, Any]) -> list[Judgment]:
     """{question_id, model, judge: [model, template], judgment, score, turn, tstamp}; score -1 or null: not parsed.
 
-    The stored score is kept as it is, whatever the judgment's text. Rows of arena-bench have no judge, turn or time.
+    The stored score, from 1 to 10, is kept as it is, whatever the judgment's text. Rows of arena-bench
+    have no judge, turn or time.
     """
-    score, raw = number(row, "score"), optional_text(row, "judgment")
-    if score is None and "score" not in row:
+    if "score" not in row:
         raise Unreadable("has no `score`")
-    parsed = score is not None and score != UNPARSED
+    value, raw = score(row, "score", _LOWEST, _HIGHEST, UNPARSED), optional_text(row, "judgment")
+    parsed = value is not None and value != UNPARSED
     return [
         Judgment(
             model=named(row, "model", "model_id"),
@@ -104,7 +106,7 @@ def single(row: Mapping[str, Any]) -> list[Judgment]:
             question_id=identifier(row, "question_id"),
             prompt=None,
             turn=turn_of(row),
-            value=score if parsed else None,
+            value=value if parsed else None,
             status="ok" if parsed else status_of(row, "error" if raw == FAILED else "unparsed"),
             raw=raw,
             detail=None if parsed else optional_text(row, "detail"),

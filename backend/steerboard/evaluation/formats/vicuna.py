@@ -1,4 +1,5 @@
-"""Pair reviews of the Vicuna announcement (lm-sys/vicuna-blog-eval): one request, a score from 1 to 10 for each."""
+"""Pair reviews of the Vicuna announcement (lm-sys/vicuna-blog-eval): one request, a score for each, from 1
+to 10 and at times 0."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from steerboard.evaluation.formats.records import (
     Judgment,
     Unreadable,
     identifier,
-    number,
     optional_text,
     question_id_out,
+    score,
     status_of,
 )
 
@@ -27,7 +28,7 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
     scores = row.get("score")
     if scores is not None and (not isinstance(scores, list) or len(scores) != 2):
         raise Unreadable("has no list of two numbers in `score`")
-    values = [number({"score": one}, "score") for one in scores or (None, None)]
+    values = [score({"score": one}, "score", 0, 10, _UNPARSED) for one in scores or (None, None)]
     parsed = None not in values and _UNPARSED not in values
     found = []
     for place, value in enumerate(values):

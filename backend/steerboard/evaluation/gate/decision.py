@@ -132,23 +132,28 @@ def _judged(
 
 def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: GateRules) -> str | None:
     """Why the figure cannot decide anything."""
-    if figure.why is not None:
-        return figure.why
+    vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
     for judge in report.judges:
-        if judge.judge in figure.judges and not judge.valid:
+        if judge.judge not in figure.judges:
+            continue
+        if not judge.valid:
             return (
                 f"judge {judge.judge} is not valid: {judge.unparsed_rate:.1%} of its {judge.verdicts} verdicts tell "
                 f"nothing, more than {judge.unparsed_threshold:.1%}"
                 if judge.verdicts
                 else f"judge {judge.judge} has given no verdicts"
             )
+        silent = next((name for name in (rule.entrant, vs) if name in judge.invalid_entrants), None)
+        if silent is not None:
+            return f"judge {judge.judge} is not valid for {silent}: {judge.invalid_entrants[silent]}"
+    if figure.why is not None:
+        return figure.why
     if METRICS[rule.metric].counted:
         return None
     needed = rule.min_n or given.min_n
     if figure.n is not None and figure.n < needed:
         return f"{figure.n} are too few to decide on, of {needed} that are needed"
     allowed = given.max_missing if rule.max_missing is None else rule.max_missing
-    vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
     for row in report.entrants:
         asked = row.responses + row.missing
         if row.name in (rule.entrant, vs) and row.missing > allowed * asked:

@@ -207,7 +207,8 @@ def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
             }
             by = " and ".join(f"{kind} {label}" for kind, label in ends)
             found.append(Figure(stats, row.items, by, judges))
-    return found or [Figure({}, why="no two such sources cover the same items")]
+    judges = tuple(label for side in sides for kind, label in side if kind == "judge")
+    return found or [Figure({}, judges=judges, why="no two such sources cover the same items")]
 
 
 def _joins(ends: Iterable[tuple[By, str]], sides: list[set[tuple[By, str]]]) -> bool:

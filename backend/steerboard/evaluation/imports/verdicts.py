@@ -36,8 +36,12 @@ class Resolved:
 
     @property
     def item(self) -> Item:
+        """The same of the same two entrants whichever of them the row names first."""
         first = True if self.judgment.a_first is None else self.judgment.a_first
-        return self.position, self.judgment.turn, self.a.id, self.b.id if self.b else None, first
+        a, b = self.a.id, self.b.id if self.b else None
+        if b is not None and b < a:
+            a, b, first = b, a, first if self.judgment.a_first is None else not first
+        return self.position, self.judgment.turn, a, b, first
 
 
 class ImportedVerdicts:
@@ -76,6 +80,11 @@ class ImportedVerdicts:
                 if self._form.model is not None and first.judge != self._form.model:
                     left_out.no_match(line, first.model, first.question_id, f"is a judgment of {first.judge}")
                     continue
+            if first.question_id is None and first.prompt is None:
+                left_out.no_match(
+                    line, first.model, None, "has no question id, and its place is no proof of which it is"
+                )
+                continue
             pair = first.model, first.other
             place = before[pair] if not unread else None
             position = self._prompts.find(first.question_id, first.prompt, place, pair)

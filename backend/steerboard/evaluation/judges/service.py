@@ -18,6 +18,7 @@ from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges.checks import check_who, checked, judged_entrants
 from steerboard.evaluation.judges.requests import key_of
 from steerboard.evaluation.judges.schemas import JudgeEstimate, JudgeIn, JudgeOut, JudgeRun, JudgeSettings
+from steerboard.evaluation.recipe_runs import RecipeStage, child_of
 from steerboard.evaluation.tables import Entrant, Evaluation, Judge, JudgeAnswer, Verdict
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.platform.names import find, free_name, names_like
@@ -32,6 +33,7 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.configs import CompareConfig, JudgeConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.models import what_to_name
+from steerboard_statistics.validity import assess
 
 _BROKEN = ("failed", "cancelled")
 
@@ -53,8 +55,16 @@ def get_judge(session: Session, evaluation: Evaluation, ref: str) -> Judge:
     return judge
 
 
-def create_judge(session: Session, project: Project, evaluation: Evaluation, asked: JudgeIn, actor: str) -> Judge:
-    """A judge, and the run in which it is asked; it waits for answers that are still being made.
+def create_judge(
+    session: Session,
+    project: Project,
+    evaluation: Evaluation,
+    asked: JudgeIn,
+    actor: str,
+    stage: RecipeStage | None = None,
+) -> Judge:
+    """A judge, and the run in which it is asked; it waits for answers that are still being made. For a recipe's
+    `stage` that run is one of the stage's.
 
     Raises `InvalidJudge`, `NotFound`, `NameTaken`, `BadInput` (`wrong_role`).
     """
@@ -77,7 +87,8 @@ def create_judge(session: Session, project: Project, evaluation: Evaluation, ask
         raise NameTaken(f"there is already a judge {judge.name!r}", hint="Give it another `name`.")
     session.add(judge)
     session.flush()
-    _start(session, project, evaluation, judge, judged, asked.pool or evaluation.pool or "default", actor)
+    pool = asked.pool or evaluation.pool or "default"
+    _start(session, project, evaluation, judge, judged, pool, actor, stage)
     return judge
 
 
@@ -192,8 +203,9 @@ def _out(
 ) -> JudgeOut:
     silent = {name: statuses.get(name, 0) for name in ("unparsed", "refused", "error")}
     verdicts = statuses.get("ok", 0) + sum(silent.values())
-    rate = sum(silent.values()) / verdicts if verdicts else None
+    lost = {**silent, "unreadable": judge.unreadable}
     threshold = judge.settings.get("unparsed_threshold", JudgeSettings().unparsed_threshold)
+    validity, any_verdict = assess(statuses.get("ok", 0), lost, threshold, what="verdicts"), verdicts > 0
     return JudgeOut.model_validate(
         {
             "id": judge.id,
@@ -213,8 +225,8 @@ def _out(
             "refused": silent["refused"],
             "errors": silent["error"],
             "superseded": statuses.get("superseded", 0),
-            "unparsed_rate": rate,
-            "valid": rate is None or rate <= threshold,
+            "unparsed_rate": validity.rate if any_verdict else None,
+            "valid": validity.valid or not any_verdict,
             "prompt_tokens": paid.prompt_tokens if paid else None,
             "completion_tokens": paid.completion_tokens if paid else None,
             "requests": paid.requests if paid else 0,
@@ -258,6 +270,7 @@ def _start(
     judged: Sequence[Entrant],
     pool: str,
     actor: str,
+    stage: RecipeStage | None = None,
 ) -> None:
     """The run, which waits for those of answers that are under way."""
     making = [session.get(Run, one.run_id) for one in judged if one.run_id]
@@ -267,10 +280,11 @@ def _start(
     if judge.model_id is not None:
         config = CompareConfig(evaluation=evaluation.id, judge=judge.id)
         inputs["judge"] = InputRef(model=judge.model_id)
+    named: dict[str, Any] = {"name": f"{evaluation.name}.{judge.name}"[:128], **child_of(stage, judge.name)}
     run = create_run(
         session,
         project,
-        name=f"{evaluation.name}.{judge.name}"[:128],
+        **named,
         config=config,
         inputs=inputs,
         pool=pool,

@@ -16,6 +16,7 @@ from steerboard.evaluation.events import changed
 from steerboard.evaluation.prompts import service as prompts
 from steerboard.evaluation.prompts.schemas import PromptsFrom
 from steerboard.evaluation.recipe_runs import RecipeStage
+from steerboard.evaluation.recipe_stage import judge
 from steerboard.evaluation.recipe_stage.names import entrant_names
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.names import free_name, names_like
@@ -46,6 +47,7 @@ def begin(session: Session, run: Run) -> uuid.UUID:
     for slot in _places(things, "rewards"):
         ref = str(things[slot].id)
         rewards.assess(session, project, evaluation, ref, run.created_by, stage=stage, name=names[slot])
+    _judge(session, project, evaluation, stage, things, names)
     if config.quality is not None:
         rewards.assess_known_quality(session, project, evaluation, run.created_by, stage)
     contamination.plan(session, project, evaluation, None)
@@ -120,6 +122,21 @@ def _enter(
                 engine=config.engine,
             )
             entrants.add(session, project, evaluation, asked, stage.run.created_by, stage)
+
+
+def _judge(
+    session: Session,
+    project: Project,
+    evaluation: Evaluation,
+    stage: RecipeStage,
+    things: Things,
+    names: dict[str, str],
+) -> None:
+    model = things.get(judge.INPUT)
+    if model is not None and stage.config.judge is not None:
+        raise BadInput("both an endpoint and a preference model are given as the judge", code="invalid_judge")
+    found = model if isinstance(model, Model) else None
+    judge.ask(session, project, evaluation, stage, found, names.get(judge.INPUT, ""))
 
 
 def _names(session: Session, run: Run, things: Things) -> dict[str, str]:

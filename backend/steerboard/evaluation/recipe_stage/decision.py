@@ -4,25 +4,70 @@ from __future__ import annotations
 
 import numpy as np
 
-from steerboard.evaluation.recipe_stage.table import Findings
-from steerboard_contracts.report.decision import RoundDecision
+from steerboard.evaluation.recipe_stage.judge import Judged
+from steerboard.evaluation.recipe_stage.table import Scores
+from steerboard.runs.errors import UnusableInput
+from steerboard_contracts.report.decision import WIN_RATE, RoundDecision
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_statistics.comparison import compare_scores
+from steerboard_contracts.report.sections.comparison import PairRow
+from steerboard_statistics.bootstrap import Floats
+from steerboard_statistics.comparison import compare_pairs, compare_scores
+
+_NAMES = ("after", "before")
 
 
-def decided(findings: Findings, seed: int) -> RoundDecision:
-    """The last entrant against the one before it, paired by prompt, by the first reward model."""
-    judge = findings.main
-    before, after = (judge.in_units(rewards) for rewards in judge.rewards[-2:])
-    found = compare_scores(np.array([after, before]).T, ["after", "before"], seed=seed, pairwise_only=True)
+def decided(judge: Scores, seed: int) -> RoundDecision:
+    """The last entrant against the one before it, paired by prompt, by a reward model."""
+    before, after = (np.asarray(judge.in_units(rewards)) for rewards in judge.rewards[-2:])
+    return _by_scores(judge.name, "z" if judge.normaliser else "raw", before, after, seed)
+
+
+def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
+    """The same by the judge of the stage, of its last two entrants. Raises `UnusableInput` where the judge is gone, or
+    told too little to decide by."""
+    if judge is None:
+        raise UnusableInput("the judge of the round has been deleted", hint="Start the recipe again.")
+    before, after = entrants - 2, entrants - 1
+    silence = judge.silence(before, after)
+    if silence is not None:
+        raise UnusableInput(
+            f"{silence}: nothing to decide by",
+            hint="Retry the judge on the page of the evaluation, then resume the run.",
+        )
+    if judge.scores is not None:
+        return _by_scores(judge.name, "score", judge.scores[:, before], judge.scores[:, after], seed)
+    values = judge.against(after, before)
+    rows = [(row, *_NAMES, float(value)) for row, value in enumerate(values) if np.isfinite(value)]
+    found = compare_pairs(rows, _NAMES, seed=seed)
+    pair = next(iter(found.pairs), None)
+    wins = pair.win_rate if pair is not None else None
+    won = wins or Estimate(value=None, n=0)
+    return _decision(judge.name, WIN_RATE, found.items, _turned(won), won, pair)
+
+
+def _by_scores(judge: str, units: str, before: Floats, after: Floats, seed: int) -> RoundDecision:
+    found = compare_scores(np.array([after, before]).T, _NAMES, seed=seed, pairwise_only=True)
     means, (pair,) = {row.entrant: row.mean for row in found.scores}, found.pairs
+    return _decision(judge, units, found.items, means["before"], means["after"], pair)
+
+
+def _decision(
+    judge: str, units: str, prompts: int, before: Estimate, after: Estimate, pair: PairRow | None
+) -> RoundDecision:
+    difference = pair.difference if pair is not None else None
     return RoundDecision(
-        judge=judge.name,
-        units="z" if judge.normaliser else "raw",
-        prompts=found.items,
-        before=means["before"],
-        after=means["after"],
-        difference=pair.difference or Estimate(value=None, n=found.items),
-        p=pair.p,
-        fell=pair.significant and pair.difference is not None and (pair.difference.value or 0.0) < 0,
+        judge=judge,
+        units=units,
+        prompts=prompts,
+        before=before,
+        after=after,
+        difference=difference or Estimate(value=None, n=prompts),
+        p=pair.p if pair is not None else None,
+        fell=pair is not None and pair.significant and difference is not None and (difference.value or 0.0) < 0,
     )
+
+
+def _turned(share: Estimate) -> Estimate:
+    """The share of the other of two."""
+    ends = {"value": share.value, "low": share.high, "high": share.low}
+    return Estimate(n=share.n, **{name: None if value is None else 1 - value for name, value in ends.items()})

@@ -1,4 +1,4 @@
-"""From a recipe's evaluate stage to its evaluation, and back to what the stage kept."""
+"""From a recipe's evaluate stage to its evaluation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import Conflict, NotFound
-from steerboard.runs.pipelines.report import stage_rows
 from steerboard.runs.pipelines.service import evaluations_of, get_pipeline, stages_of
-from steerboard.runs.tables import Pipeline, Run, RunOutput
-from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import summarise
+from steerboard.runs.tables import Run
 
 
 def evaluation_of(session: Session, run: Run) -> Evaluation | None:
@@ -49,18 +46,3 @@ def evaluation_of_pipeline(session: Session, project: Project, ref: str, stage: 
 
 def is_there(session: Session, run: Run) -> bool:
     return evaluation_of(session, run) is not None
-
-
-def report_of(session: Session, evaluation: Evaluation) -> Report | None:
-    """What the stage kept when the evaluation was complete, with what the pipeline's stages took."""
-    run = session.get(Run, evaluation.run_id) if evaluation.run_id is not None else None
-    if run is None:
-        return None
-    mine = RunOutput.run_id == run.id, RunOutput.type == "report"
-    document = session.scalar(select(RunOutput.document).where(*mine))
-    if document is None:
-        return None
-    found = Report.model_validate(document)
-    pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
-    stages = stage_rows(session, stages_of(session, pipeline)) if pipeline is not None else []
-    return found.model_copy(update={"summary": summarise(found), "stages": stages})

@@ -5,16 +5,17 @@ from __future__ import annotations
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.entrants.responses import entrants_of, responses_of
 from steerboard.evaluation.events import changed
-from steerboard.evaluation.recipe_stage import table
-from steerboard.evaluation.recipe_stage.decision import decided
+from steerboard.evaluation.recipe_stage import judge, table
+from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.lookup import evaluation_of
 from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores
 from steerboard.evaluation.rewards import KNOWN_QUALITY, assessments_of
@@ -37,15 +38,29 @@ def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]
     if evaluation is None:
         raise UnusableInput(f"the evaluation of run {run.name} has been deleted", hint="Start its recipe again.")
     config = EvaluateConfig.model_validate(run.config)
-    findings = _findings(session, run, evaluation, config)
-    document = table.report(config, findings)
+    given = resolve(session, run)
+    width = sum(max(1, len(set(entrant.scores))) for entrant in config.entrants)
+    compares = config.judge is not None or judge.INPUT in given
+    judged = judge.judged(session, evaluation, width) if compares else None
+    decision = decided_by(judged, width, config.seed) if compares and config.decides else None
+    if any(name.startswith("rewards.") for name in given):
+        findings = replace(_findings(session, run, evaluation, config), judged=judged)
+        document = table.report(config, findings)
+        if config.decides and not compares:
+            decision = decided(findings.main, config.seed)
+    else:
+        document = table.without_rewards(_number_of_prompts(session, evaluation))
     document.evaluation = EvaluationRef(id=evaluation.id, name=evaluation.name)
-    if config.decides:
-        document.decision = decided(findings, config.seed)
+    document.decision = decision
     changed(session, evaluation, "report")
     for warning in document.warnings:
         session.add(RunLog(run_id=run.id, attempt=run.attempt, level="warning", message=warning))
     return document.model_dump(mode="json"), _summary(document, evaluation)
+
+
+def _number_of_prompts(session: Session, evaluation: Evaluation) -> int:
+    mine = select(func.count()).where(EvaluationPrompt.evaluation_id == evaluation.id)
+    return session.scalar(mine) or 0
 
 
 def _findings(session: Session, run: Run, evaluation: Evaluation, config: EvaluateConfig) -> Findings:
@@ -155,6 +170,8 @@ def _graded_by(by: Normaliser | None, main: Scores) -> dict[str, Any]:
 
 
 def _summary(document: Report, evaluation: Evaluation) -> dict[str, Any]:
+    if not document.methods:
+        return {"evaluation": evaluation.name, "prompts": document.prompts}
     best = max(document.methods, key=lambda row: row.reward_mean)
     at = "" if best.score is None else f" at {best.score:g}"
     at += "" if best.best_of is None else f", best of {best.best_of}"

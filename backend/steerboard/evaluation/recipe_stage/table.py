@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from steerboard.evaluation.recipe_stage.judge import Judged
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.methods import baseline_methods
@@ -86,6 +87,7 @@ class Findings:
     quality: list[list[float]] | None
     graded_by: str | None = None
     summed: int = 0
+    judged: Judged | None = None
 
 
 def report(config: EvaluateConfig, findings: Findings) -> Report:
@@ -110,6 +112,7 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
         units_of=_units_of(main),
         synthetic=findings.quality is not None,
         examples=_examples(config, findings, rewards),
+        judge=findings.judged.name if findings.judged else None,
         warnings=_warnings(findings, rows),
     )
 
@@ -127,6 +130,7 @@ def _row(
         method=entry.method,
         name=entry.name,
         entrant=entry.model,
+        variant=_variant(findings, entry),
         score=entry.score,
         best_of=entry.best_of,
         chosen_by=entry.chosen_by,
@@ -143,6 +147,7 @@ def _row(
         independent_win_rate_vs_sft=(
             win_rate(own, independent.rewards[sft]) if compare and sft is not None and own and independent else None
         ),
+        judge_win_rate_vs_sft=_by_judge(findings, index, sft) if compare else None,
         quality_mean=rated.mean if rated else None,
         quality_low=rated.low if rated else None,
         quality_high=rated.high if rated else None,
@@ -150,6 +155,32 @@ def _row(
         log_prob_seconds=entry.log_prob_seconds[0],
         log_prob_seconds_shared=entry.log_prob_seconds[1],
     )
+
+
+def _variant(findings: Findings, entry: Entry) -> str | None:
+    """The entrant's name without its score, where another model is of the same method."""
+    if all(one.model == entry.model for one in findings.entries if one.method == entry.method):
+        return None
+    name = entry.name if entry.best_of is None else entry.name.removesuffix(f"_best_of_{entry.best_of}")
+    return name if entry.score is None else name.removesuffix(f"_{entry.score.slug}")
+
+
+def without_rewards(prompts: int) -> Report:
+    """Of a stage whose judge decides alone: it has no table, since that is of rewards."""
+    return Report(
+        methods=[],
+        reward_model=RewardModelSummary(held_out_accuracy=None, pairs=0),
+        control=None,
+        labelled_rewards=None,
+        prompts=prompts,
+        units="raw",
+        units_of=None,
+    )
+
+
+def _by_judge(findings: Findings, index: int, sft: int | None) -> float | None:
+    judged = findings.judged
+    return judged.win_rate(index, sft) if judged is not None and sft is not None else None
 
 
 def _control(rows: list[MethodRow]) -> Control | None:
@@ -207,6 +238,9 @@ def _warnings(findings: Findings, rows: list[MethodRow]) -> list[str]:
         warnings.append(
             "No independent reward model: the win rates come from the model that labelled the training data."
         )
+    silence = findings.judged.silence(*range(len(rows))) if findings.judged is not None else None
+    if silence is not None:
+        warnings.append(f"{silence[0].upper()}{silence[1:]}: its win rates are left out.")
     if main.normaliser is None:
         warnings.append(
             "Rewards are raw: without labelled data and held-out pairs there is nothing to bring them to z units."

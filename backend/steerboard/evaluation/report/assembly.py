@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.evaluation import service
 from steerboard.evaluation.prompts.service import said_of
-from steerboard.evaluation.recipe_stage.lookup import report_of
+from steerboard.evaluation.recipe_runs import report_of
+from steerboard.evaluation.report.costs import entrant_costs
 from steerboard.evaluation.report.data import EvaluationData
 from steerboard.evaluation.report.loader import read
 from steerboard.evaluation.report.sections.agreement import agreement_rows
@@ -78,6 +79,7 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         length_ratios=length_ratios(data, means),
         recipe=data.recipe,
         frontier=frontier(data, rewards),
+        costs=data.costs,
     )
     report = against(report, None)
     report.seconds = round(time.perf_counter() - began, 3)
@@ -85,8 +87,8 @@ def assemble(data: EvaluationData) -> EvaluationReport:
 
 
 def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | None:
-    """The report of the evaluation's newest version, if it was computed before. What is unfinished, and the reward
-    models' benchmarks, are always current.
+    """The report of the evaluation's newest version, if it was computed before. What is unfinished, the reward
+    models' benchmarks and the costs are always current.
 
     Raises `NotFound` when the evaluation was deleted meanwhile; so does `compute`.
     """
@@ -111,6 +113,7 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
         report.evaluation = evaluation.name
         report.prompts_from = said_of(evaluation.prompts_from)
         report.recipe = report_of(session, evaluation)
+        report.costs = entrant_costs(session, evaluation)
         return report
 
     return _at_one_moment(sessions, look)

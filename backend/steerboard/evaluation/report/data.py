@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 from steerboard_contracts.report.evaluation import Unfinished
 from steerboard_contracts.report.pipeline import Report
+from steerboard_contracts.report.sections.costs import EntrantCost
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,11 +86,19 @@ class Verdicts:
     weight: Ints
     ok: Bools
 
+    def entrants(self) -> Ints:
+        """Those that a verdict is about, with or without a value."""
+        return np.unique(np.concatenate([self.a, self.b[self.b >= 0]]))
+
+    def take(self, which: Bools) -> Verdicts:
+        """Rows where `which` is True."""
+        return Verdicts(**{one.name: getattr(self, one.name)[which] for one in fields(self)})
+
 
 @dataclass(frozen=True)
 class JudgeFacts:
     """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `content_hash`: of a preference
-    model of the registry."""
+    model of the registry. `unreadable`: rows of the imported file that were left out."""
 
     id: uuid.UUID
     name: str
@@ -104,6 +113,7 @@ class JudgeFacts:
     completion_tokens: int | None
     statuses: dict[str, int]
     verdicts: Verdicts
+    unreadable: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,6 +188,7 @@ class EvaluationData:
     campaigns: list[CampaignFacts] = field(default_factory=list)
     recipe: Report | None = None
     kl_to: KlTo | None = None
+    costs: list[EntrantCost] = field(default_factory=list)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,10 +1,11 @@
-"""Which reward models a model was trained on, however far back: a few queries a generation, not one a thing."""
+"""What a model was made from, however far back: a few queries a generation, not one a thing."""
 
 from __future__ import annotations
 
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -20,23 +21,51 @@ _MOST_GENERATIONS = 100
 Edges = dict[uuid.UUID, set[uuid.UUID]]
 
 
-def reward_models_upstream(session: Session, models: Iterable[Model]) -> dict[uuid.UUID, frozenset[str]]:
-    """By model id: the content hashes of all reward models upstream, as the recorded lineage and the models' own
-    `steerboard.json` name them."""
-    start = {model.id: model for model in models}
-    known: dict[uuid.UUID, Model] = dict(start)
+@dataclass(frozen=True)
+class Lineage:
+    """`edges`: what went directly into each thing. `models` among all of them, by id."""
+
+    edges: Edges
+    models: dict[uuid.UUID, Model]
+
+    def above(self, start: Iterable[uuid.UUID]) -> set[uuid.UUID]:
+        """Ids of these things and of everything that went into them."""
+        waiting = list(start)
+        seen = set(waiting)
+        while waiting:
+            new = self.edges.get(waiting.pop(), set()) - seen
+            waiting += new
+            seen |= new
+        return seen
+
+
+def upstream(session: Session, start: Iterable[uuid.UUID]) -> Lineage:
+    """From models, datasets and runs on."""
+    models: dict[uuid.UUID, Model] = {}
     above: Edges = defaultdict(set)
     new = set(start)
     seen = set(new)
     for _ in range(_MOST_GENERATIONS):
         if not new:
             break
-        parents = _parents(session, new, known)
+        parents = _parents(session, new, models)
         for thing, sources in parents.items():
             above[thing] |= sources
         new = set().union(*parents.values()) - seen if parents else set()
         seen |= new
-    return {id_: frozenset(_rewards(id_, above, known)) for id_ in start}
+    return Lineage(above, models)
+
+
+def reward_models_upstream(session: Session, models: Iterable[Model]) -> dict[uuid.UUID, frozenset[str]]:
+    """By model id: the content hashes of all reward models upstream, as the recorded lineage and the models' own
+    `steerboard.json` name them."""
+    start = {model.id for model in models}
+    lineage = upstream(session, start)
+    known = lineage.models
+    return {
+        id_: frozenset(hash_ for one in lineage.above([id_]) & known.keys() for hash_ in _named(known[one]))
+        for id_ in start
+    }
 
 
 def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Model]) -> Edges:
@@ -64,18 +93,6 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
     for id_, *sources in session.execute(inputs):
         found[id_] |= {source for source in sources if source}
     return found
-
-
-def _rewards(model: uuid.UUID, above: Edges, known: dict[uuid.UUID, Model]) -> set[str]:
-    hashes: set[str] = set()
-    waiting, seen = [model], {model}
-    while waiting:
-        thing = waiting.pop()
-        if (found := known.get(thing)) is not None:
-            hashes |= _named(found)
-        waiting += above.get(thing, set()) - seen
-        seen |= above.get(thing, set())
-    return hashes
 
 
 def _named(model: Model) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from sqlalchemy.types import Integer
 from steerboard.evaluation import service
 from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.prompts.service import said_of
-from steerboard.evaluation.recipe_stage.lookup import report_of
+from steerboard.evaluation.recipe_runs import report_of
 from steerboard.evaluation.report.campaigns import campaigns_of
+from steerboard.evaluation.report.costs import entrant_costs
 from steerboard.evaluation.report.data import (
     Answers,
     EvaluationData,
@@ -50,12 +51,10 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
     """Everything at once; call it in a transaction that sees one moment (`REPEATABLE READ`)."""
     prompts = _prompts(session, evaluation)
     rows = {prompt.position: row for row, prompt in enumerate(prompts)}
+    row_of = _row_of(rows)
     entrants = _entrants(session, evaluation)
     columns = {entrant.id: column for column, entrant in enumerate(entrants)}
     places = _places(evaluation)
-    row_of = np.full(max(rows, default=-1) + 2, -1, dtype=np.int64)
-    for position, row in rows.items():
-        row_of[position] = row
     return EvaluationData(
         id=evaluation.id,
         name=evaluation.name,
@@ -72,6 +71,7 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
         campaigns=campaigns_of(session, evaluation, rows, columns),
         recipe=report_of(session, evaluation),
         kl_to=kl_to_of(evaluation),
+        costs=entrant_costs(session, evaluation),
     )
 
 
@@ -150,6 +150,14 @@ def _columns(rows: Sequence[Any], width: int) -> list[Floats]:
     return list(np.array([tuple(row) for row in rows], dtype=np.float64).T)
 
 
+def _row_of(rows: Mapping[int, int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The row of each position as an array, -1 for one that is no prompt; its last item is -1."""
+    row_of = np.full(max(rows, default=-1) + 2, -1, dtype=np.int64)
+    for position, row in rows.items():
+        row_of[position] = row
+    return row_of
+
+
 def _rows_of(row_of: np.ndarray[Any, np.dtype[np.int64]], positions: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Rows of positions; -1 for one that is no prompt."""
     at = positions.astype(np.int64)
@@ -223,9 +231,17 @@ def _judges(
             completion_tokens=tokens.get(judge.id, (None, None))[1],
             statuses=counts[judge.id],
             verdicts=verdicts[number[judge.id]],
+            unreadable=judge.unreadable,
         )
         for judge, state in judges
     ]
+
+
+def verdicts_of(session: Session, evaluation: Evaluation, judge: Judge) -> Verdicts:
+    """Those of one judge, in rows of prompts and columns of entrants by position."""
+    row_of = _row_of({one.position: row for row, one in enumerate(_prompts(session, evaluation))})
+    (found,) = _verdicts(session, {judge.id: 0}, _places(evaluation), row_of)
+    return found
 
 
 def _verdicts(

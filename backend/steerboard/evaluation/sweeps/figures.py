@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steerboard.evaluation.sweeps.halving import halving_in_words, of_halving
+from steerboard.evaluation.sweeps.halving import halving_in_words, mark_noise, of_halving
 from steerboard.evaluation.sweeps.loader import Rewards, SweepFacts
-from steerboard.evaluation.sweeps.measured import ACCURACY, measured
+from steerboard.evaluation.sweeps.measured import ACCURACY, measured, overlap
 from steerboard.runs.state.states import state_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import Comparison, PairRow
@@ -26,6 +26,8 @@ def sweep_report(facts: SweepFacts) -> SweepReport:
     """Takes up to seconds for many variants: every pair of them is compared."""
     planned = facts.planned
     rows = [_row(facts, variant) for variant in planned.variants]
+    if planned.halving is not None:
+        mark_noise(rows, planned.halving)
     report = SweepReport(
         pipeline=facts.pipeline,
         search=planned.search,
@@ -132,13 +134,7 @@ def _from_training(report: SweepReport, facts: SweepFacts, figure: str) -> None:
     report.compared_by = "intervals"
     for row in report.variants:
         if row is not best and row.figure is not None:
-            row.within_noise = _overlap(best.figure, row.figure)
-
-
-def _overlap(one: Estimate, other: Estimate) -> bool | None:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return None
-    return one.low <= other.high and other.low <= one.high
+            row.within_noise = overlap(best.figure, row.figure)
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
@@ -159,7 +155,9 @@ def _verdict(report: SweepReport, facts: SweepFacts) -> str:
     missing -= dropped
     tail = f" {missing} of {len(report.variants)} variants have no figure." if missing else ""
     if dropped:
-        tail += f" {dropped} of {len(report.variants)} variants were dropped before the last rung."
+        tail += f" {dropped} of {len(report.variants)} variants were dropped before the last rung"
+        noise = sum(row.dropped_within_noise is True for row in report.variants)
+        tail += f", {noise} of them within noise of the best of their rung." if noise else "."
     return f"{found}; {_told_apart(report, others)}.{tail}"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from steerboard.evaluation.sweeps.loader import SweepFacts
-from steerboard.evaluation.sweeps.measured import measured
+from steerboard.evaluation.sweeps.measured import measured, overlap
 from steerboard_contracts.report.sweep import RungRow, VariantRow
 from steerboard_contracts.sweep import PlannedHalving
 
@@ -27,9 +29,26 @@ def of_halving(row: VariantRow, facts: SweepFacts) -> VariantRow:
         if found.state in ("pending", "queued"):
             break
         figure = measured(found.summary, planned.figure) if found.state == "succeeded" else None
+        interval = {} if figure is None else {"low": figure.low, "high": figure.high}
         value = figure.value if figure is not None else None
-        row.rungs.append(RungRow(rung=rung.number, steps=rung.steps, stage=stage, figure=value))
+        row.rungs.append(RungRow(rung=rung.number, steps=rung.steps, stage=stage, figure=value, **interval))
     return row
+
+
+def mark_noise(rows: Sequence[VariantRow], planned: PlannedHalving) -> None:
+    """Whether each variant that was dropped is within noise of the best of the rung after which it was."""
+    for row in rows:
+        mine = next((one for one in row.rungs if one.rung == row.dropped_after), None)
+        if mine is None or mine.figure is None:
+            continue
+        others = [one for other in rows for one in other.rungs if one.rung == mine.rung and one.figure is not None]
+        best = max(others, key=lambda one: _ahead(one, planned))
+        row.dropped_within_noise = overlap(best, mine)
+
+
+def _ahead(rung: RungRow, planned: PlannedHalving) -> float:
+    assert rung.figure is not None
+    return rung.figure if planned.goal == "maximize" else -rung.figure
 
 
 def halving_in_words(planned: PlannedHalving) -> str:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_statistics.proportions import proportion_interval
 
 ACCURACY = "held_out_accuracy"
+
+
+class Interval(Protocol):
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
 
 
 def measured(summary: Mapping[str, Any], figure: str) -> Estimate | None:
@@ -21,3 +28,10 @@ def measured(summary: Mapping[str, Any], figure: str) -> Estimate | None:
     if figure == ACCURACY and isinstance(pairs, int) and pairs > 0:
         return proportion_interval(value * pairs, pairs)
     return Estimate(value=float(value), n=0)
+
+
+def overlap(one: Interval, other: Interval) -> bool | None:
+    """None where one of them has no interval."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return None
+    return one.low <= other.high and other.low <= one.high

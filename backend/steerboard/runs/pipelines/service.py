@@ -13,6 +13,7 @@ from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import find
 from steerboard.runs import queries
 from steerboard.runs.errors import PipelineNotResumable
+from steerboard.runs.ledger import summed
 from steerboard.runs.schemas import PipelineDetail, PipelineSummary
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.states import state_of
@@ -75,9 +76,11 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
 
 
 def detail(session: Session, pipeline: Pipeline) -> PipelineDetail:
+    stages = stages_of(session, pipeline)
     return PipelineDetail(
         **summaries(session, [pipeline.id])[0].model_dump(),
-        runs=queries.summaries(session, stages_of(session, pipeline)),
+        ledger=summed(session, stages),
+        runs=queries.summaries(session, stages),
         recipe_text=pipeline.recipe_text,
         settings=pipeline.settings,
     )

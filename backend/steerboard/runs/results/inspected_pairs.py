@@ -18,8 +18,8 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Artifact
 from steerboard.runs import inputs
 from steerboard.runs.tables import Run, RunOutput
-from steerboard_contracts.inspected_pairs import INDEX_FILE, PairsIndex, StepPairs, step_file
 from steerboard_contracts.samples import Split
+from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, PairsIndex, StepPairs, step_file
 
 
 class RunPairs(BaseModel):

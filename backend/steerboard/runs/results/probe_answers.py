@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.tables import ProbeStep, Run
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.probing import ProbeAnswer, ProbePrompt
 from steerboard_contracts.stage import Probed
+from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
 
 
 class ProbedStep(BaseModel):

@@ -23,9 +23,12 @@ def cache_key(session: Session, run: Run) -> str | None:
 
     All inputs of the run must be there. Raises `UnusableInput` otherwise.
     """
+    if run.changes:
+        return None  # its config is not what it trains with
     code = code_version(run.kind, run.method, probes=run.config.get("probe") is not None)
     # What a server elsewhere answers today it may not answer tomorrow.
-    elsewhere = run.kind == "generate" and run.config.get("endpoint") is not None
+    asked = "judge" if run.kind == "evaluate" else "endpoint"
+    elsewhere = run.kind in ("generate", "evaluate") and run.config.get(asked) is not None
     if code is None or run.shard is not None or elsewhere:
         return None
     things = inputs.resolve(session, run)

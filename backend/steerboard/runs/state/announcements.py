@@ -20,6 +20,7 @@ from steerboard.runs.tables import Run
 
 _WAITING = "steerboard.run_events"
 _ENDED = "steerboard.ended_runs"
+_NEWS = "steerboard.run_news"
 
 
 def announce(session: Session, project_id: uuid.UUID, type_: str, payload: dict[str, Any]) -> None:
@@ -30,6 +31,11 @@ def announce(session: Session, project_id: uuid.UUID, type_: str, payload: dict[
 def note_end(session: Session, run: Run) -> None:
     """Tell webhooks that `run` has ended, when the transaction commits, and unless it goes on before that."""
     session.info.setdefault(_ENDED, {})[run.id] = run
+
+
+def note_news(session: Session, run: Run, event: str, about: dict[str, Any]) -> None:
+    """Tell webhooks of something else than an end: `event` of `run`, when the transaction commits."""
+    session.info.setdefault(_NEWS, []).append((run, event, about))
 
 
 @contextmanager
@@ -53,6 +59,8 @@ def _emit(session: Session) -> None:
     ended = session.info.pop(_ENDED, {})
     if ended:
         hooks.ended(session, ended.values())
+    for run, what, about in session.info.pop(_NEWS, []):
+        hooks.news(session, run, what, about)
 
 
 @event.listens_for(Session, "after_rollback")
@@ -60,3 +68,4 @@ def _forget(session: Session) -> None:
     if not session.in_nested_transaction():
         session.info.pop(_WAITING, None)
         session.info.pop(_ENDED, None)
+        session.info.pop(_NEWS, None)

@@ -13,10 +13,11 @@ from typing import Any
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
+from steerboard.runs.state.announcements import note_news
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
-from steerboard_contracts.stage import Fix
+from steerboard_contracts.stage import Fix, Paused
 
 _LONGEST_WAIT = 600.0
 
@@ -50,6 +51,8 @@ def succeed(session: Session, run: Run, summary: dict[str, Any], device_seconds:
     """Outputs are already in the transaction."""
     run.summary = summary
     run.error = None
+    if run.changes:
+        run.cache_key = None  # an equal config would give something else
     run.device_seconds += device_seconds
     _end_attempt(session, run, "succeeded", None, device_seconds)
     move(session, run, "succeeded", "finished")
@@ -67,6 +70,11 @@ def fail(session: Session, run: Run, failure: Failure, device_seconds: float, re
     run.failed_device_seconds += device_seconds
     run.error = failure.document()
     _end_attempt(session, run, "failed", f"{failure.code}: {failure.detail}", device_seconds)
+    if failure.retryable and failure.fix is None and run.pause_requested_at is not None:
+        _pause(
+            session, run, f"paused by {run.pause_requested_by} when its attempt failed: {failure.detail}", code="paused"
+        )
+        return
     if failure.retryable and failure.fix is None and run.attempt < run.max_attempts:
         pause = min(retry_seconds * 2.0 ** (run.attempt - 1), _LONGEST_WAIT)
         run.not_before = func.clock_timestamp() + dt.timedelta(seconds=pause)
@@ -91,7 +99,32 @@ def stop(session: Session, run: Run, reason: str, device_seconds: float) -> None
     run.failed_device_seconds += device_seconds
     run.max_attempts += 1
     _end_attempt(session, run, "stopped", reason, device_seconds)
+    if run.pause_requested_at is not None:
+        _pause(session, run, f"paused by {run.pause_requested_by}", code="paused")
+        return
     move(session, run, "queued", reason, "worker_stopped")
+
+
+def pause(session: Session, run: Run, how: Paused, device_seconds: float) -> None:
+    """The stage kept a checkpoint and ended, as it was asked to: the attempt does not count, its work does."""
+    if run.cancel_requested_at is not None:
+        cancel(session, run, device_seconds)
+        return
+    run.device_seconds += device_seconds
+    run.max_attempts += 1
+    _end_attempt(session, run, "paused", None, device_seconds)
+    if how.by_rule is None:
+        _pause(session, run, f"paused by {run.pause_requested_by or 'its worker'} after step {how.step}", code="paused")
+    else:
+        _pause(
+            session, run, f"paused after step {how.step} by the rule {how.by_rule}: {how.reason}", code="health_rule"
+        )
+
+
+def _pause(session: Session, run: Run, reason: str, code: str) -> None:
+    run.pause_requested_at = run.pause_requested_by = None
+    move(session, run, "paused", reason, code)
+    note_news(session, run, "run.paused", {})
 
 
 def cancel(session: Session, run: Run, device_seconds: float) -> None:

@@ -16,6 +16,7 @@ from steerboard.platform.leases import Lease, Leases, lease_end, now
 from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt
+from steerboard_contracts.watching.control import Change, Control
 
 # The order in which the runs of a pool that are due are claimed.
 QUEUE_ORDER = (Run.priority.desc(), Run.position)
@@ -34,11 +35,19 @@ class Claim(Lease):
 
 
 @dataclass(frozen=True)
+class Wishes:
+    """What people want of a run that goes on."""
+
+    cancel: bool
+    control: Control
+
+
+@dataclass(frozen=True)
 class Renewal:
     """`renewed` is False when another transaction of the same claim holds the row; the lease is then still ours."""
 
     renewed: bool
-    cancel_requested: bool
+    wishes: Wishes
 
 
 def claim_next(
@@ -60,7 +69,11 @@ def claim_next(
         if run.started_at is None:
             run.started_at = now()
         move(session, run, "running", f"runs on worker {worker}" + (f", attempt {run.attempt}" * (run.attempt > 1)))
-        session.add(RunAttempt(run_id=run.id, attempt=run.attempt, worker=worker, devices=devices, device_seconds=0.0))
+        session.add(
+            RunAttempt(
+                run_id=run.id, attempt=run.attempt, worker=worker, devices=devices, device_seconds=0.0, phases={}
+            )
+        )
         session.flush()
         return Claim(lease.id, lease.attempt, owner)
 
@@ -80,12 +93,15 @@ def fenced(session: Session, claim: Claim) -> Run:
     return LEASES.fenced(session, claim)
 
 
-def cancel_requested(session: Session, claim: Claim) -> bool:
-    """Whether somebody wants the run to end. Raises `LeaseLost`."""
-    found = session.execute(select(Run.cancel_requested_at).where(LEASES.holds(claim))).first()
+def wishes_of(session: Session, claim: Claim) -> Wishes:
+    """Raises `LeaseLost`."""
+    asked = select(Run.cancel_requested_at, Run.pause_requested_at, Run.changes).where(LEASES.holds(claim))
+    found = session.execute(asked).first()
     if found is None:
         raise LEASES.lost(claim)
-    return found[0] is not None
+    changes = [Change.model_validate(one) for one in found.changes]
+    control = Control(changes=changes, pause=found.pause_requested_at is not None)
+    return Wishes(found.cancel_requested_at is not None, control)
 
 
 def renew(session: Session, claim: Claim, lease_seconds: float) -> Renewal:
@@ -93,14 +109,14 @@ def renew(session: Session, claim: Claim, lease_seconds: float) -> Renewal:
 
     Raises `LeaseLost`.
     """
-    cancel = cancel_requested(session, claim)
+    wishes = wishes_of(session, claim)
     free = session.scalar(select(Run.id).where(LEASES.holds(claim)).with_for_update(key_share=True, skip_locked=True))
     if free is None:
-        return Renewal(renewed=False, cancel_requested=cancel)
+        return Renewal(renewed=False, wishes=wishes)
     session.execute(update(Run).where(LEASES.holds(claim)).values(lease_expires_at=lease_end(lease_seconds)))
     session.execute(
         update(RunAttempt)
         .where(RunAttempt.run_id == claim.run_id, RunAttempt.attempt == claim.attempt)
         .values(heartbeat_at=now())
     )
-    return Renewal(renewed=True, cancel_requested=cancel)
+    return Renewal(renewed=True, wishes=wishes)

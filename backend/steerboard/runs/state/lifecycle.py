@@ -129,7 +129,7 @@ def request_cancel(session: Session, run: Run, actor: str) -> None:
 
 
 def resume(session: Session, run: Run, actor: str, changes: Mapping[str, Any] | None = None) -> None:
-    """Give a failed or cancelled run new attempts; they start from its newest checkpoint.
+    """Give a failed, cancelled or paused run new attempts; they start from its newest checkpoint.
 
     Runs downstream that ended only because this one did wait for it again, and so do its broken shards. `changes` of
     the config are of `EXECUTION_FIELDS` only. Raises `RunNotResumable` when the run is in another state or one of its
@@ -181,8 +181,10 @@ def _in_words(changes: Mapping[str, Any] | None) -> str:
 
 def why_not_resumable(session: Session, run: Run) -> RunNotResumable | None:
     """What `resume` would raise for the run as it is now."""
-    if run.state not in ("failed", "cancelled"):
-        return RunNotResumable(f"run {run.name} is {run.state}", hint="Only failed and cancelled runs are resumed.")
+    if run.state not in ("failed", "cancelled", "paused"):
+        return RunNotResumable(
+            f"run {run.name} is {run.state}", hint="Only failed, cancelled and paused runs are resumed."
+        )
     broken = next((up for up in upstream_of(session, run) if up.state in ("failed", "cancelled")), None)
     if broken is None:
         return None
@@ -194,6 +196,7 @@ def why_not_resumable(session: Session, run: Run) -> RunNotResumable | None:
 
 def _revive(session: Session, run: Run, reason: str) -> None:
     run.error = run.not_before = run.cancel_requested_at = run.cancel_requested_by = None
+    run.pause_requested_at = run.pause_requested_by = None
     run.max_attempts = run.attempt + get_settings().max_attempts
     move(session, run, "pending", reason)
 

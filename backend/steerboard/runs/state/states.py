@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped"]
+RunState = Literal["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"]
 PipelineState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 ENDED: frozenset[str] = frozenset({"succeeded", "failed", "cancelled", "skipped"})
@@ -16,9 +16,9 @@ DONE: frozenset[str] = frozenset({"succeeded", "skipped"})
 def state_of(counts: Mapping[str, int]) -> PipelineState:
     """Of a pipeline, from the number of its runs in each state: running while any is under way, then the worst of
     their ends. A run that was skipped is none that is missing."""
-    active = sum(counts.get(state, 0) for state in ("pending", "queued", "running"))
+    active = sum(counts.get(state, 0) for state in ("pending", "queued", "running", "paused"))
     if active:
-        begun = counts.get("running", 0) + sum(counts.get(state, 0) for state in ENDED)
+        begun = counts.get("running", 0) + counts.get("paused", 0) + sum(counts.get(state, 0) for state in ENDED)
         return "running" if begun else "queued"
     if counts.get("failed"):
         return "failed"

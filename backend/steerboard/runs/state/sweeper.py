@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import expired
 from steerboard.platform.settings import Settings
+from steerboard.runs.ledger import measured_seconds
 from steerboard.runs.state import attempt_outcomes, claims, wakeups
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.dependencies import settle_pending
@@ -58,8 +59,9 @@ def expire_leases(session: Session, retry_seconds: float, limit: int = 100) -> i
     ).all()
     for run in runs:
         attempt = session.get_one(RunAttempt, (run.id, run.attempt))
-        # What it did after its last heartbeat is unknown; what it surely used is charged.
-        device_seconds = attempt.devices * (attempt.heartbeat_at - attempt.started_at).total_seconds()
+        # What it did after its last heartbeat is unknown; what it surely used is charged. Phases may be newer.
+        held = attempt.devices * (attempt.heartbeat_at - attempt.started_at).total_seconds()
+        device_seconds = max(held, measured_seconds(attempt))
         log.warning("run %s (%s): worker %s was lost", run.name, run.id, attempt.worker)
         attempt_outcomes.fail(
             session,

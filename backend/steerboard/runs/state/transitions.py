@@ -16,12 +16,13 @@ from steerboard_contracts.configs import EVALUATION_RUNS
 
 __all__ = ["ALLOWED", "ENDED", "RunState", "lock", "lock_order", "move"]
 
-# What may follow what. `failed` and `cancelled` lead back only through `lifecycle.resume`.
+# What may follow what. `failed`, `cancelled` and `paused` lead back only through `lifecycle.resume`.
 ALLOWED: dict[str | None, frozenset[str]] = {
     None: frozenset({"pending"}),
     "pending": frozenset({"queued", "succeeded", "failed", "cancelled", "skipped"}),
-    "queued": frozenset({"running", "succeeded", "failed", "cancelled"}),
-    "running": frozenset({"queued", "succeeded", "failed", "cancelled"}),
+    "queued": frozenset({"running", "succeeded", "failed", "cancelled", "paused"}),
+    "running": frozenset({"queued", "succeeded", "failed", "cancelled", "paused"}),
+    "paused": frozenset({"pending", "cancelled"}),
     "failed": frozenset({"pending"}),
     "cancelled": frozenset({"pending"}),
     "succeeded": frozenset(),

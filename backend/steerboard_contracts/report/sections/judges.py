@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel
 
 from steerboard_contracts.report.estimate import Estimate
@@ -30,7 +32,8 @@ class JudgeBiases(BaseModel):
 
 
 class AlpacaRow(BaseModel):
-    """AlpacaEval figures in percent. `length_controlled`: None where its regression cannot be fitted."""
+    """AlpacaEval figures in percent. `length_controlled`: None where its regression cannot be fitted. It is the variant
+    `minimal`: without the difficulties of the benchmark's prompts and its gamed baselines, so not the published one."""
 
     entrant: str
     win_rate: float
@@ -41,11 +44,12 @@ class AlpacaRow(BaseModel):
     n_ties: int
     n: int
     length_controlled: float | None
+    length_control: Literal["minimal"] = "minimal"
     average_length: float | None
 
 
 class ArenaRow(BaseModel):
-    """Arena-Hard: win rate against the baseline in percent, with the percentile interval of 100 bootstraps."""
+    """Arena-Hard: win rate against the baseline in percent, with the percentile interval of 1,000 bootstraps."""
 
     entrant: str
     win_rate: float
@@ -66,8 +70,10 @@ class SingleRow(BaseModel):
 
 
 class JudgeReport(BaseModel):
-    """`verdicts` counts all, superseded ones apart. `valid` is False when too many of them tell nothing. `trained`:
-    entrants that learned from this preference model, or had answers chosen by it."""
+    """`verdicts` counts all, superseded ones apart; `unreadable`: rows of an imported file that could not be read.
+    `valid` is False when too many of both tell nothing, and `invalid_because` gives the reason. `invalid_entrants`: why
+    an entrant has no figures, of an invalid judge every one that it judged. `trained`: entrants that learned from this
+    preference model, or had answers chosen by it."""
 
     judge: str
     style: str
@@ -80,9 +86,12 @@ class JudgeReport(BaseModel):
     refused: int
     errors: int
     superseded: int
+    unreadable: int = 0
     unparsed_rate: float
     unparsed_threshold: float
     valid: bool
+    invalid_because: str | None = None
+    invalid_entrants: dict[str, str] = {}
     trained: list[str] = []
     prompt_tokens: int | None
     completion_tokens: int | None

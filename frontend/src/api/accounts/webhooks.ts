@@ -9,6 +9,8 @@ export const EVENTS: readonly WebhookEvent[] = [
   "run.succeeded",
   "run.failed",
   "run.cancelled",
+  "run.paused",
+  "run.health",
   "pipeline.succeeded",
   "pipeline.failed",
   "pipeline.cancelled",

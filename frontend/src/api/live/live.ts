@@ -158,7 +158,7 @@ export function apply(project: string, client: QueryClient, event: LiveEvent): v
   };
   if (event.type === "run.progress" && run) {
     showProgress(project, client, run, event.payload.progress as Run["progress"]);
-  } else if (event.type === "run.state" || event.type === "run.moved") {
+  } else if (["run.state", "run.moved", "run.watched"].includes(event.type)) {
     renew(RUNS_SHOWN);
     renewSoon(client, ["queues"]);
     renewSoon(client, ["workers"]);

@@ -82,6 +82,17 @@ export const moveRun = (project: string, run: string, body: Schemas["RunPlace"])
 export const cancelRun = (project: string, run: string) =>
   data(api.POST("/api/v1/projects/{project}/runs/{run}/cancel", { params: { path: { project, run } } }));
 
+export const pauseRun = (project: string, run: string) =>
+  data(api.POST("/api/v1/projects/{project}/runs/{run}/pause", { params: { path: { project, run } } }));
+
+export const changeRun = (project: string, run: string, config: Record<string, number>) =>
+  data(
+    api.POST("/api/v1/projects/{project}/runs/{run}/change", {
+      params: { path: { project, run } },
+      body: { config },
+    }),
+  );
+
 export const resumeRun = (project: string, run: string, config: Record<string, unknown>) =>
   data(
     api.POST("/api/v1/projects/{project}/runs/{run}/resume", {

@@ -19,6 +19,7 @@ import { useMemo, useState } from "react";
 import { pipelinesQuery, reportQuery } from "../../api/runs/pipelines";
 import { metricsQuery, type RunDetail, runQuery } from "../../api/runs/runs";
 import { Chart, type Line } from "../../shared/charts/Chart";
+import { Costs } from "../../shared/costs/Costs";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
 import { result, seconds } from "../../shared/format";
 import { Link, LinkButton } from "../../shared/links";
@@ -87,6 +88,15 @@ function Runs({ project, ids }: { project: string; ids: string[] }) {
         ))}
       </Group>
       <Curves project={project} runs={runs} labels={names} />
+      <section>
+        <Title order={2} size="h4" mb="sm">
+          Cost
+        </Title>
+        <Costs
+          costs={runs.map((run, at) => ({ label: names[at]!, ledger: run.ledger }))}
+          label="Cost of the runs by phase"
+        />
+      </section>
       <Settings project={project} runs={runs} labels={names} />
     </Stack>
   );
@@ -271,7 +281,11 @@ function Settings({ project, runs, labels }: Compared) {
                 <Table.Th scope="row">{row.name}</Table.Th>
                 {row.values.map((value, at) => (
                   <Table.Td key={at}>
-                    <Code color={row.differs ? "yellow.1" : undefined} c={row.differs ? "dark.9" : undefined}>
+                    <Code
+                      color={row.differs ? "yellow.1" : undefined}
+                      c={row.differs ? "dark.9" : undefined}
+                      style={{ display: "inline-block", whiteSpace: "pre-line" }}
+                    >
                       {value}
                     </Code>
                   </Table.Td>

@@ -7,7 +7,7 @@ it("shows what differs, and what only some runs have", () => {
     { lr: 2e-3, batch: 16, data: "a", beta: null },
   ]);
   expect(rows.map((row) => [row.name, ...row.values])).toEqual([
-    ["beta", "–", "null"],
+    ["beta", "–", "none"],
     ["lr", "0.001", "0.002"],
   ]);
   expect(differences([{ a: 1 }, { a: 1 }], true)).toEqual([

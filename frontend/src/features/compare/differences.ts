@@ -1,3 +1,5 @@
+import { inWords } from "../../shared/schemaForm";
+
 /** Settings of several runs side by side; by default only those that are not the same everywhere. */
 export function differences(
   configs: Record<string, unknown>[],
@@ -7,13 +9,7 @@ export function differences(
   const names = [...new Set(configs.flatMap((config) => Object.keys(config)))].sort();
   return names
     .map((name) => {
-      const values = configs.map((config) =>
-        name in config
-          ? typeof config[name] === "string"
-            ? config[name]
-            : JSON.stringify(config[name])
-          : "–",
-      );
+      const values = configs.map((config) => (name in config ? inWords(config[name]) : "–"));
       return { name, values, differs: new Set(values).size > 1 };
     })
     .filter((row) => all || row.differs);

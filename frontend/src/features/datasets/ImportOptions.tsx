@@ -17,6 +17,7 @@ import { useRef, useState } from "react";
 import type { Schemas } from "../../api/client";
 import { changeImport, type Import, importQuery } from "../../api/datasets/imports";
 import { Failure } from "../../shared/Feedback";
+import { Attributes } from "./Attributes";
 import { UnusedColumns } from "./UnusedColumns";
 
 const WAIT_MS = 400;
@@ -68,6 +69,8 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
   const recognised = found.effective ?? (detected?.kind === kind ? detected : null);
   const mapped: Record<string, string | null> = { ...recognised?.mapping, ...options.mapping };
   const preferences = kind === "preferences";
+  const graded = Object.keys(mapped).some((field) => /^attributes(\.|$)/.test(field) && mapped[field]);
+  const required = (field: (typeof fields)[number]) => field.required && !(field.name === "reward" && graded);
   const wanted = (field: (typeof fields)[number]) => field.required || !!mapped[field.name];
   const rest = fields.filter((field) => !wanted(field));
   const [opened, more] = useDisclosure();
@@ -76,8 +79,8 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
       key={field.name}
       label={field.name}
       description={field.about}
-      required={field.required}
-      clearable={!field.required}
+      required={required(field)}
+      clearable={!required(field)}
       searchable
       placeholder="no column"
       data={found.columns.map(({ name: one, types }) => ({
@@ -131,6 +134,16 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
             </Button>
             {opened && rest.map(column)}
           </>
+        )}
+        {fields.some((field) => field.name === "attributes") && (
+          <Attributes
+            columns={found.columns}
+            mapped={mapped}
+            onMap={(field, chosen) => {
+              const others = Object.entries(options.mapping).filter(([name]) => name !== field);
+              set({ mapping: Object.fromEntries(chosen === null ? others : [...others, [field, chosen]]) });
+            }}
+          />
         )}
         <UnusedColumns
           columns={found.effective?.unused ?? []}

@@ -1,18 +1,21 @@
 import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
-import { show, type Field } from "../../shared/schemaForm";
+import { type Field, faultsIn, show } from "../../shared/schemaForm";
+import { ListField } from "./ListField";
 import { WithCode } from "../../shared/text/WithCode";
 
 interface Properties {
   fields: Field[];
   texts: Record<string, string>;
   errors: Record<string, string>;
+  /** What the server found wrong, by place: `lr`, or `rules.0.pattern` of an item of a list. */
+  faults?: Record<string, string>;
   onChange: (name: string, text: string) => void;
 }
 
 // So the fields of a row are level, however long their descriptions are.
 const ORDER: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
 
-export function ConfigFields({ fields, texts, errors, onChange }: Properties) {
+export function ConfigFields({ fields, texts, errors, faults = {}, onChange }: Properties) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} verticalSpacing="md">
       {fields.map((field) => (
@@ -21,7 +24,8 @@ export function ConfigFields({ fields, texts, errors, onChange }: Properties) {
           field={field}
           text={texts[field.name] ?? show(field.initial)}
           // What is still empty is no mistake yet; the foot of the page names it.
-          error={texts[field.name] === undefined ? undefined : errors[field.name]}
+          error={(texts[field.name] === undefined ? undefined : errors[field.name]) || faults[field.name]}
+          inside={faultsIn(faults, field.name)}
           onChange={(text) => onChange(field.name, text)}
         />
       ))}
@@ -33,11 +37,13 @@ function OneField({
   field,
   text,
   error,
+  inside,
   onChange,
 }: {
   field: Field;
   text: string;
   error?: string;
+  inside: Record<string, string>;
   onChange: (text: string) => void;
 }) {
   const about = (
@@ -60,6 +66,18 @@ function OneField({
     error,
     required: field.required,
   };
+  if (field.type === "list") {
+    return (
+      <ListField
+        field={field}
+        about={common.description}
+        text={text}
+        error={error}
+        faults={inside}
+        onChange={onChange}
+      />
+    );
+  }
   if (field.type === "choice") {
     return (
       <Select

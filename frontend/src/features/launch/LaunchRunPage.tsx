@@ -1,4 +1,15 @@
-import { Accordion, Button, Card, NumberInput, SimpleGrid, Text, TextInput, Title } from "@mantine/core";
+import {
+  Accordion,
+  Badge,
+  Button,
+  Card,
+  Group,
+  NumberInput,
+  SimpleGrid,
+  Text,
+  TextInput,
+  Title,
+} from "@mantine/core";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
@@ -10,7 +21,7 @@ import { ActionBar } from "../../shared/ActionBar";
 import { Empty, Failure, LoadedPage, Loading } from "../../shared/Feedback";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { asked, changed, type Field, fieldsOf, textsOf } from "../../shared/schemaForm";
+import { asked, changed, type Field, faultsIn, fieldsOf, textsOf } from "../../shared/schemaForm";
 import { ConfigFields } from "./ConfigFields";
 import { ConfigPreview } from "./ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";
@@ -79,6 +90,12 @@ export function LaunchRunPage() {
   );
 }
 
+/** Whether all places are of one of the fields, or inside of it. */
+function allAt(fields: string[], places: string[]): boolean {
+  const inField = (place: string) => fields.some((name) => place === name || place.startsWith(`${name}.`));
+  return places.length > 0 && places.every(inField);
+}
+
 /** Where a dataset or model goes that a link brought along. */
 function firstSlot(schema: Schemas["RunKindOut"], type: "dataset" | "model"): string {
   const slot = schema.inputs.find((one) => one.type === type);
@@ -116,6 +133,9 @@ function RunForm({
   const estimate = useEstimate(project, config, given, ready);
   const refused =
     ready && estimate.error instanceof Problem && estimate.error.status === 422 ? estimate.error : null;
+  const faults = Object.fromEntries(
+    (refused?.places ?? []).map(({ location, message }) => [location.replace(/^config\./, ""), message]),
+  );
   const start = useMutation({
     mutationFn: () =>
       launchRun(project, { name: name || null, config, inputs: given, pool, priority, reuse: true }),
@@ -132,6 +152,11 @@ function RunForm({
     .filter((field) => place(field) >= 0 || field.required)
     .sort((one, other) => place(one) - place(other));
   const rest = shown.filter((field) => !main.includes(field));
+  const isRefused = ({ name }: Field) => name in faults || Object.keys(faultsIn(faults, name)).length > 0;
+  const toCorrect = shown.filter(isRefused).map((field) => field.name);
+  const folded = rest.filter((field) => field.name in errors || isRefused(field));
+  // What is shown at its field is not repeated as a place in the config.
+  const elsewhere = refused && !allAt(toCorrect, Object.keys(faults)) ? refused : null;
 
   return (
     <Page
@@ -167,12 +192,17 @@ function RunForm({
         <Title order={2} size="h5" mb="sm">
           Settings
         </Title>
-        <ConfigFields fields={main} texts={texts} errors={errors} onChange={change} />
+        <ConfigFields fields={main} texts={texts} errors={errors} faults={faults} onChange={change} />
         <Accordion variant="contained" mt="lg">
           <Accordion.Item value="rest">
-            <Accordion.Control>All other settings ({rest.length})</Accordion.Control>
+            <Accordion.Control>
+              <Group gap="xs">
+                All other settings ({rest.length})
+                {folded.length > 0 && <Badge color="red">{folded.length} to correct</Badge>}
+              </Group>
+            </Accordion.Control>
             <Accordion.Panel>
-              <ConfigFields fields={rest} texts={texts} errors={errors} onChange={change} />
+              <ConfigFields fields={rest} texts={texts} errors={errors} faults={faults} onChange={change} />
             </Accordion.Panel>
           </Accordion.Item>
         </Accordion>
@@ -211,7 +241,7 @@ function RunForm({
           />
         </SimpleGrid>
       </Card>
-      {refused && <Failure error={refused} />}
+      {elsewhere && <Failure error={elsewhere} />}
       <ActionBar
         error={refused ? null : start.error}
         says={
@@ -228,7 +258,7 @@ function RunForm({
             )}
             {refused && (
               <Text size="sm" c="red">
-                {refused.title}
+                {elsewhere ? refused.title : `Correct ${toCorrect.join(", ")} first.`}
               </Text>
             )}
             {ready && !refused && estimate.data && <Estimate found={estimate.data} />}

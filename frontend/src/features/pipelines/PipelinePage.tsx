@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Modal, ScrollArea, Tabs, Text, Tooltip } from "@mantine/core";
+import { Alert, Button, Code, Group, Modal, ScrollArea, Stack, Tabs, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -9,6 +9,7 @@ import { cancelPipeline, pipelineQuery, resumePipeline } from "../../api/runs/pi
 import { type Run, runQuery } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
 import { useNow } from "../../shared/clock";
+import { Costs } from "../../shared/costs/Costs";
 import { Failure, LoadedPage } from "../../shared/Feedback";
 import { withoutShortcuts } from "../../shared/charts/graph";
 import { between, seconds } from "../../shared/format";
@@ -17,9 +18,11 @@ import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
 import { StateBadge } from "../../shared/StateBadge";
+import { timeTaken } from "../../shared/runTime";
 import { WithCode } from "../../shared/text/WithCode";
 import { ReportView } from "./ReportView";
 import { RoundsView } from "./rounds/RoundsView";
+import { DroppedVariants } from "./sweep/DroppedVariants";
 import { SweepView } from "./sweep/SweepView";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
@@ -33,6 +36,7 @@ const COLOR: Record<string, string> = {
   failed: "red",
   cancelled: "gray",
   skipped: "gray",
+  paused: "yellow",
 };
 
 export function PipelinePage() {
@@ -149,6 +153,9 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           </Text>
         </Alert>
       )}
+      {pipeline.runs.some((run) => run.reason_code === "variant_dropped") && (
+        <DroppedVariants project={project} pipeline={pipeline.id} />
+      )}
       <StageGraph project={project} runs={pipeline.runs} />
       <Tabs
         value={open}
@@ -178,7 +185,13 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
           </Tabs.Panel>
         )}
         <Tabs.Panel value="stages" pt="md">
-          <RunsTable runs={pipeline.runs} label="Stages" />
+          <Stack gap="xl">
+            <RunsTable runs={pipeline.runs} label="Stages" />
+            <Costs
+              costs={[{ label: pipeline.name, ledger: pipeline.ledger }]}
+              label={`Cost of ${pipeline.name} by phase`}
+            />
+          </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="recipe" pt="md">
           <Recipe pipeline={pipeline} />
@@ -219,7 +232,7 @@ function StageGraph({ project, runs }: { project: string; runs: Run[] }) {
         : run.reused_from_id
           ? "reused"
           : run.state === "succeeded"
-            ? seconds(between(run.started_at, run.ended_at, now))
+            ? seconds(timeTaken(run, now))
             : run.state,
       color: COLOR[run.state] ?? "gray",
       href: `/p/${project}/runs/${run.id}`,

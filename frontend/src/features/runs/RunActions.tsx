@@ -3,10 +3,11 @@ import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { everything } from "../../api/client";
-import { cancelRun, resumeRun, type RunDetail } from "../../api/runs/runs";
+import { cancelRun, pauseRun, resumeRun, type RunDetail } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
 import { LinkButton, useProject } from "../../shared/links";
+import { ChangeSettings } from "./ChangeSettings";
 
 /** The settings that the failed run's error suggests. */
 type Fix = { changes: Record<string, unknown>; says: string };
@@ -31,9 +32,16 @@ export function RunActions({ run }: { run: RunDetail }) {
     onError: (error) =>
       notifications.show({ title: "It was not resumed", message: error.message, color: "red" }),
   });
+  const pause = useMutation({
+    mutationFn: () => pauseRun(project, run.id),
+    onSuccess: refresh,
+    onError: (error) =>
+      notifications.show({ title: "It was not paused", message: error.message, color: "red" }),
+  });
   if (!mayRun) return null;
   const fix = run.error?.fix as Fix | null | undefined;
-  const active = ["pending", "queued", "running"].includes(run.state);
+  const active = ["pending", "queued", "running", "paused"].includes(run.state);
+  const pausable = run.kind === "train" && ["queued", "running"].includes(run.state);
   return (
     <Group gap="xs">
       {!("evaluation" in run.config) && (
@@ -69,6 +77,19 @@ export function RunActions({ run }: { run: RunDetail }) {
           </Button>
         </Tooltip>
       )}
+      {pausable && !run.cancel_requested_at && (
+        <Tooltip label="It keeps a checkpoint after its present step and frees its device, until it is resumed.">
+          <Button
+            variant="default"
+            loading={pause.isPending}
+            disabled={run.pause_requested_at !== null}
+            onClick={() => pause.mutate()}
+          >
+            {run.pause_requested_at ? "Pausing" : "Pause"}
+          </Button>
+        </Tooltip>
+      )}
+      {Object.keys(run.changeable).length > 0 && <ChangeSettings run={run} />}
       {active && (
         <Button color="red" variant="light" onClick={ask.open} disabled={run.cancel_requested_at !== null}>
           {run.cancel_requested_at ? "Cancelling" : "Cancel"}

@@ -1,35 +1,24 @@
-import {
-  Alert,
-  Anchor,
-  Card,
-  Code,
-  Grid,
-  Group,
-  SimpleGrid,
-  Stack,
-  Table,
-  Tabs,
-  Text,
-  Title,
-} from "@mantine/core";
+import { Alert, Anchor, Code, Grid, Group, Stack, Table, Tabs, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { type RunDetail, runQuery } from "../../api/runs/runs";
 import { BenchmarkBody } from "../../shared/Benchmarks";
-import { useNow } from "../../shared/clock";
+import { Costs } from "../../shared/costs/Costs";
 import { LoadedPage } from "../../shared/Feedback";
-import { between, result, seconds } from "../../shared/format";
 import { Link, useProject } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
 import { ReportBody, type Report } from "../../shared/ReportBody";
 import { StateBadge } from "../../shared/StateBadge";
-import { show } from "../../shared/schemaForm";
+import { inWords } from "../../shared/schemaForm";
+import { Findings } from "./Findings";
+import { GroupsView } from "./groups/GroupsView";
 import { PairsView } from "./pairs/PairsView";
 import { ProbesView } from "./probes/ProbesView";
 import { RunActions } from "./RunActions";
 import { RunCharts } from "./RunCharts";
+import { RunFigures } from "./RunFigures";
 import { RunLogs } from "./RunLogs";
 import { CombinationBody } from "./CombinationBody";
 import { SelectionBody } from "./SelectionBody";
@@ -39,11 +28,18 @@ import { WithCode } from "../../shared/text/WithCode";
 import { Timeline } from "./Timeline";
 
 const route = getRouteApi("/p/$project/runs/$run");
+const LEDGER_MS = 10_000;
+const UNTIL_IT_ENDS =
+  "the attempt that runs counts what its phases took so far, and its idle time when it ends";
 export const ENDED = ["succeeded", "failed", "cancelled", "skipped"];
 
 export function RunPage() {
   const { project, run } = route.useParams();
-  const query = useQuery(runQuery(project, run));
+  const query = useQuery({
+    ...runQuery(project, run),
+    // What its phases take moves on without an event.
+    refetchInterval: ({ state }) => (state.data?.state === "running" ? LEDGER_MS : false),
+  });
   return (
     <LoadedPage
       title="Run"
@@ -82,6 +78,7 @@ function RunView({ run }: { run: RunDetail }) {
     ...(reported ? [["report", "Report"]] : []),
     ["charts", "Charts"],
     ...(run.config.probe ? [["samples", "Samples"]] : []),
+    ...(run.config.inspect_groups ? [["groups", "Groups"]] : []),
     ...(inspected ? [["pairs", "Pairs"]] : []),
     ["log", "Log"],
     ["life", "Timeline"],
@@ -165,8 +162,17 @@ function RunView({ run }: { run: RunDetail }) {
           )}
         </Alert>
       )}
+      <Findings run={run} />
       <RunProgress run={run} />
-      <Figures run={run} />
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 8 }}>
+          <RunFigures run={run} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Things run={run} />
+        </Grid.Col>
+      </Grid>
+      <RunCosts run={run} />
       <Tabs
         value={open}
         keepMounted={false}
@@ -209,6 +215,16 @@ function RunView({ run }: { run: RunDetail }) {
             <ProbesView project={project} run={run.id} live={live} />
           </Tabs.Panel>
         )}
+        {!!run.config.inspect_groups && (
+          <Tabs.Panel value="groups" pt="md">
+            <GroupsView
+              project={project}
+              run={run.id}
+              live={live}
+              most={run.config.inspect_group_steps as number | undefined}
+            />
+          </Tabs.Panel>
+        )}
         {inspected && (
           <Tabs.Panel value="pairs" pt="md">
             <PairsView project={project} run={run.id} />
@@ -231,53 +247,21 @@ function RunView({ run }: { run: RunDetail }) {
   );
 }
 
-function Figures({ run }: { run: RunDetail }) {
-  const now = useNow();
-  const figures = Object.entries(run.summary ?? {})
-    .filter((entry): entry is [string, number | string] => ["number", "string"].includes(typeof entry[1]))
-    // Metrics on held-out data come first.
-    .sort(([a], [b]) => Number(isHeldOut(b)) - Number(isHeldOut(a)));
-  const taken = seconds(between(run.started_at, run.ended_at, now));
-  // An attempt that still runs is not in the sum yet.
-  const attempt = run.attempts.find((one) => !one.ended_at);
-  const spent =
-    run.device_seconds +
-    run.failed_device_seconds +
-    (attempt ? attempt.devices * (between(attempt.started_at, null, now) ?? 0) : 0);
-  const cards: [string, string][] = [
-    [run.state === "running" ? "Running for" : "Took", taken],
-    ["Device time", run.reused_from_id ? "reused" : spent ? seconds(spent) : "–"],
-    ["Attempt", run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`],
-    ...figures.map(([name, value]): [string, string] => [
-      name.replaceAll("_", " "),
-      typeof value !== "number" ? value : result(name, value),
-    ]),
-  ];
+/** Where the device time went. Nothing before the first word of the stage. */
+function RunCosts({ run }: { run: RunDetail }) {
+  if (!run.ledger.phases.length && !run.ledger.failed_attempts) return null;
+  const goesOn = run.attempts.some((attempt) => !attempt.ended_at);
   return (
-    <Grid>
-      <Grid.Col span={{ base: 12, md: 8 }}>
-        <SimpleGrid cols={{ base: 2, xs: 3, lg: 6 }} spacing="sm">
-          {cards.map(([name, value]) => (
-            <Card withBorder p="xs" key={name}>
-              <Text size="xs" c="dimmed" lh={1.25}>
-                {name}
-              </Text>
-              <Text fw={600} style={{ overflowWrap: "anywhere" }}>
-                {value}
-              </Text>
-            </Card>
-          ))}
-        </SimpleGrid>
-      </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 4 }}>
-        <Things run={run} />
-      </Grid.Col>
-    </Grid>
+    <section>
+      <Title order={2} size="h6" mb={4}>
+        Cost
+      </Title>
+      <Costs
+        costs={[{ label: run.name, ledger: run.ledger, about: goesOn ? UNTIL_IT_ENDS : undefined }]}
+        label={`Cost of ${run.name} by phase`}
+      />
+    </section>
   );
-}
-
-function isHeldOut(name: string): boolean {
-  return /^(eval|held_out|best|spearman)/.test(name);
 }
 
 function Things({ run }: { run: RunDetail }) {
@@ -358,12 +342,12 @@ function Config({ run }: { run: RunDetail }) {
                   {name}
                 </Table.Th>
                 <Table.Td style={{ overflowWrap: "anywhere" }}>
-                  {value === null ? (
+                  {inWords(value) === "none" ? (
                     <Text size="sm" c="dimmed">
                       none
                     </Text>
                   ) : (
-                    <Code>{show(value)}</Code>
+                    <Code style={{ display: "inline-block", whiteSpace: "pre-line" }}>{inWords(value)}</Code>
                   )}
                 </Table.Td>
               </Table.Tr>

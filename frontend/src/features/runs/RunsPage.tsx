@@ -11,7 +11,7 @@ import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
 
 const route = getRouteApi("/p/$project/runs");
-const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped"];
+const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"];
 const KINDS = [
   "base",
   "train",

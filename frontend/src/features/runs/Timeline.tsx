@@ -1,26 +1,71 @@
-import { Stack, Text, Timeline as MantineTimeline, Title } from "@mantine/core";
+import { Badge, Stack, Text, Timeline as MantineTimeline, Title } from "@mantine/core";
+import type { ReactNode } from "react";
 import type { RunDetail } from "../../api/runs/runs";
 import { DataTable } from "../../shared/tables/DataTable";
-import { seconds } from "../../shared/format";
+import { count, seconds } from "../../shared/format";
+import { show } from "../../shared/schemaForm";
+import { DONE } from "./Findings";
 import { StateBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";
 
-/** Every change of state with its reason, and what each attempt cost. */
+interface Entry {
+  at: string;
+  title: ReactNode;
+  text: string;
+  about: string;
+}
+
+function entriesOf(run: RunDetail): Entry[] {
+  const entries: Entry[] = [
+    ...run.timeline.map((change) => ({
+      at: change.created_at,
+      title: <StateBadge state={change.to_state} />,
+      text: change.reason,
+      about: change.attempt > 0 ? `, attempt ${change.attempt}` : "",
+    })),
+    ...run.changes.map((change) => ({
+      at: change.at,
+      title: (
+        <Badge color="grape" className="state-badge">
+          settings changed
+        </Badge>
+      ),
+      text: Object.entries(change.values)
+        .map(([name, value]) => `${name} ${show(value)}`)
+        .join(", "),
+      about: `, by ${change.by}, ${change.step === null ? "not in force yet" : `from step ${count(change.step)} on`}`,
+    })),
+    ...run.findings.map((finding) => ({
+      at: finding.at,
+      title: (
+        <Badge color="orange" className="state-badge">
+          health: {finding.kind.replaceAll("_", " ")}
+        </Badge>
+      ),
+      text: finding.reason,
+      about: [`, step ${count(finding.step)}`, DONE[finding.action]].filter(Boolean).join(", "),
+    })),
+  ];
+  return entries.sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
+}
+
+/** Every change of state with its reason, settings that changed, health rules that held, and what each attempt cost. */
 export function Timeline({ run }: { run: RunDetail }) {
+  const entries = entriesOf(run);
   return (
     <Stack gap="xl">
-      <MantineTimeline bulletSize={14} lineWidth={2} active={run.timeline.length}>
-        {run.timeline.map((change, at) => (
-          <MantineTimeline.Item key={at} title={<StateBadge state={change.to_state} />}>
+      <MantineTimeline bulletSize={14} lineWidth={2} active={entries.length}>
+        {entries.map((entry, at) => (
+          <MantineTimeline.Item key={at} title={entry.title}>
             <Text size="sm">
-              <WithCode text={change.reason} />
+              <WithCode text={entry.text} />
             </Text>
             <Text size="xs" c="dimmed">
-              {new Date(change.created_at).toLocaleString(undefined, {
+              {new Date(entry.at).toLocaleString(undefined, {
                 dateStyle: "medium",
                 timeStyle: "medium",
               })}
-              {change.attempt > 0 && `, attempt ${change.attempt}`}
+              {entry.about}
             </Text>
           </MantineTimeline.Item>
         ))}

@@ -20,6 +20,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
   const low = Math.min(0, ...rows.map((row) => row.reward_low));
   const high = Math.max(0, ...rows.map((row) => row.reward_high));
   const quality = rows.some((row) => row.quality_mean !== null && row.quality_mean !== undefined);
+  const judged = rows.some((row) => row.judge_win_rate_vs_sft != null);
   return (
     <Table.ScrollContainer minWidth={880}>
       <Table aria-label="Methods with reward, interval, length, win rate and cost">
@@ -35,6 +36,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
             </Table.Th>
             <Table.Th ta="right">Wins vs SFT</Table.Th>
             <Table.Th ta="right">Independent</Table.Th>
+            {judged && <Table.Th ta="right">Judge</Table.Th>}
             {quality && <Table.Th ta="right">Known quality</Table.Th>}
             <Table.Th ta="right">Device time</Table.Th>
           </Table.Tr>
@@ -43,7 +45,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
           {groups.map((group, at) => [
             group.title && (
               <Table.Tr key={`title-${at}`}>
-                <Table.Th colSpan={quality ? 10 : 9} scope="rowgroup">
+                <Table.Th colSpan={9 + Number(quality) + Number(judged)} scope="rowgroup">
                   {group.title}
                 </Table.Th>
               </Table.Tr>
@@ -77,6 +79,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 <Table.Td ta="right">{row.distinct_2.toFixed(2)}</Table.Td>
                 <Table.Td ta="right">{percent(row.win_rate_vs_sft)}</Table.Td>
                 <Table.Td ta="right">{percent(row.independent_win_rate_vs_sft)}</Table.Td>
+                {judged && <Table.Td ta="right">{percent(row.judge_win_rate_vs_sft)}</Table.Td>}
                 {quality && <Table.Td ta="right">{row.quality_mean?.toFixed(2) ?? "–"}</Table.Td>}
                 <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
                   {seconds(row.device_seconds)}

@@ -1,9 +1,10 @@
 import { Checkbox, Table, Text } from "@mantine/core";
 import type { Run } from "../../api/runs/runs";
 import { useNow } from "../clock";
-import { between, seconds } from "../format";
+import { seconds } from "../format";
 import { Link, useProject } from "../links";
 import { RunProgress } from "../Progress";
+import { timeTaken } from "../runTime";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
 import { WithCode } from "../text/WithCode";
@@ -57,8 +58,7 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
                 )}
                 <Text size="xs" c="dimmed" hiddenFrom="sm" component="div">
                   {run.method ?? run.kind}
-                  {run.started_at && `, ${seconds(between(run.started_at, run.ended_at, now))}`},{" "}
-                  <When at={run.created_at} />
+                  {run.started_at && `, ${seconds(timeTaken(run, now))}`}, <When at={run.created_at} />
                 </Text>
                 {run.state === "failed" && (
                   <Text size="xs" lineClamp={3} style={{ overflowWrap: "anywhere" }}>
@@ -77,7 +77,7 @@ export function RunsTable({ runs, chosen, onChoose, label, places }: Properties)
                 <RunProgress run={run} />
               </Table.Td>
               <Table.Td visibleFrom="sm">{run.method ?? run.kind}</Table.Td>
-              <Table.Td visibleFrom="sm">{seconds(between(run.started_at, run.ended_at, now))}</Table.Td>
+              <Table.Td visibleFrom="sm">{seconds(timeTaken(run, now))}</Table.Td>
               <Table.Td visibleFrom="sm">
                 {run.reused_from_id ? (
                   <Text size="sm" c="dimmed">

@@ -19,11 +19,21 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
     """The scale that turns a reward into a score goes into the model, which is asked by it.
 
     A row that lacks an attribute is learned from without it, as one that lacks all of them is without a condition.
+    Rows need a reward only where the score is among the attributes.
     """
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         self._dataset = source.name
+        if rows and SCORE not in self.config.attributes and any("reward" not in row for row in rows):
+            return self._by_attributes(rows)
         return super().select(rows, source)
+
+    def _by_attributes(self, rows: list[Row]) -> Selection:
+        """Of rows that need no reward, since the policy is not asked for one."""
+        defaults = self.config.default_attributes.values
+        found = [fit_attribute(name, rows, self._dataset, defaults.get(name)) for name in self.config.attributes]
+        self._form = ConditionFormat(attributes=tuple(found))
+        return Selection(rows, info={"condition": self._form}, notes=[described(one, rows) for one in found])
 
     def select_rewarded(self, rows: list[Row], rewards: Sequence[float], normaliser: Normaliser) -> Selection:
         config = self.config

@@ -10,7 +10,10 @@ rows of the global batch. That has the same expectation, and
 - z depends on the step's rows alone: not on micro-batches, on the number of processes, or on where a run resumed;
 - the reference reads y' in the same cached pass as y, so it is in memory in no step; answers of the batch itself would
   be different ones in each epoch and for each seed;
-- a batch of one, or of one class, has its z, and rows from pairs never meet the other side of their pair.
+- a batch of one, or of one class, has its z, and the y' of a row from a pair is never the other side of its pair.
+
+Both sides of a pair come in the same step. There and in the reference's pass they are behind one copy of their prompt,
+and so are the two y' that it has.
 """
 
 from __future__ import annotations
@@ -28,12 +31,12 @@ from torch import Tensor
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.kto import KtoConfig
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
+from steerboard_workers.alignment.batches.mismatch import mismatched, partners
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
-from steerboard_workers.alignment.mismatch import mismatched, partners
 from steerboard_workers.alignment.objectives import Objective, Passes
-from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
 # What Section 4.2 of the paper recommends lambda_D n_D / (lambda_U n_U) to be between.
@@ -92,6 +95,10 @@ class Kto(TrainingMethod[KtoConfig]):
         return Example.of(
             number, group, weight=config.lambda_desirable if row["desirable"] else -config.lambda_undesirable
         )
+
+    @property
+    def shares_prompt(self) -> bool:
+        return True
 
     def relate(self, train: list[Example], held_out: list[Example], max_length: int) -> None:
         """Held-out rows get answers of held-out rows, unless all of these answer one prompt."""

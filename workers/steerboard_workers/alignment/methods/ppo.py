@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.methods.ppo import PpoConfig
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.alignment.online.answers import Answers
@@ -54,7 +54,7 @@ class Ppo(PolicyGradientMethod[PpoConfig]):
         )
 
     def objective(self) -> Objective:
-        return PpoObjective(self.config, self.turn, self.longest)
+        return self.follows(PpoObjective(self.config, self.turn, self.longest))
 
 
 class PpoObjective(PolicyGradientObjective):

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.methods.preference_model import PreferenceModelConfig
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective, Passes
-from steerboard_workers.alignment.preference_prompt import Comparison, PreferencePrompt
-from steerboard_workers.alignment.render import RenderedGroup, Renderer
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison, PreferencePrompt
+from steerboard_workers.alignment.rendering.render import RenderedGroup, Renderer
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
 FIGURES = ("pair_accuracy", "flip_rate", "calibration_error")

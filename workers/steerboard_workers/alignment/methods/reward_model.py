@@ -12,11 +12,11 @@ from torch.nn import functional as F
 
 from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import correlation
 from steerboard_workers.alignment.objectives import Objective
-from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steerboard_contracts.methods.rwr import RwrConfig
+from steerboard_contracts.online.reward_weights import exponential_weight
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.reward_weights import exponential_weight
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import effective_sample_size
 from steerboard_workers.alignment.objectives import LanguageObjective, Objective
-from steerboard_workers.alignment.render import RenderedGroup
+from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import RewardedMethod, Row, Selection
 
 

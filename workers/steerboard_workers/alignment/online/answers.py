@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,13 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class Answers:
     """n answers to each of G prompts. rewards (G, n), NaN where there is none; log_ratios: of each answer in turn, (T,)
-    log pi - log pi_ref of its tokens, 0 where the KL is no part of the reward."""
+    log pi - log pi_ref of its tokens, 0 where the KL is no part of the reward. sources: by name, (G, n) of each reward
+    by itself, NaN where `rewards` are; weights: what each is multiplied with."""
 
     rewards: Floats
     log_ratios: Sequence[Floats]
+    sources: Mapping[str, Floats] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def penalised(self, kl_weight: float) -> Floats:
         """(G, n): the reward less kl_weight times the log-ratio of the whole answer, the estimate k1 of the KL."""

@@ -8,18 +8,20 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.policy_gradient import PolicyGradientConfig
-from steerboard_workers.alignment.batch_source import BatchSource
+from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
+from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.alignment.online.answers import Answers
 from steerboard_workers.alignment.online.objective import PolicyGradientObjective, Turn
+from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.source import Judgement, PolicyGradientSource
-from steerboard_workers.alignment.render import RenderedGroup, answer_room
+from steerboard_workers.alignment.rendering.render import RenderedGroup, answer_room
 from steerboard_workers.alignment.rollouts import SourceContext
 from steerboard_workers.alignment.training_method import OnlineMethod, Row
 
 Config = TypeVar("Config", bound=PolicyGradientConfig)
+Part = TypeVar("Part", PolicyGradientSource, PolicyGradientObjective)
 
 
 class PolicyGradientMethod(OnlineMethod[Config]):
@@ -32,9 +34,21 @@ class PolicyGradientMethod(OnlineMethod[Config]):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self.references: dict[int, str] = {}
+        self.texts = RowTexts()
         self.turn = Turn()
+        self._following: list[PolicyGradientSource | PolicyGradientObjective] = []
         self.longest = 1
+
+    def change(self, config: Config) -> None:
+        """A KL in the reward changes with the next sampling, one in the loss at once."""
+        super().change(config)
+        for part in self._following:
+            part.config = config
+
+    def follows(self, part: Part) -> Part:
+        """`part`, whose config changes with the method's."""
+        self._following.append(part)
+        return part
 
     @property
     def temperature(self) -> float:
@@ -43,6 +57,10 @@ class PolicyGradientMethod(OnlineMethod[Config]):
     @property
     def drops_out(self) -> bool:
         return False
+
+    @property
+    def needs_entropy(self) -> bool:
+        return self.config.entropy_weight > 0
 
     def advantages(self, answers: Answers) -> list[NDArray[np.float64]]:
         """Of each answer in turn, (T,) of its tokens; NaN to leave it out."""
@@ -53,24 +71,14 @@ class PolicyGradientMethod(OnlineMethod[Config]):
         return Judgement(self.advantages(answers))
 
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
-        reference = reference_answer(row)
-        if reference is not None:
-            self.references[number] = reference
+        self.texts.add(number, row)
         return super().example(number, row, group)
 
     def source(self, context: SourceContext) -> BatchSource:
         self.longest = answer_room(context.renderer.max_length, self.config.max_new_tokens)
-        return PolicyGradientSource(context, self.config, self.turn, self.references, self.judge, self.further)
+        source = PolicyGradientSource(context, self.config, self.turn, self.texts, self.judge, self.further)
+        return self.follows(source)
 
     def objective(self) -> Objective:
         """After `source`: the constant reducer divides by the longest answer that fits."""
-        return PolicyGradientObjective(self.config, self.turn, self.longest)
-
-
-def reference_answer(row: Row) -> str | None:
-    """Of a prompt its `reference`, of an instruction its response. Labelled and unpaired responses are anybody's."""
-    if "reference" in row:
-        return row["reference"] or None
-    if "reward" in row or "desirable" in row:
-        return None
-    return row.get("response")
+        return self.follows(PolicyGradientObjective(self.config, self.turn, self.longest))

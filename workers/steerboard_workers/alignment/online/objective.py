@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.policy_gradient import PolicyGradientConfig
+from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.batching import MicroBatch
+from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.policy_gradient import kl, losses
 
@@ -46,13 +46,17 @@ class Turn:
 class PolicyGradientObjective:
     """`length`: tokens that the constant reducer divides by.
 
+    `entropy_weight` adds the exact entropy of each token's distribution, which the module has to give.
+
     Its figures: the share of tokens whose gradient the clip takes away, `update_kl`, the estimate k3 of the KL a token
     of the policy from the one that sampled, and of the first update after sampling `ratio_error`, the largest
     |ratio - 1|, of which rounding is the only cause.
     """
 
     reads: Reads = "labels"
-    measures: tuple[str, ...] = ("loss_sum", "count", "labels", "clipped", "update_kl", "kl_loss", "ratio_error")
+    measures: tuple[str, ...] = (
+        *("loss_sum", "count", "labels", "clipped", "update_kl", "kl_loss", "ratio_error", "entropy"),
+    )
 
     def __init__(self, config: PolicyGradientConfig, turn: Turn, length: int) -> None:
         self.config = config
@@ -74,6 +78,10 @@ class PolicyGradientObjective:
             of_kl = kl.penalty(log_probs, batch.token_values[REFERENCE], config.kl_form)
             of_tokens = of_tokens + config.kl_weight * of_kl
             penalty = of_kl.detach().double().sum()
+        entropy = torch.zeros((), device=log_probs.device)
+        if config.entropy_weight and len(output) > 2:
+            of_tokens = of_tokens - config.entropy_weight * output[2]
+            entropy = output[2].detach().double().sum()
         loss = losses.reduced(of_tokens, batch.label_counts, config.reducer, self.length)
         with torch.no_grad():
             labels = torch.tensor(len(log_probs), dtype=torch.float64, device=loss.device)
@@ -88,6 +96,7 @@ class PolicyGradientObjective:
                     kl.estimate(old, log_probs, "k3").double().sum(),
                     penalty.double(),
                     (ratios.double() - 1).abs().pow(POWER).sum(),
+                    entropy.double(),
                 ]
             )
         return loss, sums
@@ -99,6 +108,8 @@ class PolicyGradientObjective:
         found["update_kl"] = sums["update_kl"] / labels
         if self._adds_kl:
             found["kl_loss"] = sums["kl_loss"] / labels
+        if self.config.entropy_weight:
+            found["entropy"] = sums["entropy"] / labels
         if self._turn.first:
             error = sums["ratio_error"] ** (1 / POWER)
             if error > LARGEST_ERROR:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.errors import BadInput, SteerboardError
-from steerboard_contracts.policy_gradient import REWARD_MODELS, RewardedOnlineConfig
-from steerboard_contracts.reward_rules import ExactMatch, RewardRule
+from steerboard_contracts.online.policy_gradient import REWARD_MODELS, RewardedOnlineConfig
+from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch, RewardRule
+from steerboard_contracts.stage import RewardAccess
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Passes
 from steerboard_workers.alignment.online.matching import SHOWN, Matcher
+from steerboard_workers.alignment.online.outside import Scorer, from_main, scorer_of
+from steerboard_workers.alignment.online.rows import RowTexts
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rollouts import Rollout
 
 Floats = NDArray[np.float64]
@@ -30,10 +34,19 @@ class UnscoredAnswers(SteerboardError):
 @dataclass(frozen=True)
 class Scores:
     """Of n answers. `sources`: by name, (n,) of each reward as it was given; `total` (n,) their weighted sum. NaN: the
-    answer could not be scored."""
+    answer could not be scored. `weights`: by name."""
 
     total: Floats
     sources: Mapping[str, Floats]
+    weights: Mapping[str, float]
+
+    def of(self, places: Sequence[int]) -> Scores:
+        return Scores(self.total[places], {name: one[places] for name, one in self.sources.items()}, self.weights)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Scores]) -> Scores:
+        sources = {name: np.concatenate([part.sources[name] for part in parts]) for name in parts[0].sources}
+        return cls(np.concatenate([part.total for part in parts]), sources, parts[0].weights)
 
     @property
     def unscored(self) -> float:
@@ -49,22 +62,27 @@ class Scores:
 
 
 class AnswerRewards:
-    """`references`: by number of a row, its reference answer, where it has one."""
+    """`texts` of the rows that are answered. What comes from outside is opened at once, before anything is sampled."""
 
-    def __init__(self, config: RewardedOnlineConfig, references: Mapping[int, str], passes: Passes) -> None:
+    def __init__(
+        self, config: RewardedOnlineConfig, texts: RowTexts, passes: Passes, access: RewardAccess | None = None
+    ) -> None:
+        """Raises what `scorer_of` does."""
         self._config = config
-        self._references = references
+        self._texts = texts
         self._passes = passes
         self._matcher = Matcher()
+        self._outside = {
+            place: scorer_of(rule, access or RewardAccess())
+            for place, rule in enumerate(config.rules)
+            if isinstance(rule, PythonReward | HttpReward)
+        }
 
     def check_given(self) -> None:
         """Before anything is sampled: raises `BadInput` without any source of rewards."""
-        if not self._models and not self._config.rules:
-            raise BadInput(
-                "nothing gives the answers a reward",
-                code="no_reward",
-                hint=f"Give a reward model as the input {REWARD_MODELS[0]}, or rules in the config.",
-            )
+        fault = self._config.input_fault(self._models)
+        if fault is not None:
+            raise BadInput(fault, code="no_reward")
 
     @property
     def _models(self) -> list[str]:
@@ -77,28 +95,60 @@ class AnswerRewards:
         Raises `BadInput` for a rule that takes too long, and `UnscoredAnswers`.
         """
         sources: dict[str, Floats] = {}
-        total = np.zeros(len(answers))
+        weights: dict[str, float] = {}
         for model in self._models:
-            of_model = np.array([one[0] for one in self._passes.per_sequence(examples, model)], dtype=np.float64)
-            of_model[~np.isfinite(of_model)] = np.nan
-            sources[_free(model.replace("reward", "model"), sources)] = of_model
-            total += self._config.weight_of(model) * of_model
-        for rule in self._config.rules:
-            of_rule = self._of_rule(rule, answers)
-            sources[_free(rule.kind, sources)] = of_rule
-            total += rule.weight * of_rule
+            of_model = self._of_model(model, answers, examples)
+            name = _free(model.replace("reward", "model"), sources)
+            sources[name], weights[name] = of_model, self._config.weight_of(model)
+        for place, rule in enumerate(self._config.rules):
+            name, scorer = _free(rule.kind, sources), self._outside.get(place)
+            found = self._of_rule(rule, answers) if scorer is None else self._from_outside(scorer, answers)
+            sources[name], weights[name] = found, rule.weight
+        total = sum((weights[name] * values for name, values in sources.items()), np.zeros(len(answers)))
         self._check(total, sources, answers)
-        return Scores(total, sources)
+        return Scores(total, sources, weights)
+
+    def _of_model(self, model: str, answers: Sequence[Rollout], examples: Sequence[Example]) -> Floats:
+        """One with a tokenizer of its own is given the text of each answer; NaN where its window does not hold that."""
+        renderer = self._passes.renderer(model)
+        places = list(range(len(answers)))
+        if renderer is not None:
+            own = [self._in_tokens_of(renderer, answer) for answer in answers]
+            places = [at for at, example in enumerate(own) if example is not None]
+            examples = [example for example in own if example is not None]
+        found = np.full(len(answers), np.nan)
+        found[list(places)] = [one[0] for one in self._passes.per_sequence(examples, model)]
+        found[~np.isfinite(found)] = np.nan
+        return found
+
+    def _in_tokens_of(self, renderer: Renderer, answer: Rollout) -> Example | None:
+        (group,) = renderer.render_groups([self._texts.prompts[answer.row]], [[answer.text]])
+        if group is None:
+            return None
+        found = Example.of(answer.row, group)
+        ids = found.responses[0]
+        if int(ids[-1]) not in renderer.stop_ids:
+            return None  # the window cut it, and the reward of its start is not its own
+        # What a limit cut has no end, and must not get one.
+        cut = not answer.finished and len(ids) > 1
+        return replace(found, responses=(ids[:-1],), prompt_supervised=None) if cut else found
+
+    def _from_outside(self, scorer: Scorer, answers: Sequence[Rollout]) -> Floats:
+        prompts = [self._texts.prompts[one.row] for one in answers]
+        references = [self._texts.references.get(one.row) for one in answers]
+        most = int(self._config.max_unscored * len(answers))
+        return np.array(from_main(lambda: scorer.score(prompts, [one.text for one in answers], references, most)))
 
     def _of_rule(self, rule: RewardRule, answers: Sequence[Rollout]) -> Floats:
         texts = [answer.text for answer in answers]
-        if not isinstance(rule, ExactMatch):
+        if isinstance(rule, RegexMatch):
             return np.array([found is not None for found in self._matcher.find(rule.pattern, texts)], dtype=np.float64)
+        assert isinstance(rule, ExactMatch)
         given: Sequence[str | None] = texts
         if rule.extract is not None:
             given = self._matcher.find(rule.extract, texts, ignore_case=rule.ignore_case)
         return np.array(
-            [_exact(text, self._references.get(a.row), rule) for text, a in zip(given, answers, strict=True)]
+            [_exact(text, self._texts.references.get(a.row), rule) for text, a in zip(given, answers, strict=True)]
         )
 
     def _check(self, total: Floats, sources: Mapping[str, Floats], answers: Sequence[Rollout]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -10,16 +11,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.policy_gradient import PolicyGradientConfig
-from steerboard_workers.alignment.batch_source import BadSource, Batch, pack_examples, unpack_examples
+from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
+from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, pack_examples, unpack_examples
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.answers import Answers, equal_groups, length_metrics, sampler_metrics
+from steerboard_workers.alignment.online.groups import Sampling, answer_group
 from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, Turn
-from steerboard_workers.alignment.online.scoring import AnswerRewards, Scores
-from steerboard_workers.alignment.rollouts import Rollout, RolloutSource, SourceContext
+from steerboard_workers.alignment.online.rows import RowTexts
+from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
+from steerboard_workers.alignment.rollouts import SourceContext
 
 Floats = NDArray[np.float64]
 LogProbs = Sequence[NDArray[np.float32]]
+# Among the rewards of an answer, what its length costs it.
+LENGTH = "length"
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Judge(Protocol):
     ) -> Judgement: ...
 
 
-class PolicyGradientSource(RolloutSource):
+class PolicyGradientSource(RewardedSource):
     """A sampling is learned in `updates` passes over its `minibatches`, each an optimiser step, unless its policy has
     moved too far before (`kl_stop`). `judge` gives what the answers teach; `further` are the names of the values of
     tokens that it adds."""
@@ -54,16 +59,14 @@ class PolicyGradientSource(RolloutSource):
         context: SourceContext,
         config: PolicyGradientConfig,
         turn: Turn,
-        references: Mapping[int, str],
+        texts: RowTexts,
         judge: Judge,
         further: Sequence[str] = (),
     ) -> None:
-        super().__init__(context, config)
+        super().__init__(context, config, texts)
         self._turn = turn
         self._judge = judge
         self._further = further
-        self._rewards = AnswerRewards(config, references, context.passes)
-        self._samplings = self.steps
         self.steps *= config.updates * config.minibatches
         self._sampled = 0  # how often
         self._parts: list[list[Example]] = []
@@ -74,7 +77,7 @@ class PolicyGradientSource(RolloutSource):
         if self._waiting and not moved:
             self._turn.first = False
             return Batch(self._parts[self._waiting.pop(0)])
-        examples, metrics = self._sample(self._sampled)
+        examples, metrics = self._sample(self._sampled, step)
         self._parts = _split(examples, self.config.minibatches)
         self._waiting = self._turns(self._sampled)
         self._sampled += 1
@@ -83,52 +86,42 @@ class PolicyGradientSource(RolloutSource):
             metrics["kl_stopped"] = float(moved)
         return Batch(self._parts[self._waiting.pop(0)], metrics)
 
-    def held_out(self, step: int) -> Batch:
-        """Greedy answers to the held-out prompts: their rewards, lengths, and the share that ended."""
-        prompts, config = self.context.held_out, self.config
-        if not prompts:
-            return Batch([])
-        groups = self.context.policy.sample(step, prompts, temperature=0, max_new_tokens=config.max_new_tokens)
-        rollouts = [group[0] for group in groups]
-        scores = self._rewards.score(rollouts, _examples(prompts, groups))
-        return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
-
     def state(self) -> dict[str, Any]:
-        return {
+        return super().state() | {
             "sampled": self._sampled,
             "parts": [pack_examples(part) for part in self._parts] if self._waiting else [],
             "waiting": list(self._waiting),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
         self._sampled = state["sampled"]
         self._parts = [unpack_examples(part) for part in state["parts"]]
         self._waiting = list(state["waiting"])
 
     # -- one sampling ---------------------------------------------------------------------------------------------
 
-    def _sample(self, number: int) -> tuple[list[Example], dict[str, float]]:
+    def _sample(self, number: int, step: int) -> tuple[list[Example], dict[str, float]]:
         context, config = self.context, self.config
-        self._rewards.check_given()
-        # `kl_stop` leaves steps for more samplings than there are batches of prompts.
-        prompts = self.prompts(number % self._samplings)
-        groups = self.sample(number, prompts)
-        rollouts = [one for group in groups for one in group]
-        examples = _examples(prompts, groups)
+        sampled, metrics = self.collected()
+        rollouts, examples = sampled.rollouts, sampled.examples
         tokens = sum(e.tokens for e in examples)
-        with context.phases.measure("score") as phase:
-            scores = self._rewards.score(rollouts, examples)
-            phase.tokens += tokens
         with context.phases.measure("reference") as phase:
             old = [one[0] for one in context.passes.per_label(examples)]
             reference = [one[0] for one in context.passes.per_label(examples, "reference")] if config.kl_weight else []
             phase.tokens += tokens * (2 if reference else 1)
-        rewards, metrics = self._to_learn(scores, rollouts, len(prompts))
+        rewards, sources, equal = self._to_learn(sampled)
+        metrics |= equal
         apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=True)] if reference else []
         in_reward = apart and config.kl_in == "reward"
-        answers = Answers(rewards, apart if in_reward else [np.zeros(len(one)) for one in old])
+        log_ratios = apart if in_reward else [np.zeros(len(one)) for one in old]
+        answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0})
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
+        if context.keep_group is not None and self._is_kept(number):
+            sampling = Sampling(rollouts, sampled.scores.sources, rewards, advantages, apart)
+            for place, prompt in enumerate(sampled.prompts[: config.inspect_groups]):
+                context.keep_group(step + 1, answer_group(place, prompt, sampling, context.renderer.tokenizer))
         if apart:
             metrics["kl"] = float(np.mean([one.sum() for one in apart]))
         metrics |= length_metrics(rollouts, advantages) | sampler_metrics(rollouts, old) | dict(judgement.metrics)
@@ -147,22 +140,31 @@ class PolicyGradientSource(RolloutSource):
             )
         return kept, metrics
 
-    def _to_learn(self, scores: Scores, rollouts: Sequence[Rollout], prompts: int) -> tuple[Floats, dict[str, float]]:
-        """(rewards (G, n), metrics): clipped, less the penalty of answers that were cut; NaN for what is left out."""
+    def _is_kept(self, number: int) -> bool:
+        """Whether answers of this sampling are kept to be read."""
         config = self.config
-        rewards = scores.total.copy()
-        if config.reward_clip is not None:
-            rewards = rewards.clip(-config.reward_clip, config.reward_clip)
-        rewards -= config.cut_penalty * np.array([not one.finished for one in rollouts])
-        rewards = rewards.reshape(prompts, config.answers)
-        metrics = scores.metrics()
+        samplings = min(self._lists, math.ceil((config.max_steps or self.steps) * self._lists / self.steps))
+        every = math.ceil(samplings / config.inspect_group_steps)
+        # `kl_stop` makes more samplings than there are lists of prompts.
+        return number % every == 0 and number < every * config.inspect_group_steps
+
+    def _to_learn(self, sampled: Sampled) -> tuple[Floats, dict[str, Floats], dict[str, float]]:
+        """(rewards (G, n), likewise each source by its name, metrics): NaN for what is left out. What answers pay for
+        their length is a source, too."""
+        config, groups = self.config, len(sampled.prompts)
+        rewards, penalties = (values.reshape(groups, -1) for values in self.shaped(sampled))
+        metrics: dict[str, float] = {}
         if config.answers > 1:
             equal = equal_groups(rewards)
             metrics["equal_groups"] = float(equal.mean())
             # Where all are equal, a step without any gradient is better than none: Adam and the schedule go on.
             if config.drop_equal and not equal.all():
                 rewards[equal] = np.nan
-        return rewards, metrics
+        sources = {name: values.reshape(groups, -1) for name, values in sampled.scores.sources.items()}
+        if config.cut_penalty or config.overlong_tokens is not None:
+            sources[LENGTH] = -penalties
+        kept = {name: np.where(np.isnan(rewards), np.nan, values) for name, values in sources.items()}
+        return rewards, kept, metrics
 
     # -- minibatches ----------------------------------------------------------------------------------------------
 
@@ -189,13 +191,6 @@ class PolicyGradientSource(RolloutSource):
         filled = super()._filled(prompt, room)
         zeros = np.zeros(len(filled.responses[0]), dtype=np.float32)
         return replace(filled, token_values=dict.fromkeys((OLD, ADVANTAGES, REFERENCE, *self._further), (zeros,)))
-
-
-def _examples(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:
-    """One of each answer, with the ids that were sampled."""
-    return [
-        replace(prompt, responses=(one.ids,)) for prompt, group in zip(prompts, groups, strict=True) for one in group
-    ]
 
 
 def _values(of_answers: Mapping[str, Sequence[NDArray[Any]]], place: int) -> dict[str, tuple[NDArray[np.float32], ...]]:

@@ -44,7 +44,7 @@ def leave_one_out(rewards: ArrayLike) -> Floats:
     return _centred(given) * (scored / np.maximum(scored - 1, 1))
 
 
-def gdpo(rewards: Sequence[ArrayLike], weights: Sequence[float], *, eps: float = EPS) -> Floats:
+def decoupled(rewards: Sequence[ArrayLike], weights: Sequence[float], *, eps: float = EPS) -> Floats:
     """Of several rewards, each (groups, n): each standardised within its group, weighted, added, and the
     sums whitened over the batch: arXiv 2601.05242.
 

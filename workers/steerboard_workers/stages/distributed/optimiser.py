@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -35,14 +35,20 @@ def adamw(module: nn.Module, config: TrainingConfig, rates: Rates = ALIKE) -> to
         scale = rates.get(name, 1.0)
         decayed = [p for p in learned if dimensions(p) >= 2]
         others = [p for p in learned if dimensions(p) < 2]
-        groups.append({"params": decayed, "weight_decay": config.weight_decay, "scale": scale})
-        groups.append({"params": others, "weight_decay": 0.0, "scale": scale})
+        groups.append({"params": decayed, "weight_decay": config.weight_decay, "scale": scale, "part": name})
+        groups.append({"params": others, "weight_decay": 0.0, "scale": scale, "part": name})
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
         lr=config.lr,
         betas=(config.adam_beta1, config.adam_beta2),
         fused=True,
     )
+
+
+def rescale(groups: Iterable[dict[str, Any]], rates: Rates) -> None:
+    """Other rates for the groups of an optimiser that `adamw` made."""
+    for group in groups:
+        group["scale"] = rates.get(group["part"], 1.0)
 
 
 def dimensions(parameter: nn.Parameter) -> int:

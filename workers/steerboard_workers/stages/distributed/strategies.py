@@ -26,6 +26,7 @@ from steerboard_workers.stages.distributed.optimiser import (
     first_state,
     key,
     parted,
+    rescale,
     trained,
 )
 
@@ -71,6 +72,10 @@ class Strategy(Protocol):
 
     def step(self, lr: float) -> float:
         """Clip, update, forget the gradients. Returns their norm before clipping."""
+        ...
+
+    def set_rates(self, rates: Rates) -> None:
+        """Other rates than those of `share`, from the next step on."""
         ...
 
     def forget_gradients(self) -> None:
@@ -140,6 +145,9 @@ class DDPStrategy:
         self._optimiser.step()
         self._optimiser.zero_grad()
         return float(norm)
+
+    def set_rates(self, rates: Rates) -> None:
+        rescale(self._optimiser.param_groups, rates)
 
     def forget_gradients(self) -> None:
         self._optimiser.zero_grad()

@@ -27,6 +27,7 @@ from steerboard_workers.stages.distributed.optimiser import (
     first_state,
     key,
     parted,
+    rescale,
     trained,
 )
 from steerboard_workers.stages.distributed.strategies import Module, Named
@@ -109,6 +110,9 @@ class ZeROStrategy:
             group["lr"] = lr * group["scale"]
         self._engine.step()
         return float(self._engine.get_global_grad_norm())
+
+    def set_rates(self, rates: Rates) -> None:
+        rescale(self._engine.optimizer.param_groups, rates)
 
     def forget_gradients(self) -> None:
         self._engine.optimizer.zero_grad()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from steerboard_contracts.fields import Precision
-from steerboard_workers.alignment.preference_prompt import Comparison
-from steerboard_workers.alignment.templates import Prompt
+from steerboard_workers.alignment.rendering.preference_prompt import Comparison
+from steerboard_workers.alignment.rendering.templates import Prompt
 from steerboard_workers.engines.preferences import Preference, TransformersPreferences
 from steerboard_workers.engines.rewards import CPU_BATCH_TOKENS
 from steerboard_workers.stages.models.model_io import LoadedModel, load_comparing_model
@@ -21,7 +21,7 @@ def preference_engine(loaded: LoadedModel) -> TransformersPreferences:
 def open_comparing_model(stage: Stage, name: str, precision: Precision) -> TransformersPreferences:
     """The preference model of input `name`. Raises what loading it raises."""
     stage.progress(0, 1, "models", "loading")
-    with stage.using_model(name, "opening"):
+    with stage.phases.measure("load"), stage.using_model(name, "opening"):
         loaded = load_comparing_model(stage.model_path(name), precision, stage.spec.device)
         engine = preference_engine(loaded)
     loaded.renderer.tokenising = lambda: stage.using_model(name, "tokenising with")

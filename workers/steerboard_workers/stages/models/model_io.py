@@ -29,7 +29,7 @@ from steerboard_contracts.errors import BadInput, SteerboardError, UnsafeModelFi
 from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import JUDGES, MODEL_INFO_FILE, SCALARS, ModelInfo, what_to_name
 from steerboard_contracts.prompts import TemplateName
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.adapters import load_weights
 from steerboard_workers.stages.models.foreign import check_index, read_json
 

@@ -22,7 +22,7 @@ from steerboard_contracts.configs import (
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import ModelInfo
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.protocol import Engine
 from steerboard_workers.engines.rewards import RewardEngine
@@ -60,7 +60,7 @@ def open_policy(stage: Stage, name: str, config: Generating) -> Iterator[OpenPol
     if config.engine == "transformers":
         from steerboard_workers.engines.transformers_engine import TransformersEngine
 
-        with stage.using_model(name, "opening"):
+        with stage.phases.measure("load"), stage.using_model(name, "opening"):
             policy = load_policy(folder, config.precision, stage.spec.device)
         _watch(stage, name, policy.renderer)
         yield OpenPolicy(
@@ -79,10 +79,10 @@ def open_reward_model(stage: Stage, name: str, config: Scoring, precision: Preci
     stage.progress(0, 1, "models", "loading")
     folder = stage.model_path(name)
     if config.engine == "transformers":
-        with stage.using_model(name, "opening"):
+        with stage.phases.measure("load"), stage.using_model(name, "opening"):
             loaded = load_reward_model(folder, precision, stage.spec.device)
         _watch(stage, name, loaded.renderer)
-        yield reward_engine(loaded)
+        yield reward_engine(loaded, stage.log)
         return
     from steerboard_workers.engines.vllm_rewards import VllmRewards
 
@@ -99,6 +99,21 @@ def _vllm(
     precision: Precision,
     sequences: int,
 ) -> Iterator[tuple[Any, Renderer, ModelInfo]]:
+    with stage.phases.measure("load"):
+        host, renderer, info = _started(stage, name, config, task, precision, sequences)
+    yield host, renderer, info
+    # Not after a failure: what failed may hang, and the process ends anyway.
+    host.close()
+
+
+def _started(
+    stage: Stage,
+    name: str,
+    config: Generating | Scoring,
+    task: Literal["generate", "score"],
+    precision: Precision,
+    sequences: int,
+) -> tuple[Any, Renderer, ModelInfo]:
     from steerboard_workers.engines.vllm_host import VllmHost
 
     folder = stage.model_path(name)
@@ -131,9 +146,7 @@ def _vllm(
         device="cuda" if device.type == "cuda" else "cpu",
         give_up=stage.give_up,
     )
-    yield host, renderer, info
-    # Not after a failure: what failed may hang, and the process ends anyway.
-    host.close()
+    return host, renderer, info
 
 
 def _watch(stage: Stage, name: str, renderer: Renderer) -> None:

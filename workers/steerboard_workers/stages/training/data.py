@@ -10,7 +10,7 @@ import numpy as np
 
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.training_method import Row, TrainingMethod
 from steerboard_workers.stages.runtime import Stage
 
@@ -99,7 +99,7 @@ def _rows(stage: Stage, fields: tuple[str, ...]) -> Iterator[Row]:
     dataset = stage.dataset("data")
     for row in stage.rows("data"):
         for name in fields:
-            if name not in row:
+            if name not in row and not (name == "reward" and dataset.kind == "labelled"):  # the method names these
                 raise BadInput(
                     f"dataset {dataset.name} is of kind {dataset.kind} and has no {name}, which this method needs",
                     code="wrong_dataset_kind",

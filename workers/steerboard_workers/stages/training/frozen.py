@@ -24,9 +24,10 @@ from steerboard_contracts.specs.method import BadMethod, Frozen
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
-from steerboard_workers.stages.models.model_io import check_gives_rewards, check_safe
+from steerboard_workers.stages.models.model_io import check_gives_rewards, check_safe, load_tokenizer, read_info
 from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
@@ -67,13 +68,12 @@ class FrozenModels:
             source = self._source(one) if one.used_by(self._config) else None
             if source is None:
                 continue
-            if source != START:
-                check_tokenizer(self._stage, source, self._start.tokenizer)
+            renderer = None if source == START else self._renderer(one, source)
             reader = None
             if "log_probs" in one.uses:
                 reader = self._fill(one, source, data)
             if one.stays:
-                self._passes.add(one.name, reader or self._open(one, source, answered))
+                self._passes.add(one.name, reader or self._open(one, source, answered, renderer), renderer)
             del reader
             gc.collect()
             if torch.cuda.is_available():
@@ -98,6 +98,19 @@ class FrozenModels:
             return {}
         shared = sum(cost.shared for cost in self._costs)
         return {"log_prob_seconds": sum(cost.seconds for cost in self._costs), "log_prob_seconds_shared": shared}
+
+    def _renderer(self, one: Frozen, source: str) -> Renderer | None:
+        """None where it reads the tokens of the model to train. Raises `BadInput` (`tokenizer_differs`)."""
+        try:
+            check_tokenizer(self._stage, source, self._start.tokenizer)
+        except BadInput as error:
+            if not one.by_text or error.code != "tokenizer_differs":
+                raise
+            self._stage.log(f"{error.detail}: it is given each answer as text, and read at the end of that", "warning")
+            folder = self._stage.model_path(source)
+            info = read_info(folder)
+            return Renderer(load_tokenizer(folder), info.template, info.max_length)
+        return None
 
     def _source(self, one: Frozen) -> str | None:
         """The input that it is; None for one that is left out."""
@@ -126,12 +139,16 @@ class FrozenModels:
             if missing and not is_start:
                 opened = self._open(one, source, list(with_companions(data.train)))
             read = self._passes.run(opened or self._passes.learner, [parts[place] for place in missing])
-            for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
-                found[missing[turn]] = values
-                if self._main:
-                    before, clock = clock, time.perf_counter()
-                    cache.add(parts[missing[turn]], values, (clock - before) * self._sharing.accelerator.num_processes)
-                self._stage.progress(done, len(parts), "passes", f"log-probs of {one.name}")
+            with self._stage.phases.measure("reference") as phase:
+                for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
+                    found[missing[turn]] = values
+                    phase.tokens += sum(example.tokens for example in parts[missing[turn]])
+                    if self._main:
+                        before, clock = clock, time.perf_counter()
+                        cache.add(
+                            parts[missing[turn]], values, (clock - before) * self._sharing.accelerator.num_processes
+                        )
+                    self._stage.progress(done, len(parts), "passes", f"log-probs of {one.name}")
             self._costs.append(cache.cost(parts))
         of_all = by_example(examples, parts, [values for values in found if values is not None])
         known = {id(example): values for example, values in zip(examples, of_all, strict=True)}
@@ -145,7 +162,9 @@ class FrozenModels:
     def _check(self, name: str, examples: list[Example]) -> None:
         """Read once more, in passes that are cut otherwise."""
         bound = tolerance(self._sharing.mixed, quantised=self._quantised)
-        check_equal(self._passes.per_sequence(examples), examples, name, bound)
+        with self._stage.phases.measure("reference") as phase:
+            check_equal(self._passes.per_sequence(examples), examples, name, bound)
+            phase.tokens += sum(example.tokens for example in examples)
 
     @property
     def _quantised(self) -> bool:
@@ -186,7 +205,7 @@ class FrozenModels:
     def _dtype(self) -> torch.dtype:
         return torch.bfloat16 if self._sharing.mixed else torch.float32
 
-    def _open(self, one: Frozen, source: str, examples: list[Example]) -> Reader:
+    def _open(self, one: Frozen, source: str, examples: list[Example], renderer: Renderer | None = None) -> Reader:
         folder = self._stage.model_path(source)
         sharing, device = self._sharing, self._sharing.accelerator.device
         if self._config.strategy == "zero3" and is_adapter(folder):
@@ -196,17 +215,27 @@ class FrozenModels:
                 hint="Use a merged model, or strategy zero2.",
             )
         self._stage.progress(0, 1, "models", f"loading {one.name}")
-        with sharing.loading(), self._stage.using_model(source, "opening"):
+        with self._stage.phases.measure("load"), sharing.loading(), self._stage.using_model(source, "opening"):
             module = open_frozen(folder, one.reads == "ends", self._dtype)
         if isinstance(module, PolicyModule):
             module.temperature = self._temperature
         wrapped = sharing.frozen(module)
         wrapped.eval()
         self._stage.progress(1, 1, "models", f"loading {one.name}")
-        pad = self._start.tokenizer.pad_token_id
+        pad = (renderer or self._start).tokenizer.pad_token_id
+        if renderer is not None:
+            vocabulary, window = int(module.model.config.get_text_config().vocab_size), renderer.max_length
+            examples = [_foreign(example, vocabulary, window) for example in examples]
         share = self._passes.learner.batcher.share
         batcher = batcher_of(self._stage, self._config, module, examples, pad, device, wrapped, share)
         return Reader.of(wrapped, batcher)
+
+
+def _foreign(example: Example, vocabulary: int, window: int) -> Example:
+    """Any tokens that a model of so many, and so long a window, can read: to find out how it may be read."""
+    prompt = example.prompt[: window // 2] % vocabulary
+    responses = tuple(response[: window // 2] % vocabulary for response in example.responses)
+    return replace(example, prompt=prompt, responses=responses, prompt_supervised=None)
 
 
 def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]]) -> Example:

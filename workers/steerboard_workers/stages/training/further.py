@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import JointModule, PolicyModule, RewardModule
 from steerboard_workers.stages.distributed.strategies import Strategy
@@ -32,7 +32,7 @@ def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: St
         source = source_of(stage, config, one.role)
         if source != JointModule.MAIN:
             check_tokenizer(stage, source, start.tokenizer)
-        with sharing.loading(), stage.using_model(source, "opening"):
+        with stage.phases.measure("load"), sharing.loading(), stage.using_model(source, "opening"):
             found[one.role] = open_model(
                 stage.model_path(source), config, sharing.dtype, sharing.accelerator.device, also=one
             )

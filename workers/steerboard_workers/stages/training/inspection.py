@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.inspected_pairs import (
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.samples import Split
+from steerboard_contracts.stage import PairsOutput
+from steerboard_contracts.watching.inspected_pairs import (
     INDEX_FILE,
     MOST_STEPS,
     MOST_TOKENS,
@@ -21,11 +24,9 @@ from steerboard_contracts.inspected_pairs import (
     StepPairs,
     step_file,
 )
-from steerboard_contracts.methods import needed_method
-from steerboard_contracts.samples import Split
-from steerboard_contracts.stage import PairsOutput
-from steerboard_workers.alignment.examples import Example, Ids
+from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.pairs import PairMethod, Responses
+from steerboard_workers.alignment.token_texts import token_texts
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
@@ -34,9 +35,6 @@ from steerboard_workers.stages.training.passes import ForwardPasses
 
 Labels = list[list[NDArray[np.float32]]]
 FOLDER = "pairs"
-# A character has at most four bytes, and a byte may be a token.
-_BYTES = 4
-_UNFINISHED = "\ufffd"
 
 
 class PairInspector:
@@ -149,26 +147,6 @@ def _sample(split: Split, examples: Sequence[Example], limit: int, seed: int) ->
 def _described(split: Split, example: Example, tokenizer: Any) -> InspectedPair:
     chosen, rejected = (token_texts(tokenizer, ids[:MOST_TOKENS]) for ids in example.responses)
     return InspectedPair(row=example.row, split=split, chosen=chosen, rejected=rejected)
-
-
-def token_texts(tokenizer: Any, ids: Ids) -> list[str]:
-    """The text that each token adds. Where tokens are parts of a character, the last of them has it."""
-    given, texts, start = [int(one) for one in ids], [], 0
-
-    def text(part: list[int]) -> str:
-        found: str = tokenizer.decode(part, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        return found
-
-    for end in range(1, len(given) + 1):
-        # Behind the token before it: alone, some tokenizers take its leading space away.
-        before = given[start - 1 : start] if start else []
-        added = text(before + given[start:end]).removeprefix(text(before))
-        if added.endswith(_UNFINISHED) and end < len(given) and end - start < _BYTES:
-            texts.append("")
-            continue
-        texts.append(added)
-        start = end
-    return texts
 
 
 def _found(step: int, rewards: NDArray[Any], chosen: list[list[float]], rejected: list[list[float]]) -> StepPairs:

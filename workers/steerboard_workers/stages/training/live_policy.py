@@ -15,14 +15,14 @@ from steerboard_contracts.configs import Decoding
 from steerboard_contracts.errors import BadInput, OutOfMemory
 from steerboard_contracts.stage import Fix
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_workers.alignment.batch_source import Phases
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
-from steerboard_workers.alignment.render import Renderer, answer_room
+from steerboard_workers.alignment.rendering.render import Renderer, answer_room
 from steerboard_workers.alignment.rollouts import Rollout
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.decoding import Decoder, Stream
 from steerboard_workers.engines.sampling import stream_key
+from steerboard_workers.phases import Phases
 from steerboard_workers.stages.distributed.strategies import Module, Strategy
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,14 +23,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-import steerboard_workers.alignment
 from steerboard_contracts.resumable_rows import ResumableRows
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment import attention, losses, modules
+from steerboard_workers.alignment.batches import batching, layouts, rows
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages.distributed.strategies import Strategy
 
-# What computes a pass, in `steerboard_workers.alignment`, and the libraries below it.
-_CODE = ("attention", "batching", "losses", "modules")
+# What computes a pass, and the libraries below it.
+_CODE = (attention, batching, layouts, losses, modules, rows)
 _LIBRARIES = ("torch", "transformers")
 _WEIGHTS = ("*.safetensors", "config.json", "adapter_config.json")
 
@@ -130,9 +132,8 @@ def weights_hash(folder: Path) -> str:
 def code_hash() -> str:
     """Of the source that lays passes out and computes them, and of the versions of the libraries below it."""
     digest = hashlib.sha256()
-    folder = Path(steerboard_workers.alignment.__file__).parent
-    for name in _CODE:
-        digest.update((folder / f"{name}.py").read_bytes() + b"\0")
+    for module in _CODE:
+        digest.update(inspect.getsource(module).encode() + b"\0")
     for library in _LIBRARIES:
         digest.update(f"{library}=={importlib.metadata.version(library)}\0".encode())
     return digest.hexdigest()

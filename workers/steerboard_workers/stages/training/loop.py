@@ -18,16 +18,20 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.stage import HealthFound, Paused
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.batch_source import BadSource, Batch, BatchSource, Phases, check_state, digest
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_contracts.watching.health import Finding
+from steerboard_contracts.watching.ledger import PhaseTime
+from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource, check_state, digest
+from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.batches.order import cosine_with_warmup
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import BatchObjective, Objective
-from steerboard_workers.alignment.order import cosine_with_warmup
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
+from steerboard_workers.stages.training.health import HealthWatch, StoppedByHealthRule
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     gathered_states,
@@ -35,6 +39,7 @@ from steerboard_workers.stages.training.randomness import (
     restore_random_states,
     seed_everything,
 )
+from steerboard_workers.stages.training.run_control import RunControl
 
 
 class TrainingDiverged(SteerboardError):
@@ -80,13 +85,16 @@ class Trainer:
         batcher: Batcher,
         data: TrainingData,
         source: BatchSource,
-        phases: Phases,
         checkpoints: Checkpoints,
         passes: ForwardPasses,
         observers: Mapping[str, Observer],
+        control: RunControl,
     ) -> None:
         self._stage = stage
         self._observers = observers
+        self._control = control
+        self._health = HealthWatch(config.health)
+        self.stopped_by: Finding | None = None
         self._config = config
         self._sharing = sharing
         self._accelerator = sharing.accelerator
@@ -94,7 +102,7 @@ class Trainer:
         self._batcher = batcher
         self._data = data
         self._source = source
-        self._phases = phases
+        self._phases = stage.phases
         self._checkpoints = checkpoints
         self._passes = passes
         self.total = min(source.steps, config.max_steps or source.steps)
@@ -112,13 +120,21 @@ class Trainer:
 
     # -- the run --------------------------------------------------------------------------------------------------
 
-    def run(self) -> dict[str, float]:
-        """Train to the end. Returns the last evaluation's figures (none without held-out rows)."""
+    def change(self, config: TrainingConfig) -> None:
+        """Another config from the next step on. Of what differs, the loop itself follows the learning rate."""
+        self._config = config
+
+    def run(self) -> dict[str, float] | Paused:
+        """Train to the end, or until the run is to pause. Returns the last evaluation's figures (none without held-out
+        rows). Raises `StoppedByHealthRule`. Either way of not ending leaves a checkpoint of the step."""
         seed_everything(self._config.seed)
-        self._resume()
+        with self._phases.measure("load"):
+            self._resume()
         self._sharing.module.train()
         evaluated: dict[str, float] = {}
-        while self.progress.step < self.total:
+        while self.progress.step < self.total and self.stopped_by is None:
+            if self._control.before(self.progress.step + 1, self._from_main):
+                return self._paused(Paused(step=self.progress.step))
             values = self._step(self.progress.step)
             self.progress.step += 1
             step = self.progress.step
@@ -126,19 +142,53 @@ class Trainer:
                 values |= self._data.metrics
             last = step == self.total
             if last or (self._config.evaluate_every and step % self._config.evaluate_every == 0):
-                evaluated = self.evaluate()
-                values |= {f"eval_{name}": value for name, value in evaluated.items()}
-                for observer in self._observers.values():
-                    observer.look(step)
+                evaluated = self._look(step, values)
             self._record(step, values)
             self._stage.progress(step, self.total, "steps", "training")
-            if not last and self._checkpoint_is_due(step):
+            acts = self._check_health(step, values)
+            if acts is not None and acts.action == "pause":
+                return self._paused(Paused(step=step, by_rule=acts.kind, reason=acts.reason))
+            if acts is not None and self._health.rules[acts.rule].succeed:
+                self.stopped_by = acts
+                if not evaluated or self._last_evaluation() != evaluated:
+                    evaluated = self._look(step, values)
+                    self._stage.metrics(step, values)
+            elif acts is not None:
+                self._save(step)
+                raise StoppedByHealthRule(
+                    f"stopped after step {step} by the rule {acts.kind}: {acts.reason}",
+                    hint="Resume the run to continue from this step, or clone it with other settings.",
+                )
+            elif not last and self._checkpoint_is_due(step):
                 self._save(step)
         return evaluated or self._last_evaluation()
+
+    def _look(self, step: int, values: dict[str, float]) -> dict[str, float]:
+        """Evaluate, and add the figures to those of the step."""
+        with self._phases.measure("evaluate") as phase:
+            evaluated = self.evaluate(phase)
+            for observer in self._observers.values():
+                observer.look(step)
+        values |= {f"eval_{name}": value for name, value in evaluated.items()}
+        return evaluated
 
     def _record(self, step: int, values: dict[str, float]) -> None:
         self.progress.history.append({"step": step, "values": values})
         self._stage.metrics(step, values)
+
+    def _check_health(self, step: int, values: dict[str, float]) -> Finding | None:
+        """Tell of the rules that hold. Returns the one to act on: one that stops before one that pauses. Every process
+        has the same figures, and so comes to the same."""
+        found = self._health.add(step, values)
+        for one in found:
+            self._stage.emit(HealthFound(**one.model_dump()))
+        acting = sorted((one for one in found if one.action != "note"), key=lambda one: one.action == "pause")
+        return next(iter(acting), None)
+
+    def _paused(self, how: Paused) -> Paused:
+        if self.progress.step:
+            self._save(self.progress.step)
+        return how
 
     def _last_evaluation(self) -> dict[str, float]:
         """Of a run that was complete when it resumed."""
@@ -148,6 +198,7 @@ class Trainer:
     # -- one step -------------------------------------------------------------------------------------------------
 
     def _step(self, number: int) -> dict[str, float]:
+        self._phases.take()  # a step's timings are of the step alone
         started = time.perf_counter()
         batch = self._source.batch(number)
         examples = self._checked(batch, number)
@@ -156,7 +207,8 @@ class Trainer:
         )
         with self._phases.measure("update") as update:
             sums, norm = self.optimise(examples, lr)
-            update.tokens = tokens = sum(e.tokens for e in examples)
+            tokens = sum(e.tokens for e in examples)
+            update.tokens += tokens
         metrics = self._objective.metrics(sums)
         if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
             raise TrainingDiverged(
@@ -261,13 +313,13 @@ class Trainer:
     # -- evaluation -----------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def evaluate(self) -> dict[str, float]:
-        """The objective's figures on the held-out examples; empty when there are none."""
+    def evaluate(self, phase: PhaseTime) -> dict[str, float]:
+        """The objective's figures on the held-out examples; empty without any. Their tokens are added to `phase`."""
         batch = self._source.held_out(self.progress.step)
-        self._phases.take()  # a step's timings are of the step alone
         examples = batch.examples
         if not examples:
             return dict(batch.metrics)
+        phase.tokens += sum(e.tokens for e in examples)
         accelerator = self._accelerator
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
         prepared = self._prepared(examples)
@@ -295,29 +347,32 @@ class Trainer:
         return by_time or bool(every and step % every == 0)
 
     def _save(self, step: int) -> None:
-        states = gathered_states(self.processes, random_states())
-        source = self._source.state()
-        check_state(source)
-        tensors = self._sharing.state()
-        if self._accelerator.is_main_process:
-            state = {"random": states, "source": source}
-            record: dict[str, Any] = {"history": self.progress.history}
-            record |= {name: observer.state() for name, observer in self._observers.items()}
-            path = self._checkpoints.save(step, tensors, state, record)
-            self._stage.checkpointed(step, path)
-        else:
-            for _ in tensors:
-                pass  # gathering takes every process
-        self._accelerator.wait_for_everyone()
-        self._saved_at = time.monotonic()
+        with self._phases.measure("checkpoint"):
+            states = gathered_states(self.processes, random_states())
+            source = self._source.state()
+            check_state(source)
+            tensors = self._sharing.state()
+            if self._accelerator.is_main_process:
+                state = {"random": states, "source": source}
+                record: dict[str, Any] = {"history": self.progress.history, "changes": self._control.state()}
+                record |= {name: observer.state() for name, observer in self._observers.items()}
+                path = self._checkpoints.save(step, tensors, state, record)
+                self._stage.checkpointed(step, path)
+            else:
+                for _ in tensors:
+                    pass  # gathering takes every process
+            self._accelerator.wait_for_everyone()
+            self._saved_at = time.monotonic()
 
     def _resume(self) -> None:
         """Only the main process reads a checkpoint: on other machines there is none."""
         found = self._checkpoints.load() if self._accelerator.is_main_process else None
-        known = self._from_main((found.step, found.keys, found.state, found.record["history"]) if found else None)
+        record = found.record if found else {}
+        of_run = (record.get("history"), record.get("changes", []))  # older checkpoints lack changes
+        known = self._from_main((found.step, found.keys, found.state, *of_run) if found else None)
         if known is None:
             return
-        step, keys, state, history = known
+        step, keys, state, history, changes = known
         random_of = state["random"]
         self._source.restore(state.get("source", {}))  # which older checkpoints lack
         self._sharing.restore(self._tensors_from_main(found), set(keys), step)
@@ -333,8 +388,10 @@ class Trainer:
                 f"the checkpoint is of {len(random_of)} processes, these are {self.processes}: "
                 "the same batches, and other draws of dropout if there is any"
             )
+        self._control.restore(changes)
         for line in history:
             self._stage.metrics(line["step"], line["values"])
+            self._check_health(line["step"], line["values"])
 
     def _from_main(self, value: Any) -> Any:
         if self.processes == 1:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment.batching import Batcher, MicroBatch
+from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.modules import JointModule
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
 
 Values = NDArray[np.float32]
@@ -51,13 +52,19 @@ class ForwardPasses:
         self._sharing = sharing
         self._parts = frozenset(parts)
         self._frozen: dict[str, Reader] = {}
+        self._renderers: dict[str, Renderer] = {}
 
     def read_from(self, batcher: Batcher) -> None:
         """How examples are laid out, once it is known."""
         self.learner = Reader.of(self._sharing.module, batcher, JointModule.MAIN if self._parts else None)
 
-    def add(self, name: str, reader: Reader) -> None:
+    def add(self, name: str, reader: Reader, renderer: Renderer | None = None) -> None:
         self._frozen[name] = reader
+        if renderer is not None:
+            self._renderers[name] = renderer
+
+    def renderer(self, model: str) -> Renderer | None:
+        return self._renderers.get(model)
 
     def has(self, model: str) -> bool:
         return model in self._frozen or model in self._parts

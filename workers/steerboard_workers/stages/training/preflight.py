@@ -19,7 +19,7 @@ from steerboard_contracts.memory import ModelShape, TrainingLoad, training_memor
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import Fix
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.stages.models.adapters import is_adapter
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage

@@ -15,12 +15,11 @@ import numpy as np
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
-from steerboard_contracts.probing import MOST_CHARACTERS, MOST_STEPS, ProbeAnswer, ProbeConfig, ProbePrompt
 from steerboard_contracts.stage import Probed
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.batch_source import Phases
+from steerboard_contracts.watching.probing import MOST_CHARACTERS, MOST_STEPS, ProbeAnswer, ProbeConfig, ProbePrompt
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rollouts import LivePolicy
 from steerboard_workers.stages.distributed.strategies import Module, Strategy
 from steerboard_workers.stages.runtime import Stage
@@ -72,7 +71,8 @@ class Prober:
             self._answer(step, self._asked)
 
     def _answer(self, step: int, asked: _Asked) -> None:
-        drawn = self._policy.sample(step, asked.prompts, temperature=0.0, max_new_tokens=self._room)
+        with self._stage.phases.measure("evaluate"):
+            drawn = self._policy.sample(step, asked.prompts, temperature=0.0, max_new_tokens=self._room)
         answers = [ProbeAnswer(text=one.text, tokens=len(one.ids), finished=one.finished) for (one,) in drawn]
         probed = Probed(step=step, condition=asked.condition, prompts=self._prompts, answers=answers)
         self._steps[step] = probed
@@ -95,8 +95,7 @@ def prober_of(
     """Raises `BadInput` when the policy cannot be asked for the probe's score, or answers do not fit the window."""
     probe = config.probe
     assert probe is not None
-    # Its own phases: a step's timings are of the step alone.
-    policy = SampledPolicy(module, sharing, start.renderer, config, Phases(sharing.accelerator.device))
+    policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases)
     # Prompts keep half of the window.
     room = min(probe.max_new_tokens, start.renderer.max_length // 2)
     prompts = [*_held_out(stage, probe.held_out, config.seed), *_given(probe)]

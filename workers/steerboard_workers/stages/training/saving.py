@@ -133,6 +133,8 @@ def save_all(
             summary={k: v for k, v in summary.items() if isinstance(v, float | int | str) or v is None},
             **about,
         )
+        if "changed_settings" in summary:
+            info.lineage["changed_settings"] = summary["changed_settings"]
         if info.normaliser is not None and info.normaliser.reward_model_hash:
             info.lineage["reward_model"] = info.normaliser.reward_model_hash
         with stage.output_folder(name) as folder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,15 +17,11 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.models import SCALARS, ModelInfo, ModelRole
 from steerboard_contracts.specs.method import Trained
 from steerboard_contracts.training import TrainingConfig
-from steerboard_workers.alignment.attention import PADDING_FREE
-from steerboard_workers.alignment.batching import Batcher
+from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.batches.layouts import Prober, attention_window, probe_of
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.modules import (
-    PolicyModule,
-    RewardModule,
-    body_of,
-)
-from steerboard_workers.alignment.render import Renderer
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule
+from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.adapters import (
     add_lora,
     is_adapted,
@@ -38,11 +33,6 @@ from steerboard_workers.stages.models.adapters import (
 from steerboard_workers.stages.models.model_io import check_safe, distinct_pad, load_tokenizer, pick_dtype, read_info
 from steerboard_workers.stages.runtime import Stage
 
-# Two ways to compute the same hidden states in float32 agree better than this, relative to their spread; a leak
-# between sequences or a cap on logits is orders of magnitude larger.
-AGREE = 2e-4
-AGREE_BF16 = 0.1
-PROBE_EXAMPLES = 3
 PAD = "<pad>"
 CPU = torch.device("cpu")
 
@@ -80,12 +70,13 @@ class Setup:
         """Parameters of LoRA adapters."""
         return sum(_elements(p) for name, p in self.model.named_parameters() if is_adapted(name))
 
-    def module(self, temperature: float = 1.0) -> PolicyModule | RewardModule:
+    def module(self, temperature: float = 1.0, entropies: bool = False) -> PolicyModule | RewardModule:
         self.model.get_input_embeddings().register_forward_hook(follow_autocast)
         if self.scalar:
             return RewardModule(self.model)
         module = PolicyModule(self.model)
         module.temperature = temperature
+        module.entropies = entropies
         return module
 
 
@@ -218,13 +209,13 @@ def batcher_of(
     if wanted == "auto":
         wanted = "packed" if device.type == "cuda" else "padding_free"
     longest = max(length for example in examples for length in example.lengths)
-    if _attention_window(module.model) < longest and (share or wanted == "padding_free"):
-        stage.log("attention sees a sliding window only: plain padded batches, and the prompt of a pair is not shared")
+    if attention_window(module.model) < longest and (share or wanted == "padding_free"):
+        stage.log("attention sees a sliding window only: plain padded batches, and the prompts are not shared")
         share, wanted = False, "packed" if wanted == "packed" else "padded"
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
     plain = replace(plain, micro_batch=config.micro_batch)
-    probe = sorted(examples, key=lambda e: e.tokens)[:PROBE_EXAMPLES]
-    prober = _Prober(module, forward or module, plain, probe, device)
+    probe = probe_of(examples, share)
+    prober = Prober(module, forward or module, plain, probe, device)
     was_training = module.training
     module.eval()
     try:
@@ -235,62 +226,8 @@ def batcher_of(
             candidate = replace(plain, layout=layout, share=shared)
             if candidate == plain or prober.layout_agrees(candidate):
                 return candidate
-            what = "share the prompt of a pair" if shared else "go without padding"
+            what = "share prompts" if shared else "go without padding"
             stage.log(f"this architecture cannot {what} in its present attention implementation; doing without")
         return plain
     finally:
         module.train(was_training)
-
-
-def _attention_window(model: Any) -> float:
-    """Tokens that each layer sees back. A mask of ours would undo a model's own window; probes are too short for it."""
-    config = model.config.get_text_config()
-    windows = [getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")]
-    return min((float(window) for window in windows if window), default=math.inf)
-
-
-@dataclass(frozen=True)
-class _Prober:
-    """Compares two ways to compute the same of a few examples."""
-
-    module: PolicyModule | RewardModule
-    forward: Callable[..., Any]
-    plain: Batcher
-    examples: list[Example]
-    device: torch.device
-
-    @torch.no_grad()
-    def head_agrees(self) -> bool:
-        if body_of(self.module.model) is self.module.model:
-            return False
-        batch = self.plain.collate(self.examples).to(self.device)
-        full, _ = self.forward(**batch.model_inputs(), probe="whole_head")
-        ours, _ = self.forward(**batch.model_inputs())
-        return _close(ours, full)
-
-    @torch.no_grad()
-    def layout_agrees(self, other: Batcher) -> bool:
-        """Leaves the model with the attention that `other` needs when they agree, and with its own when not."""
-        model = self.module.model
-        own = model.config._attn_implementation
-        expected = self._hidden(self.plain)
-        try:
-            if other.layout == "padding_free":
-                model.set_attn_implementation(PADDING_FREE)
-            agree = _close(self._hidden(other), expected)
-        except (ValueError, RuntimeError, NotImplementedError, TypeError):
-            agree = False  # this architecture refuses such a mask or another attention
-        if not agree:
-            model.set_attn_implementation(own)
-        return agree
-
-    def _hidden(self, batcher: Batcher) -> torch.Tensor:
-        batch = batcher.collate(self.examples).to(self.device)
-        hidden: torch.Tensor = self.forward(**batch.model_inputs(), probe="hidden")
-        return hidden
-
-
-def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
-    bound = AGREE if a.dtype is torch.float32 else AGREE_BF16
-    a, b = a.float(), b.float()
-    return a.shape == b.shape and bool((a - b).abs().max() <= bound * (b.std() + b.abs().mean()))

@@ -28,6 +28,7 @@ from steerboard.datasets.imports.loading import import_sources
 from steerboard.datasets.imports.schemas import ImportOptionsOut
 from steerboard.datasets.imports.sources import import_sources_of
 from steerboard.datasets.imports.tables import Import
+from steerboard.datasets.rewards.service import those_given
 from steerboard.datasets.rows.row_writer import give_back_space
 from steerboard.datasets.schemas import BadRowReport
 from steerboard.platform.database import make_engine, make_sessions, transaction
@@ -150,8 +151,8 @@ def _validate(
     judged = reading_on(options)
     opened = open_import(import_sources_of(files, row, watch.meter), judged)
     outcome = write_rows(opened, judged, _Nowhere(), watch)
-    if opened.mapping.kind == "labelled":
-        Normaliser.fit(outcome.rewards, row.name, None)  # raises what the import would
+    if given := those_given(outcome.rewards):
+        Normaliser.fit(given, row.name, None)  # raises what the import would
     with transaction(sessions) as session:
         claims.end(session, claims.fenced(session, lease), "validated", problem=None, **watch.results)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Verdicts
 from steerboard.evaluation.report.sections.benchmarks import alpaca_rows, arena_rows, single_rows
+from steerboard.evaluation.report.sections.judge_validity import invalid_entrants, without
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import (
     Source,
@@ -31,11 +33,11 @@ from steerboard.evaluation.report.verdicts import (
 )
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import RankShare
-from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.comparison import Comparison, ScoreRow
 from steerboard_contracts.report.sections.judges import JudgeBiases, JudgeReport, SelfPreference
 from steerboard_statistics.comparison import compare_pairs, compare_scores
+from steerboard_statistics.validity import UNUSABLE_THRESHOLD, assess
 
-UNPARSED_THRESHOLD = 0.05
 MIN_ITEMS = 10
 # Above it, position decides about as often as the answers do.
 HIGH_FLIP_RATE = 0.3
@@ -67,6 +69,21 @@ def _every_pair(signs: Floats, columns: Ints, entrants: int) -> bool:
 
 
 def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tuple[JudgeReport, Source]:
+    counts = {status: judge.statuses.get(status, 0) for status in ("ok", "unparsed", "refused", "error", "superseded")}
+    total = counts["ok"] + counts["unparsed"] + counts["refused"] + counts["error"]
+    given = judge.settings.get("unparsed_threshold")
+    threshold = UNUSABLE_THRESHOLD if given is None else float(given)
+    lost = {name: counts[name] for name in ("unparsed", "refused", "error")} | {"unreadable": judge.unreadable}
+    validity = assess(counts["ok"], lost, threshold, what="verdicts")
+    why = validity.reason if total else None
+    silent = (
+        invalid_entrants(judge.verdicts, threshold)
+        if why is None
+        else {int(column): why for column in judge.verdicts.entrants()}
+    )
+    invalid = {data.entrants[column].name: reason for column, reason in silent.items()}
+    # Of these there is no figure anywhere: no mean, no rank, no agreement and no bias.
+    judge = replace(judge, verdicts=without(judge.verdicts, list(silent)))
     paired = judge.style in PAIR_STYLES
     prompts, entrants = data.shape
     if paired:
@@ -82,11 +99,10 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         comparison = compare_scores(scores[:, columns], names_of(data, columns), seed=data.seed)
         biases = _score_biases(judge.verdicts, units, characters, seed=data.seed)
         single = single_rows(data, judge, units)
-    counts = {status: judge.statuses.get(status, 0) for status in ("ok", "unparsed", "refused", "error", "superseded")}
-    total = counts["ok"] + counts["unparsed"] + counts["refused"] + counts["error"]
-    rate = (total - counts["ok"]) / total if total else 0.0
-    given = judge.settings.get("unparsed_threshold")
-    threshold = UNPARSED_THRESHOLD if given is None else float(given)
+    nothing = [ScoreRow(entrant=name, mean=NOTHING) for name in invalid]
+    comparison = comparison.model_copy(
+        update={"scores": [*comparison.scores, *nothing], "why": comparison.why if why is None else why}
+    )
     report = JudgeReport(
         judge=judge.name,
         style=judge.style,
@@ -99,9 +115,12 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         refused=counts["refused"],
         errors=counts["error"],
         superseded=counts["superseded"],
-        unparsed_rate=rate,
+        unreadable=judge.unreadable,
+        unparsed_rate=validity.rate,
         unparsed_threshold=threshold,
-        valid=total > 0 and rate <= threshold,
+        valid=validity.valid,
+        invalid_because=why,
+        invalid_entrants=invalid,
         trained=[who.name for who in data.entrants if judge.content_hash in who.trained_on],
         prompt_tokens=judge.prompt_tokens,
         completion_tokens=judge.completion_tokens,
@@ -221,12 +240,15 @@ def _warnings(report: JudgeReport, half: int) -> list[str]:
         )
     if report.verdicts == 0:
         found.append("there are no verdicts yet")
-    elif report.ok < report.verdicts:
+    elif report.ok < report.verdicts or report.unreadable:
         found.append(
-            f"{report.verdicts - report.ok} of {report.verdicts} verdicts tell nothing and are left out "
-            f"({report.unparsed} unparsed, {report.refused} refused, {report.errors} errors)"
+            f"{report.verdicts - report.ok + report.unreadable} of {report.verdicts + report.unreadable} verdicts tell "
+            f"nothing and are left out ({report.unparsed} unparsed, {report.refused} refused, {report.errors} errors"
+            + (f", {report.unreadable} unreadable in the file)" if report.unreadable else ")")
             + ("" if report.valid else f": more than {report.unparsed_threshold:.0%}, so this judge is not valid")
         )
+    if report.valid:
+        found += [f"{name} has no figures: {reason}" for name, reason in report.invalid_entrants.items()]
     if report.superseded:
         found.append(f"{report.superseded} verdicts were superseded by newer ones of the same item")
     if half:

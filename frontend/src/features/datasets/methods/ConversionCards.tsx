@@ -16,6 +16,7 @@ const LOST: Record<string, string> = {
   not_best: "not the best",
   at_mean: "at the mean",
   repeated: "repeated",
+  no_reward: "without a reward",
 };
 
 interface Row {

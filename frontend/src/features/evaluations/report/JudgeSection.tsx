@@ -1,4 +1,4 @@
-import { Table } from "@mantine/core";
+import { Table, Text } from "@mantine/core";
 import { count, percent } from "../../../shared/format";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, plain, type Report } from "./figures";
@@ -34,7 +34,7 @@ export function JudgeSection({ judge }: { judge: Judge }) {
           [
             "Unusable",
             percent(judge.unparsed_rate),
-            `${count(judge.unparsed)} unparsed, ${count(judge.refused)} refused, ${count(judge.errors)} errors; bound ${percent(judge.unparsed_threshold, 0)}`,
+            `${count(judge.unparsed)} unparsed, ${count(judge.refused)} refused, ${count(judge.errors)} errors${judge.unreadable ? `, ${count(judge.unreadable)} unreadable rows` : ""}; bound ${percent(judge.unparsed_threshold, 0)}`,
           ],
           ...(judge.superseded
             ? ([["Superseded", count(judge.superseded), "a newer row of the same item counts"]] as [
@@ -81,27 +81,34 @@ export function JudgeSection({ judge }: { judge: Judge }) {
         format={scored ? plain(2) : asPercent}
       />
       {!!judge.alpaca_eval?.length && (
-        <Rows
-          label="AlpacaEval"
-          heads={[
-            "Entrant",
-            "Win rate, %",
-            "Standard error",
-            "Length-controlled, %",
-            "Discrete, %",
-            "Wins, ties, losses",
-            "n",
-          ]}
-          rows={judge.alpaca_eval.map((row) => [
-            row.entrant,
-            number(row.win_rate),
-            number(row.standard_error),
-            number(row.length_controlled),
-            number(row.discrete_win_rate),
-            `${count(row.n_wins)} / ${count(row.n_ties)} / ${count(row.n_losses)}`,
-            count(row.n),
-          ])}
-        />
+        <>
+          <Rows
+            label="AlpacaEval"
+            heads={[
+              "Entrant",
+              "Win rate, %",
+              "Standard error",
+              "Length-controlled (minimal), %",
+              "Discrete, %",
+              "Wins, ties, losses",
+              "n",
+            ]}
+            rows={judge.alpaca_eval.map((row) => [
+              row.entrant,
+              number(row.win_rate),
+              number(row.standard_error),
+              number(row.length_controlled),
+              number(row.discrete_win_rate),
+              `${count(row.n_wins)} / ${count(row.n_ties)} / ${count(row.n_losses)}`,
+              count(row.n),
+            ])}
+          />
+          <Text size="xs" c="dimmed">
+            Length-controlled, minimal: fitted to these answers alone, without the difficulty of the
+            benchmark's prompts and without its gamed baselines. It is not the rate that the benchmark
+            publishes.
+          </Text>
+        </>
       )}
       {!!judge.arena_hard?.length && (
         <Rows

@@ -1,6 +1,8 @@
 import { Table, Text } from "@mantine/core";
 import { bestOf } from "../../../shared/bestOf";
 import { shown } from "../../../shared/condition";
+import { PhaseBar } from "../../../shared/costs/PhaseBar";
+import { seconds } from "../../../shared/format";
 import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./figures";
 
 interface Column {
@@ -34,9 +36,13 @@ export function MethodsView({ report }: { report: Report }) {
       }
     }
   }
+  const longest = Math.max(
+    0,
+    ...report.costs.map(({ ledger }) => ledger.device_seconds + ledger.failed_device_seconds),
+  );
   return (
     <Table.ScrollContainer
-      minWidth={360 + 130 * columns.length}
+      minWidth={(longest ? 490 : 360) + 130 * columns.length}
       scrollAreaProps={{
         viewportProps: { tabIndex: 0, role: "group", "aria-label": "Entrants by every source" },
       }}
@@ -54,6 +60,14 @@ export function MethodsView({ report }: { report: Report }) {
                 </Text>
               </Table.Th>
             ))}
+            {longest > 0 && (
+              <Table.Th>
+                Cost
+                <Text size="xs" c="dimmed" fw={400}>
+                  device time
+                </Text>
+              </Table.Th>
+            )}
             <Table.Th ta="right">
               Length
               <Text size="xs" c="dimmed" fw={400}>
@@ -77,6 +91,11 @@ export function MethodsView({ report }: { report: Report }) {
                   <Figure of={column.of(row)} format={column.format} />
                 </Table.Td>
               ))}
+              {longest > 0 && (
+                <Table.Td miw={110}>
+                  <EntrantCost report={report} entrant={row.entrant} longest={longest} />
+                </Table.Td>
+              )}
               <Table.Td ta="right">
                 <Figure of={row.length} format={whole} />
               </Table.Td>
@@ -85,6 +104,20 @@ export function MethodsView({ report }: { report: Report }) {
         </Table.Tbody>
       </Table>
     </Table.ScrollContainer>
+  );
+}
+
+/** What it took to make it, next to what it is worth. */
+function EntrantCost({ report, entrant, longest }: { report: Report; entrant: string; longest: number }) {
+  const cost = report.costs.find((one) => one.entrant === entrant);
+  if (!cost) return "–";
+  return (
+    <>
+      <Text span size="sm">
+        {seconds(cost.ledger.device_seconds)}
+      </Text>
+      <PhaseBar label={`Cost of ${entrant}`} ledger={cost.ledger} longest={longest} height={8} />
+    </>
   );
 }
 

@@ -7,6 +7,7 @@ import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, seconds } from "../../../shared/format";
 import { ReportBody } from "../../../shared/ReportBody";
 import { Agreement, Contamination, Hacking } from "./Cautions";
+import { CostsSection } from "./CostsSection";
 import type { Report } from "./figures";
 import { FrontierView } from "./frontier/FrontierView";
 import { HumanSection } from "./HumanSection";
@@ -97,6 +98,14 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
       {spoken > 0 && (
         <Part title="Entrants by every source">
           <MethodsView report={report} />
+        </Part>
+      )}
+      {report.costs.length > 0 && (
+        <Part
+          title="Costs"
+          about="Device time of every run in the lineage of an entrant, each counted once, with what it shares with others."
+        >
+          <CostsSection report={report} />
         </Part>
       )}
       {report.frontier && (

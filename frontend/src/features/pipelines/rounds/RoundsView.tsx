@@ -98,6 +98,7 @@ function Timeline({ project, found, runs }: { project: string; found: Rounds; ru
                 </Table.Td>
                 <Table.Td>
                   <WinRate found={round.answers?.against_previous} />
+                  <Decided round={round} />
                 </Table.Td>
                 <Table.Td>
                   <WinRate found={round.answers?.against_start} />
@@ -111,6 +112,17 @@ function Timeline({ project, found, runs }: { project: string; found: Rounds; ru
         </Table.Tbody>
       </Table>
     </Table.ScrollContainer>
+  );
+}
+
+/** What the judge of the stop rule found, where it compared answers instead of giving rewards. */
+function Decided({ round }: { round: Round }) {
+  const found = round.decision;
+  if (found?.units !== "win_rate") return null;
+  return (
+    <Line dim>
+      {found.judge}: preferred on {percent(found.after.value, 0)} of {count(found.prompts)} prompts
+    </Line>
   );
 }
 
@@ -162,7 +174,7 @@ function Standing({ round, found }: { round: Round; found: Rounds }) {
     );
   if (round.number === found.stopped_after)
     return (
-      <Badge color="orange" variant="light" style={whole}>
+      <Badge color="orange" className="state-badge" style={whole}>
         fell
       </Badge>
     );

@@ -185,6 +185,7 @@ function Standing({ sweep, variant }: { sweep: Sweep; variant: Variant }) {
     return (
       <Badge variant="default" tt="none" title={variant.reason ?? undefined}>
         dropped after rung {variant.dropped_after}
+        {variant.dropped_within_noise && ", within noise"}
       </Badge>
     );
   return variant.figure ? null : <StateBadge state={variant.state} />;

@@ -1,12 +1,27 @@
 import type { PairRead } from "../../../api/runs/pairs";
 import { signed } from "../../../shared/format";
 
-/** An answer, each token on a ground that shows its log-ratio: teal for likelier than before, red for less likely. */
-export function TokenText({ tokens, most }: { tokens: PairRead["chosen"]; most: number }) {
+/**
+ * An answer, each token on a ground that shows its log-ratio, or another figure of it in `unit`: teal for likelier than
+ * before, red for less likely.
+ */
+export function TokenText({
+  tokens,
+  most,
+  unit = "nats",
+}: {
+  tokens: PairRead["chosen"];
+  most: number;
+  unit?: string;
+}) {
   return (
     <pre className="text">
       {tokens.map(({ text, log_ratio }, at) => (
-        <span key={at} title={`${signed(log_ratio)} nats`} style={{ background: ground(log_ratio, most) }}>
+        <span
+          key={at}
+          title={`${signed(log_ratio)} ${unit}`.trim()}
+          style={{ background: ground(log_ratio, most) }}
+        >
           {text}
         </span>
       ))}

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from steerboard_contracts.errors import BadInput
-from steerboard_workers.alignment.render import Renderer
-from steerboard_workers.alignment.templates import Prompt, turns_of
+from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.alignment.rendering.templates import Prompt, turns_of
 
 VERDICTS = ("A", "B")
 # Tokens of the window that a shortened context may leave empty.

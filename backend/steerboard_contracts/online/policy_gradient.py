@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from steerboard_contracts.fields import NonNegative, Positive
+from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.models import POLICIES
-from steerboard_contracts.reward_rules import RewardRule
+from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
+from steerboard_contracts.online.reward_rules import RewardRule
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen
 from steerboard_contracts.training import OnlineConfig
@@ -23,10 +26,17 @@ REWARD_MODELS = ("reward", "reward_2", "reward_3")
 """Inputs of reward models; none has to be given where rules give rewards."""
 
 _SCORED = frozenset({"reward"})
-REWARDS = (
-    Frozen(REWARD_MODELS[0], _SCORED, "What scores the answers; may be left out with rules.", False, reads="ends"),
-    Frozen(REWARD_MODELS[1], _SCORED, "A second one, added by its weight.", False, reads="ends"),
-    Frozen(REWARD_MODELS[2], _SCORED, "A third one, added by its weight.", False, reads="ends"),
+REWARDS = tuple(
+    Frozen(name, _SCORED, about, required=False, reads="ends", by_text=True)
+    for name, about in zip(
+        REWARD_MODELS,
+        (
+            "What scores the answers; may be left out with rules.",
+            "A second one, added by its weight.",
+            "A third one, added by its weight.",
+        ),
+        strict=True,
+    )
 )
 KL_REFERENCE = Frozen(
     "reference",
@@ -45,8 +55,8 @@ class RewardedOnlineConfig(OnlineConfig):
         Field(
             default_factory=list,
             max_length=8,
-            description="Rewards by rule: `exact_match` with the reference answer of the row, or `regex`; each has a "
-            "`weight`.",
+            description="Rewards by rule: `exact_match` with the reference answer of the row, `regex`, a `python` file "
+            "or an `http` server; each has a `weight`.",
         ),
     ]
     reward_weights: Annotated[
@@ -64,14 +74,46 @@ class RewardedOnlineConfig(OnlineConfig):
             json_schema_extra={"source": "OpenRLHF's command line: 10"},
         ),
     ] = None
+    normalise_rewards: Annotated[
+        bool,
+        Field(
+            description="Rewards are less their running mean over all answers so far, over their running standard "
+            "deviation, before they are clipped.",
+            json_schema_extra={"source": "OpenRLHF's command line; for several rewards, after they are added up"},
+        ),
+    ] = False
     cut_penalty: Annotated[
         NonNegative,
         Field(description="Taken from the reward of an answer that a limit cut before its end token."),
     ] = 0.0
+    overlong_tokens: Annotated[
+        Count | None,
+        Field(
+            description="An answer within this many tokens of its limit pays a share of overlong_penalty that grows "
+            "with every token; null for none.",
+            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Eq. 13: 4096 of 20480"},
+        ),
+    ] = None
+    overlong_penalty: Annotated[
+        NonNegative,
+        Field(description="What an answer of all tokens that are allowed pays, where overlong_tokens is set."),
+    ] = 1.0
+    refill: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=64,
+            description="Ask further prompts, at most this often in a step, until as many as a batch has are answered "
+            "with unequal rewards. Prompts whose answers are all equal are left out.",
+            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2: dynamic sampling"},
+        ),
+    ] = 0
     max_unscored: Annotated[
         Finite,
         Field(ge=0, le=1, description="Answers without a reward are left out; a larger share of a step fails the run."),
     ] = 0.1
+    inspect_groups: InspectGroups = 4
+    inspect_group_steps: InspectGroupSteps = 32
 
     def weight_of(self, model: str) -> float:
         """Of a reward model, by the name of its input."""
@@ -79,8 +121,23 @@ class RewardedOnlineConfig(OnlineConfig):
         given = self.reward_weights or []
         return given[place] if place < len(given) else 1.0
 
+    def sources(self, given: Collection[str]) -> int:
+        """How many rewards there are where the inputs of these names are given."""
+        return sum(name in given for name in REWARD_MODELS) + len(self.rules)
+
+    def input_fault(self, given: Collection[str]) -> str | None:
+        if self.sources(given):
+            return None
+        return f"nothing gives the answers a reward: give a reward model as `{REWARD_MODELS[0]}`, or `rules`"
+
     @model_validator(mode="after")
     def _learns_what_it_sampled(self) -> RewardedOnlineConfig:
+        if self.refill and self.answers < 2:
+            raise ValueError("refill compares the answers to a prompt: it needs answers of 2 or more")
+        if self.overlong_tokens is not None and self.overlong_tokens >= (self.max_new_tokens or math.inf):
+            raise ValueError(
+                f"overlong_tokens {self.overlong_tokens} must be fewer than max_new_tokens {self.max_new_tokens}"
+            )
         if self.lora is not None and self.lora.dropout:
             raise ValueError(
                 "lora.dropout must be 0: with it, the log-probs of an answer would not be those it was sampled with"
@@ -138,9 +195,17 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         bool,
         Field(
             description="Leave out prompts whose answers all have the same reward.",
-            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2, without sampling others for them"},
+            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2; `refill` samples others for them"},
         ),
     ] = False
+    entropy_weight: Annotated[
+        NonNegative,
+        Field(
+            description="Of the policy's entropy a token, which is added to what is learned to keep answers diverse; "
+            "0 does without.",
+            json_schema_extra={"source": "arXiv 1707.06347, Eq. 9: 0.01"},
+        ),
+    ] = 0.0
 
     @property
     def kl_form(self) -> KlEstimator:

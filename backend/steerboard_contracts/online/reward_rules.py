@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from steerboard_contracts.fields import Config
+from steerboard_contracts.fields import Config, Count, Positive
 from steerboard_contracts.samples import Finite
 
 # Characters of a pattern. What a pattern may cost on an answer is limited by time, where it runs.
@@ -53,4 +53,43 @@ class RegexMatch(Config):
     pattern: Annotated[Pattern, Field(description=r"A regular expression; `\A...\Z` for the whole answer.")]
 
 
-RewardRule = Annotated[ExactMatch | RegexMatch, Field(discriminator="kind")]
+class OutsideReward(Config):
+    """What code that is not the platform's gives an answer, from its prompt, its text and the reference answer."""
+
+    weight: Weight = 1.0
+    seconds: Annotated[
+        Positive, Field(le=600, description="For one call; answers without a reward by then are left out and counted.")
+    ] = 30.0
+
+
+class PythonReward(OutsideReward):
+    """What `reward(prompts, answers, references)` of a Python file returns: a number for each answer, or None."""
+
+    kind: Literal["python"]
+    file: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1000,
+            description="On every worker, below a folder that the operator allows (STEERBOARD_REWARD_ROOTS).",
+        ),
+    ]
+    sha256: Annotated[
+        str,
+        Field(
+            pattern="^[0-9a-f]{64}$",
+            description="Of the file, as `sha256sum` prints it: another file by that name is refused.",
+        ),
+    ]
+
+
+class HttpReward(OutsideReward):
+    """What a server answers to POST {"prompts", "answers", "references"}: {"rewards": [number or null]}."""
+
+    kind: Literal["http"]
+    url: Annotated[str, Field(max_length=2000, pattern=r"^https?://[^\s@#]+$", description="Without credentials.")]
+    batch: Annotated[Count, Field(le=1024, description="Answers in one request.")] = 64
+    retries: Annotated[int, Field(ge=0, le=10, description="Of a request that fails on the way or by the server.")] = 3
+
+
+RewardRule = Annotated[ExactMatch | RegexMatch | PythonReward | HttpReward, Field(discriminator="kind")]

@@ -7,10 +7,8 @@ it is asked for, also from the weights as they are at that step (rollouts.py).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,8 @@ from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.batches.order import Order, Together
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.order import Order
 
 # Among the passes of so many steps a rehearsal looks for the fullest.
 REHEARSED_STEPS = 8
@@ -73,13 +71,17 @@ class BatchSource:
 
 
 class ListSource(BatchSource):
-    """A finished list: every example once an epoch, in an order that needs no state."""
+    """A finished list: every example once an epoch, in an order that needs no state.
+
+    Examples of one row, such as the two sides of a pair, come in the same step wherever it does not end between them:
+    they can share their prompt then.
+    """
 
     def __init__(self, train: Sequence[Example], held_out: Sequence[Example], config: TrainingConfig) -> None:
         self._train = train
         self._held_out = held_out
         self._batch = config.batch
-        self._order = Order(len(train), config.batch, config.epochs, config.seed)
+        self._order = order_of(train, config)
         self.steps = min(self._order.steps, config.max_steps or self._order.steps)
 
     def batch(self, step: int) -> Batch:
@@ -93,38 +95,10 @@ class ListSource(BatchSource):
         return [longest, *(self.batch(step).examples for step in range(min(self.steps, REHEARSED_STEPS)))]
 
 
-@dataclass
-class Phase:
-    """One part of a step. `tokens`: those that it processed, over all processes."""
-
-    seconds: float = 0.0
-    tokens: int = 0
-
-
-class Phases:
-    """Where the time of a step goes. A source measures what it does; the training loop adds the update."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._phases: dict[str, Phase] = {}
-
-    @contextmanager
-    def measure(self, name: str) -> Iterator[Phase]:
-        """Adds to the phase of this name. Phases may not be nested, or their seconds count twice."""
-        phase = self._phases.setdefault(name, Phase())
-        started = perf_counter()
-        try:
-            yield phase
-        finally:
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
-            phase.seconds += perf_counter() - started
-
-    def take(self) -> dict[str, float]:
-        """`NAME_seconds` and `NAME_tokens` of what was measured since the last call."""
-        taken, self._phases = self._phases, {}
-        seconds = {f"{name}_seconds": phase.seconds for name, phase in taken.items()}
-        return seconds | {f"{name}_tokens": float(phase.tokens) for name, phase in taken.items() if phase.tokens}
+def order_of(train: Sequence[Example], config: TrainingConfig) -> Order:
+    """In which a finished list is drawn."""
+    together = Together.by(example.row for example in train)
+    return Order(len(train), config.batch, config.epochs, config.seed, together)
 
 
 # -- what a source keeps, and whether processes agree ------------------------------------------------------------------

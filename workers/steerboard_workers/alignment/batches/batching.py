@@ -5,25 +5,25 @@ length go together and a step sorted over the whole data would see one reward on
 
 Layouts: `padded` has a sequence a row and needs no attention mask, because padding is on the right and attention
 is causal. `packed` has one row for all, kept apart by position ids; `padding_free` has such a row too, which attention
-alone lays out as padded (attention.py). With `share`, the responses of one sample follow each other in one row behind
-a single copy of their prompt, under a mask that hides them from each other.
+alone lays out as padded (attention.py). With `share`, responses to one prompt, of one sample or of several, follow
+each other in one row behind a single copy of it, hidden from each other by a mask or, without padding, by attention.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.attention import Segments
+from steerboard_workers.alignment.batches.rows import Places, Row, position_ids, segments, visible
 from steerboard_workers.alignment.examples import Example
 
 Layout = Literal["padded", "packed", "padding_free"]
@@ -33,6 +33,9 @@ Layout = Literal["padded", "packed", "padding_free"]
 PASS_COST = 0.05
 # What a padded position costs where only attention sees it, against one that everything sees.
 PADDING_COST = 0.15
+# A row holds responses to one prompt while it is no longer than so many times its longest sequence: masked attention
+# costs its square.
+LONGEST_ROW = 2
 
 
 @dataclass
@@ -92,57 +95,92 @@ class Batcher:
 
     def cut(self, examples: Sequence[Example], ranks: int = 1) -> list[list[list[Example]]]:
         """For each rank its micro-batches, the same number on every rank: an empty list is a zero-weight one."""
-        ordered = sorted(examples, key=lambda e: (-max(self._rows(e)), e.row))
-        cuts = self._cheapest(ordered)
-        micro = [ordered[start:end] for start, end in itertools.pairwise(cuts)]
+        units = self._ordered(examples)
+        micro = [
+            [example for unit in units[start:end] for example in unit]
+            for start, end in itertools.pairwise(self._cheapest(units))
+        ]
         per_rank = -(-len(micro) // ranks)
         micro += [[] for _ in range(per_rank * ranks - len(micro))]
         return [micro[rank::ranks] for rank in range(ranks)]
 
     def positions(self, examples: Sequence[Example]) -> int:
         """Tokens of one forward pass over them, padding included."""
-        rows = [length for example in examples for length in self._rows(example)]
-        return len(rows) * max(rows) if self.layout == "padded" else sum(rows)
+        sizes = [self._size(unit) for unit in self._units(examples)]
+        if self.layout == "padded":
+            return sum(one.rows for one in sizes) * max(one.width for one in sizes)
+        return sum(one.tokens for one in sizes)
 
-    def _cheapest(self, ordered: Sequence[Example]) -> list[int]:
+    def shares(self, examples: Sequence[Example]) -> bool:
+        """Whether any prompt of them would be computed for several responses at once."""
+        return self.share and any(len(unit) > 1 or len(unit[0].responses) > 1 for unit in self._ordered(examples))
+
+    def _ordered(self, examples: Sequence[Example]) -> list[list[Example]]:
+        """All units, the longest first; those of one prompt follow each other as `collate` will find them."""
+        alone = sorted(examples, key=lambda e: (-max(e.lengths), e.row))
+        by_prompt: dict[bytes | int, list[Example]] = {}
+        for place, example in enumerate(alone):
+            by_prompt.setdefault(example.prompt.tobytes() if self.share else place, []).append(example)
+        of_prompts = [self._units(of_prompt) for of_prompt in by_prompt.values()]
+        of_prompts.sort(key=lambda units: (-max(self._size(unit).width for unit in units), units[0][0].row))
+        return [unit for units in of_prompts for unit in units]
+
+    def _units(self, examples: Sequence[Example]) -> list[list[Example]]:
+        """What is computed behind one copy of a prompt: an example, or several adjacent ones."""
+        units: list[list[Example]] = []
+        for example in examples:
+            if units and self._joins(units[-1], example):
+                units[-1].append(example)
+            else:
+                units.append([example])
+        return units
+
+    def _joins(self, unit: Sequence[Example], example: Example) -> bool:
+        if not self.share or not np.array_equal(unit[0].prompt, example.prompt):
+            return False
+        joined = [*unit, example]
+        size = self._size(joined)
+        longest = max(length for one in joined for length in one.lengths)
+        few = self.micro_batch is None or len(joined) <= self.micro_batch
+        return few and size.tokens <= LONGEST_ROW * longest and size.cost(self.layout) <= self.micro_tokens
+
+    def _size(self, unit: Sequence[Example]) -> _Size:
+        lengths = [length for example in unit for length in example.lengths]
+        if not self.share:
+            return _Size(len(lengths), max(lengths), sum(lengths))
+        shared = sum(lengths) - (len(lengths) - 1) * len(unit[0].prompt)
+        if self.layout == "padding_free":
+            return _Size(len(lengths), max(lengths), shared)
+        return _Size(1, shared, shared)
+
+    def _cheapest(self, units: Sequence[Sequence[Example]]) -> list[int]:
         """Where to cut a sorted batch: the fewest positions, where every pass has a cost besides its tokens.
 
         Filling each pass to the budget would pad a fifth of the positions of real dialogues; shorter passes of nearly
         equal lengths are up to 15% faster in all.
         """
         overhead = self.micro_tokens * PASS_COST
-        best = [0.0] + [math.inf] * len(ordered)
-        cut_before = [0] * (len(ordered) + 1)
-        for end in range(1, len(ordered) + 1):
-            rows = width = total = 0
+        best = [0.0] + [math.inf] * len(units)
+        cut_before = [0] * (len(units) + 1)
+        sizes, counts = [self._size(unit) for unit in units], [len(unit) for unit in units]
+        for end in range(1, len(units) + 1):
+            size, count = _Size(0, 0, 0), 0
             for start in range(end - 1, -1, -1):
-                lengths = self._rows(ordered[start])
-                rows, width, total = rows + len(lengths), max(width, *lengths), total + sum(lengths)
-                cost = self._cost(rows, width, total)
-                fits = cost <= self.micro_tokens and (self.micro_batch is None or end - start <= self.micro_batch)
+                size, count = size.joined(sizes[start]), count + counts[start]
+                cost = size.cost(self.layout)
+                fits = cost <= self.micro_tokens and (self.micro_batch is None or count <= self.micro_batch)
                 if not fits and start < end - 1:
                     break
                 if best[start] + cost + overhead < best[end]:
                     best[end] = best[start] + cost + overhead
                     cut_before[end] = start
-        cuts = [len(ordered)]
+        cuts = [len(units)]
         while cuts[-1]:
             cuts.append(cut_before[cuts[-1]])
         return cuts[::-1]
 
-    def _cost(self, rows: int, width: int, total: int) -> float:
-        if self.layout == "padded":
-            return rows * width
-        return total if self.layout == "packed" else total + PADDING_COST * (rows * width - total)
-
-    def _rows(self, example: Example) -> tuple[int, ...]:
-        """Lengths of the rows that a sample takes."""
-        if self.share:
-            return (len(example.prompt) + sum(len(r) for r in example.responses),)
-        return example.lengths
-
     def collate(self, examples: Sequence[Example]) -> MicroBatch:
-        rows = [row for number, example in enumerate(examples) for row in self._lay_out(number, example)]
+        rows = [row for unit in self._units(examples) for row in self._lay_out(unit)]
         lengths = np.array([len(row.ids) for row in rows])
         if self.layout != "padded":
             shape = (1, int(lengths.sum()))
@@ -167,59 +205,60 @@ class Batcher:
             frozen_log_probs=_frozen_log_probs(examples),
             token_values=_token_values(examples),
         )
-        if self.layout != "padded" or self.share:
-            batch.position_ids = _positions(rows, starts, shape)
+        shared = any(len(row.branches) > 1 for row in rows)
+        if self.layout != "padded" or shared:
+            batch.position_ids = position_ids(rows, starts, shape)
         if self.layout == "padding_free":
-            width = int(lengths.max())
-            grid = np.arange(len(rows)) * width
-            places = np.concatenate([start + np.arange(n) for start, n in zip(grid, lengths, strict=True)])
-            visible = _visible(rows, grid, (len(rows), width)) if self.share else None
-            batch.segments = Segments(torch.from_numpy(places), len(rows), width, visible)
-        elif self.share:
-            batch.attention_mask = _visible(rows, starts, shape)
+            batch.segments = segments(rows, starts)
+        elif shared:
+            batch.attention_mask = visible(rows, starts, shape)
         return batch
 
-    def _lay_out(self, number: int, example: Example) -> Iterable[_Row]:
-        ids, at = [example.prompt], len(example.prompt)
-        starts = []
-        for response in example.responses:
-            starts.append(at)
-            ids.append(response)
-            at += len(response)
-        if self.share:
-            yield _Row(np.concatenate(ids), number, example, tuple(enumerate(starts)))
-            return
-        for branch, response in enumerate(example.responses):
-            yield _Row(np.concatenate([example.prompt, response]), number, example, ((branch, len(example.prompt)),))
+    def _lay_out(self, unit: Sequence[Example]) -> list[Row]:
+        responses = [(example, number) for example in unit for number in range(len(example.responses))]
+        return [Row.of(responses)] if self.share else [Row.of([one]) for one in responses]
 
-    def _reads(
-        self, rows: list[_Row], starts: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        read: list[NDArray[np.int64]] = []
-        labels: list[NDArray[np.int64]] = []
-        sequence: list[NDArray[np.int64]] = []
-        number = 0
+    def _reads(self, rows: list[Row], starts: Places) -> tuple[Places, Places, Places]:
+        read: list[Places] = []
+        labels: list[Places] = []
+        sequence: list[Places] = []
         for row, start in zip(rows, starts, strict=True):
-            prompt = np.arange(len(row.example.prompt))
-            for branch, offset in row.branches:
-                response = offset + np.arange(len(row.example.responses[branch]))
-                where = np.concatenate([prompt, response])
+            prompt = np.arange(row.prompt)
+            for branch in row.branches:
+                where = np.concatenate([prompt, branch.offset + np.arange(branch.length)])
                 if self.reads == "ends":
                     read.append(start + where[-1:])
                 else:
                     learned = np.ones(len(where), dtype=bool)
-                    inside = row.example.prompt_supervised
-                    learned[: len(prompt)] = False if inside is None else inside
+                    inside = branch.example.prompt_supervised
+                    learned[: row.prompt] = False if inside is None else inside
                     at = np.flatnonzero(learned)
                     read.append(start + where[at - 1])
                     labels.append(row.ids[where[at]].astype(np.int64))
-                sequence.append(np.full(len(read[-1]), number))
-                number += 1
+                sequence.append(np.full(len(read[-1]), len(sequence)))
         return (
             np.concatenate(read),
             np.concatenate(labels) if labels else np.zeros(0, dtype=np.int64),
             np.concatenate(sequence),
         )
+
+
+class _Size(NamedTuple):
+    """Of one unit or of several: `rows` of up to `width` positions, for attention alone where there is no padding;
+    `tokens` are those that everything else sees."""
+
+    rows: int
+    width: int
+    tokens: int
+
+    def joined(self, other: _Size) -> _Size:
+        return _Size(self.rows + other.rows, max(self.width, other.width), self.tokens + other.tokens)
+
+    def cost(self, layout: Layout) -> float:
+        grid = self.rows * self.width
+        if layout == "padded":
+            return grid
+        return self.tokens if layout == "packed" else self.tokens + PADDING_COST * (grid - self.tokens)
 
 
 def _moved(value: Any, device: torch.device) -> Any:
@@ -243,41 +282,3 @@ def _token_values(examples: Sequence[Example]) -> dict[str, Tensor]:
         name: torch.from_numpy(np.concatenate([one for e in examples for one in e.token_values[name]]))
         for name in sorted(names)
     }
-
-
-def _positions(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
-    """Position ids (B, T) that restart with every sequence; each response of a shared prompt continues from its end."""
-    positions = np.tile(np.arange(shape[1]), shape[0])
-    for row, start in zip(rows, starts, strict=True):
-        positions[start : start + len(row.ids)] = np.arange(len(row.ids))
-        for branch, offset in row.branches[1:]:
-            length = len(row.example.responses[branch])
-            positions[start + offset : start + offset + length] = len(row.example.prompt) + np.arange(length)
-    return torch.from_numpy(positions.reshape(shape))
-
-
-def _visible(rows: list[_Row], starts: NDArray[np.int64], shape: tuple[int, int]) -> Tensor:
-    """(B, 1, T, T) bool: a token sees what precedes it in its sample's prompt and in its own response."""
-    owner = np.full(shape[0] * shape[1], -1, dtype=np.int64)
-    branch_of = np.zeros(shape[0] * shape[1], dtype=np.int64)
-    for row, start in zip(rows, starts, strict=True):
-        owner[start : start + len(row.ids)] = row.number
-        for branch, offset in row.branches:
-            begin = start + offset
-            branch_of[begin : begin + len(row.example.responses[branch])] = branch + 1
-    owners = torch.from_numpy(owner.reshape(shape))
-    branches = torch.from_numpy(branch_of.reshape(shape))
-    visible = (branches[:, None, :] == 0) | (branches[:, None, :] == branches[:, :, None])
-    visible &= owners[:, None, :] == owners[:, :, None]
-    visible &= torch.ones(shape[1], shape[1], dtype=torch.bool).tril()
-    return visible[:, None]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A stretch of tokens: a prompt and one response, or several behind it. `branches`: (response, its offset)."""
-
-    ids: NDArray[np.int32]
-    number: int
-    example: Example
-    branches: tuple[tuple[int, int], ...]

@@ -16,7 +16,7 @@ from typing import Any
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import TemplateName
-from steerboard_workers.alignment.templates import Prompt, PromptText, Template, split_literals
+from steerboard_workers.alignment.rendering.templates import Prompt, PromptText, Template, split_literals
 
 # Tokens of a generated answer, by default; a model with a small window gets half of it.
 DEFAULT_NEW_TOKENS = 256

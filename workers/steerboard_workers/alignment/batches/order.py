@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,12 +16,14 @@ class Order:
     """`epochs` passes over n samples, each in an order of its own, cut into steps of `batch`.
 
     Every sample comes exactly once an epoch; nothing is repeated to fill a step, so the last one may be smaller.
+    `together`: samples that follow each other in every epoch, where some do.
     """
 
     n: int
     batch: int
     epochs: float
     seed: int
+    together: Together | None = None
 
     @property
     def samples(self) -> int:
@@ -33,7 +36,34 @@ class Order:
     def step(self, number: int) -> list[int]:
         """Indices of step `number`, counted from 0."""
         places = range(number * self.batch, min((number + 1) * self.batch, self.samples))
-        return [int(_permutation(self.n, self.seed, at // self.n)[at % self.n]) for at in places]
+        return [int(self._epoch(at // self.n)[at % self.n]) for at in places]
+
+    def _epoch(self, epoch: int) -> NDArray[np.int64]:
+        if self.together is None:
+            return _permutation(self.n, self.seed, epoch)
+        return _in_sets(self.together, self.seed, epoch)
+
+
+class Together:
+    """Samples in sets: `of` (n,) is each one's set, numbered from 0 in the order of their first samples."""
+
+    def __init__(self, of: NDArray[np.int64]) -> None:
+        self.of = of
+        self.sets = int(of.max()) + 1
+
+    @classmethod
+    def by(cls, keys: Iterable[Hashable]) -> Together | None:
+        """Samples of equal keys are a set. None: each is alone."""
+        numbers: dict[Hashable, int] = {}
+        of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        return cls(of) if len(numbers) < len(of) else None
+
+
+@lru_cache(maxsize=2)
+def _in_sets(together: Together, seed: int, epoch: int) -> NDArray[np.int64]:
+    turns = np.empty(together.sets, dtype=np.int64)
+    turns[_permutation(together.sets, seed, epoch)] = np.arange(together.sets)
+    return np.argsort(turns[together.of], kind="stable")
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,148 @@
+"""The figures of judgment files as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from steerboard.cli.output.console import console
+
+Found = Mapping[str, Any]
+
+# The lists of a document, and of each the columns that a person reads first. One without any value is left out.
+_LISTS: dict[str, tuple[str, ...]] = {
+    "models": (
+        "model",
+        "baseline",
+        "average",
+        "win_rate",
+        "standard_error",
+        "discrete_win_rate",
+        "length_controlled",
+        "length_controlled_no_regularisation",
+        "length_controlled_minimal",
+        "lc_standard_error",
+        "avg_length",
+        "win_rate_adjusted",
+        "flip_rate",
+        "rating",
+        "accuracy",
+        "precision",
+        "recall",
+        "f1",
+        "low",
+        "high",
+        "elo",
+        "n",
+        "nulls",
+        "unparsed",
+        "errors",
+        "superseded",
+    ),
+    "files": ("file", "total_1", "total_2", "share_1", "wins_1", "ties", "wins_2", "n", "unparsed"),
+    "evaluators": (
+        "dataset",
+        "evaluator",
+        "correct_average",
+        "low",
+        "high",
+        "correct_both",
+        "kappa_12",
+        "kappa_21",
+        "n",
+        "unparsed",
+    ),
+    "pairs": ("a", "b", "difference", "p", "p_holm"),
+}
+_PLAIN = ("pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
+# Of a table whose numbers take the rest.
+_NAME_WIDTH = 24
+_MAPPINGS = ("rank_scores", "sections", "subsets")
+
+
+def print_figures(found: Found, out: Console | None = None) -> None:
+    """Invalid figures are empty and carry their reason; what the rest of the input gives stays in the JSON."""
+    to = out or console()
+    judges = found.get("judges") or {}
+    named = f", judge {next(iter(judges))}" if len(judges) == 1 else ""
+    to.print(f"{found['format']}: {found['rows']:,} rows{named}" + _bad(found), style="bold")
+    for reason in found["reasons"]:
+        to.print(f"INVALID  {reason}", style="red")
+    for warning in found["warnings"]:
+        to.print(f"warning  {warning}", style="yellow")
+    for result in found.get("results", [found]):
+        if result is not found:
+            to.print(f"\njudge {result['judge'] or 'not named'}", style="bold")
+        _result(result, to)
+
+
+def _bad(found: Found) -> str:
+    if not found["bad_rows"]:
+        return ""
+    return f", {found['bad_rows']:,} unreadable ({found['bad'][0]})"
+
+
+def _result(found: Found, to: Console) -> None:
+    for name, columns in _LISTS.items():
+        rows = found.get(name)
+        if rows:
+            for table in _tables(rows, columns, to.width):
+                to.print(table)
+    for model in found.get("models") or ():
+        if model.get("categories"):
+            to.print(
+                f"{model['model']}: " + ", ".join(f"{name} {_cell(one)}" for name, one in model["categories"].items())
+            )
+        for key in ("why", "note"):
+            if model.get(key):
+                to.print(f"{model['model']}: {model[key]}")
+    for name in _MAPPINGS:
+        if isinstance(found.get(name), Mapping):
+            numbers = {key: value for key, value in found[name].items() if isinstance(value, int | float)}
+            to.print(f"{name}: " + ", ".join(f"{key} {_cell(value)}" for key, value in numbers.items()))
+    for name in _PLAIN:
+        if found.get(name) is not None:
+            to.print(f"{name}: {_cell(found[name])}")
+    styled = found.get("style_controlled")
+    if styled and styled["models"]:
+        to.print(f"\nwith style controlled for, {styled['n']:,} battles")
+        for table in _tables(styled["models"], _LISTS["models"], to.width):
+            to.print(table)
+    if found.get("why"):
+        to.print(found["why"])
+
+
+def _tables(rows: Sequence[Found], columns: Sequence[str], width: int) -> list[Table]:
+    """One, or several where its numbers do not fit: a number is never cut, a name goes over several lines."""
+    shown = [name for name in columns if any(row.get(name) is not None for row in rows)]
+    names = [name for name in shown if isinstance(rows[0].get(name), str)]
+    widths = {name: max(len(name), *(len(_cell(row.get(name))) for row in rows)) + 1 for name in shown}
+    room = width - sum(min(widths[name], _NAME_WIDTH) for name in names)
+    groups: list[list[str]] = [[]]
+    for name in (name for name in shown if name not in names):
+        if groups[-1] and sum(widths[one] for one in groups[-1]) + widths[name] > room:
+            groups.append([])
+        groups[-1].append(name)
+    return [_table(rows, names, group) for group in groups]
+
+
+def _table(rows: Sequence[Found], names: Sequence[str], numbers: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_cell(row.get(name)) for name in (*names, *numbers)))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Mapping):
+        value = value.get("value")
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

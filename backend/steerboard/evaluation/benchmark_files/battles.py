@@ -1,0 +1,134 @@
+"""Figures of arena battles: one verdict on two models' answers each, and the style of the answers where it is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, by_judge, newest, parsed
+from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named
+from steerboard_statistics.benchmarks import arena
+from steerboard_statistics.benchmarks.arena import Battle
+
+_FIGURES = ("models", "style_controlled", "matrix", "separability")
+_WINNERS = {"model_a": 1.0, "left": 1.0, "a": 1.0, "model_b": 0.0, "right": 0.0, "b": 0.0}
+_TIES = ("tie", "tie (bothbad)", "both bad", "both_bad", "bothbad")
+# As lmarena names the features, in the metadata of a battle.
+_STYLE = {"length": "sum_assistant_{}_tokens", "headers": "header_count_{}", "lists": "list_count_{}"}
+_BOLD = {"bold": "bold_count_{}"}
+_MARKDOWN = {
+    "headers": re.compile(r"^#{1,6}\s", re.MULTILINE),
+    "lists": re.compile(r"^\s*(?:\d+\.|[-*+])\s", re.MULTILINE),
+    "bold": re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__"),
+}
+
+
+def is_battle(row: Fields) -> bool:
+    return "winner" in row and ({"model_a", "model_b"} <= row.keys() or {"left", "right"} <= row.keys())
+
+
+def figures(paths: Sequence[Path], judge: str | None, findings: Findings) -> Found:
+    """Bradley-Terry and Elo ratings with intervals, win matrix, separability; and of battles whose answers or style are
+    known the ratings with style controlled for. Battles with one id are one, the newest."""
+    rows = parsed(paths, _battle, findings, "winner")
+    return by_judge(rows, lambda one: one[1], judge, lambda mine: _figures(mine, findings))
+
+
+Row = tuple[str | None, str | None, float | None, Battle]
+"""(id, judge, time, battle)"""
+
+
+def _figures(rows: Sequence[Row], findings: Findings) -> Found:
+    kept, superseded = newest(
+        list(enumerate(rows)), lambda one: one[0] if one[1][0] is None else f"id {one[1][0]}", lambda one: one[1][2]
+    )
+    battles = [one[1][3] for one in kept]
+    battles_in_time = [one[1][3] for one in sorted(kept, key=lambda one: one[1][2] or 0.0)]
+    found: dict[str, Any] = {"n": len(battles), "superseded": superseded}
+    try:
+        board = arena.leaderboard(battles_in_time)
+    except ValueError as error:
+        found |= {"models": [], "separability": None, "why": str(error)}
+    else:
+        found |= {
+            "models": [asdict(one) for one in board.ratings],
+            "unrated": board.unrated,
+            "separability": board.separability,
+        }
+    found |= {"matrix": arena.win_matrix(battles), "style_controlled": _styled(battles_in_time)}
+    return findings.marked(found, _FIGURES, len(battles), {}, what="battles")
+
+
+def _styled(battles: Sequence[Battle]) -> Found | None:
+    """None where no battle has a style."""
+    known = [one for one in battles if one.style is not None]
+    if not known:
+        return None
+    try:
+        board = arena.leaderboard(known, styled=True)
+    except ValueError as error:
+        return {"n": len(known), "models": [], "why": str(error)}
+    return {"n": len(known), "coefficients": board.style, "models": [asdict(one) for one in board.ratings]}
+
+
+def _battle(row: Fields) -> Row:
+    """{model_a, model_b, winner: model_a | model_b | tie | tie (bothbad)}, or {left, right, winner}; `judge`, `tstamp`,
+    an id, and the style: lmarena's `conv_metadata`, or the texts `conversation_a` and `conversation_b`.
+
+    Raises `Unreadable`.
+    """
+    a, b = named(row, "model_a", "left"), named(row, "model_b", "right")
+    if a == b:
+        raise Unreadable("compares a model with itself")
+    said = str(row.get("winner") or "").strip().lower()
+    value = 0.5 if said in _TIES else _WINNERS.get(said)
+    if value is None:
+        raise Unreadable(f"has {row.get('winner')!r} in `winner`, not model_a, model_b or tie"[:200])
+    judge = row.get("judge")
+    return (
+        identifier(row, "question_id", "battle_id", "id"),
+        judge if isinstance(judge, str) and judge.strip() else None,
+        moment(row),
+        Battle(a, b, value, _style(row)),
+    )
+
+
+def _style(row: Fields) -> tuple[dict[str, float], dict[str, float]] | None:
+    metadata = row.get("conv_metadata")
+    if isinstance(metadata, Mapping):
+        sides = [
+            {name: _count(metadata.get(field.format(side))) for name, field in (_STYLE | _BOLD).items()}
+            for side in ("a", "b")
+        ]
+        return (sides[0], sides[1]) if all(side["length"] for side in sides) else None
+    texts = [_answer(row.get(f"conversation_{side}")) for side in ("a", "b")]
+    if texts[0] is None or texts[1] is None:
+        return None
+    made = [
+        {"length": float(len(text)), **{name: float(len(found.findall(text))) for name, found in _MARKDOWN.items()}}
+        for text in texts
+        if text is not None
+    ]
+    return made[0], made[1]
+
+
+def _count(value: object) -> float:
+    """A number, or the sum of counts by kind (`{h1: 2, h2: 3}`)."""
+    if isinstance(value, Mapping):
+        return sum(_count(one) for one in value.values())
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+    return float(value) if usable and isinstance(value, int | float) else 0.0
+
+
+def _answer(value: object) -> str | None:
+    """The assistant's turns of a conversation, or its text."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        return None
+    turns = [turn.get("content") for turn in value if isinstance(turn, Mapping) and turn.get("role") == "assistant"]
+    texts = [one for one in turns if isinstance(one, str)]
+    return "\n".join(texts) if texts and len(texts) == len(turns) else None

@@ -1,0 +1,168 @@
+"""Figures of verdicts on pairs: MT-Bench's two orders, Arena-Hard's games, and the Vicuna announcement's reviews."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, replace
+
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
+from steerboard.evaluation.formats.arena_hard import BASELINE
+from steerboard.evaluation.formats.records import Judgment
+from steerboard_contracts.errors import BadInput
+from steerboard_statistics.benchmarks import arena_hard, fastchat
+from steerboard_statistics.comparison import compare_pairs
+from steerboard_statistics.proportions import win_rate_interval
+
+Row = list[Judgment]
+"""The judgments of one row of a file: one, or one of each order or answer."""
+
+_WINNERS: dict[float | None, fastchat.Winner] = {1.0: "model_1", 0.5: "tie", 0.0: "model_2", None: "error"}
+_RATES = ("win_rate", "win_rate_adjusted", "low", "high", "flip_rate")
+_ARENA = ("win_rate", "low", "high", "rating")
+_REVIEW = ("total_1", "total_2", "share_1", "wins_1", "ties", "wins_2")
+
+
+def pairs(rows: Sequence[Row], findings: Findings) -> Found:
+    """Both orders of a pair on one question and turn. The same two the other way round are the same pair: two rows of
+    one order each make up both orders, of others the newest counts. Invalid models are compared with nobody."""
+    kept, superseded = _both_orders([_canonical(row) for row in rows])
+    games = [
+        fastchat.Games(
+            str(row[0].model),
+            str(row[0].other),
+            _WINNERS[row[0].value],
+            _WINNERS[row[1].value] if len(row) > 1 else None,
+        )
+        for row in kept
+    ]
+    one_order = sum(len(row) == 1 for row in kept)
+    if one_order:
+        findings.warn(
+            f"{one_order:,} of {len(kept):,} pairs were judged in one order only: their verdicts have position bias, "
+            "and they have no flip rate"
+        )
+    models = []
+    for one in fastchat.pair_summary(games):
+        interval = win_rate_interval(one.wins, one.ties, one.losses)
+        found = {
+            **asdict(one),
+            "n": one.n,
+            "win_rate": one.wins / one.n if one.n else None,
+            "win_rate_adjusted": one.win_rate_adjusted,
+            "low": interval.low,
+            "high": interval.high,
+            "flip_rate": one.flip_rate,
+        }
+        models.append(findings.marked(found, _RATES, one.n, {"errors": one.errors}, what="pairs"))
+    models += findings.unread(models, _RATES)
+    valid = [one["model"] for one in models if one["valid"]]
+    return {
+        "superseded": superseded,
+        "one_order": one_order,
+        "models": models,
+        **(_compared(kept, games, valid) if len(valid) > 1 else {}),
+    }
+
+
+def _compared(kept: Sequence[Row], games: Sequence[fastchat.Games], models: Sequence[str]) -> Found:
+    """An item is a question: the turns of a pair are averaged first."""
+    items = {question: place for place, question in enumerate(dict.fromkeys(row[0].question_id for row in kept))}
+    verdicts = [
+        (items[row[0].question_id], game.model_1, game.model_2, value)
+        for row, game in zip(kept, games, strict=True)
+        if (value := game.value) is not None
+    ]
+    compared = compare_pairs(verdicts, models)
+    return {"pairs": [pair.model_dump() for pair in compared.pairs], "winner": compared.winner, "why": compared.why}
+
+
+def _canonical(row: Row) -> Row:
+    """The row as its models in alphabetical order would have it: the first game has the first of them first."""
+    if str(row[0].model) < str(row[0].other):
+        return row
+    return [
+        replace(
+            game,
+            model=game.other,
+            other=game.model,
+            value=None if game.value is None else 1 - game.value,
+            a_first=not game.a_first,
+        )
+        for game in reversed(row)
+    ]
+
+
+def _both_orders(rows: Sequence[Row]) -> tuple[list[Row], int]:
+    """(rows of one pair, question and turn each with the newest game of each order, superseded rows)"""
+    wanted: dict[Hashable, dict[bool | None, tuple[float, Judgment]]] = {}
+    used: dict[Hashable, dict[bool | None, int]] = {}
+    for number, row in enumerate(rows):
+        key = row[0].question_id, row[0].turn, row[0].model, row[0].other
+        games, by = wanted.setdefault(key, {}), used.setdefault(key, {})
+        for game in row:
+            at = -1.0 if game.at is None else game.at
+            if game.a_first not in games or at >= games[game.a_first][0]:
+                games[game.a_first], by[game.a_first] = (at, game), number
+    kept = [[games[first][1] for first in sorted(games, key=lambda one: not one)] for games in wanted.values()]
+    return kept, len(rows) - len({number for by in used.values() for number in by.values()})
+
+
+def reviews(rows: Sequence[Row], findings: Findings) -> Found:
+    """Of the two assistants of one file."""
+    kept, superseded = newest(
+        rows, lambda row: (row[0].question_id, row[0].answer_id, row[0].model), lambda row: row[0].at
+    )
+    scores = [None if None in (row[0].value, row[1].value) else [row[0].value, row[1].value] for row in kept]
+    summary = fastchat.review_summary(scores)
+    found = {**asdict(summary), "share_1": summary.share_1, "superseded": superseded}
+    return findings.marked(found, _REVIEW, summary.n, {"unparsed": summary.unparsed})
+
+
+def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Found:
+    """Against `baseline`, else the one that most rows name, else the one of Arena-Hard v0.1, which names none.
+
+    Raises `BadInput` where nobody fought against it.
+    """
+    named = Counter(row[0].other for row in rows if row[0].other is not None)
+    chosen = baseline or (named.most_common(1)[0][0] if named else None) or BASELINE
+    kept, superseded = newest(
+        rows,
+        lambda row: (row[0].question_id, frozenset((row[0].model, row[0].other or chosen))),
+        lambda row: row[0].at,
+    )
+    games = [game for row in kept for game in row]
+    battles = [
+        arena_hard.Battle(str(game.model), game.other or chosen, game.value, game.weight)
+        for game in games
+        if game.value is not None
+    ]
+    silent = Counter(
+        name for game in games if game.value is None for name in {str(game.model), game.other or chosen} - {chosen}
+    )
+    try:
+        rates = arena_hard.win_rates(battles, chosen)
+    except ValueError as error:
+        if battles:
+            raise BadInput(str(error), code="missing_input", hint="Name another baseline with --baseline.") from error
+        rates = []
+    models = [
+        findings.marked(
+            asdict(rate) | {"unparsed": silent[rate.model]}, _ARENA, rate.n, {"unparsed": silent[rate.model]}
+        )
+        for rate in rates
+    ]
+    unrated = sorted({str(game.model) for game in games} - {rate.model for rate in rates})
+    for name in unrated:
+        if silent[name]:
+            dumb = {"model": name, "n": 0, "unparsed": silent[name], **dict.fromkeys(_ARENA)}
+            fought = sum(game.model == name and game.value is not None for game in games)
+            models.append(findings.marked(dumb, _ARENA, fought, {"unparsed": silent[name]}))
+    return {
+        "baseline": chosen,
+        "unparsed": sum(game.value is None for game in games),
+        "superseded": superseded,
+        # Models whose games were not parsed, or that no chain of games joins to the baseline.
+        "unrated": unrated,
+        "models": models + findings.unread(models, _ARENA),
+    }

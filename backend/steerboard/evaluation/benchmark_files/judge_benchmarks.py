@@ -1,0 +1,174 @@
+"""Figures of what measures judges: LLMBar's verdicts, and PandaLM's test set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from steerboard.datasets.formats.records import Problem
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, known, objects, parsed
+from steerboard.evaluation.formats.records import Unreadable, identifier, number
+from steerboard_contracts.errors import BadInput
+from steerboard_statistics.benchmarks import llmbar, pandalm
+from steerboard_statistics.proportions import proportion_interval
+
+_LLMBAR = ("correct_average", "low", "high", "correct_12", "correct_21", "correct_both", "equal")
+_LLMBAR_KAPPAS = ("kappa_12", "kappa_21", "kappa_between")
+_PANDALM = ("accuracy", "low", "high", "precision", "recall", "f1")
+_ANNOTATORS = ("annotator1", "annotator2", "annotator3")
+_RESULT = "_result"
+
+
+def is_llmbar(row: Fields) -> bool:
+    return "label" in row and ("winner_order12" in row or "results" in row)
+
+
+def is_pandalm(row: Fields) -> bool:
+    return "idx" in row and (_ANNOTATORS[0] in row or any(name.endswith(_RESULT) for name in row))
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One instance of LLMBar and one evaluator's verdicts in both orders."""
+
+    group: tuple[str, str]
+    key: str | None
+    row: llmbar.Row
+
+
+def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings) -> Found:
+    """By data set and evaluator, of `result.json` files, or of tables {dataset, evaluator, idx, label, winner_order12,
+    winner_order21}. The newest of equal instances counts. `judge`: only this evaluator's. Raises `BadInput`."""
+    groups: dict[tuple[str, str], list[Instance]] = {}
+    for path in paths:
+        for one in parsed([path], partial(_instance, path=path), findings):
+            groups.setdefault(one.group, []).append(one)
+    known(judge, list(dict.fromkeys(evaluator for _, evaluator in groups)))
+    found = []
+    for (dataset, evaluator), mine in groups.items():
+        if judge not in (None, evaluator):
+            continue
+        kept = {index if one.key is None else one.key: one.row for index, one in enumerate(mine)}
+        figures = asdict(llmbar.agreement(list(kept.values())))
+        verdicts = 2 * figures["n"]
+        right = figures["correct_12"] + figures["correct_21"]
+        # Both orders of an instance are one item.
+        interval = proportion_interval(right / 2, figures["n"])
+        figures |= {"correct_average": right / verdicts, "low": interval.low, "high": interval.high}
+        named = {"dataset": dataset, "evaluator": evaluator, "superseded": len(mine) - len(kept)}
+        made = findings.marked(
+            {**named, **figures},
+            (*_LLMBAR, *_LLMBAR_KAPPAS),
+            verdicts - figures["unparsed"],
+            {"unparsed": figures["unparsed"]},
+            what="verdicts",
+        )
+        found.append(made)
+    return {"evaluators": found}
+
+
+def _instance(row: Fields, path: Path) -> Instance:
+    """Raises `Unreadable`."""
+    label = _choice(row, "label")
+    if label is None:
+        raise Unreadable("has no 1 or 2 in `label`")
+    results = row.get("results")
+    if results is None:
+        first, second = _choice(row, "winner_order12"), _choice(row, "winner_order21")
+        group = str(row.get("dataset") or path.parent.name), str(row.get("evaluator") or path.stem)
+        return Instance(group, identifier(row, "idx"), (label, first, second))
+    orders = results[0] if isinstance(results, list) and results else None
+    if not isinstance(orders, Mapping):
+        raise Unreadable("has no verdicts in `results`")
+    winners = []
+    for name in ("swap = False", "swap = True"):
+        order = orders.get(name)
+        if not isinstance(order, Mapping):
+            raise Unreadable(f"has no `{name}` in `results`")
+        winners.append(_choice({"winner": order.get("winner")}, "winner"))
+    group = path.parent.parent.name or path.stem, path.parent.name or path.stem
+    text = "\n".join(str(row.get(name)) for name in ("input", "output_1", "output_2"))
+    return Instance(group, text, (label, winners[0], winners[1]))
+
+
+def _choice(row: Fields, name: str) -> int | None:
+    """1 or 2; None for a verdict that was not parsed. Raises `Unreadable` for another number."""
+    value = row.get(name)
+    if isinstance(value, str) and not value.strip().isdecimal():
+        return None
+    found = number(row, name)
+    if found is not None and found not in (1, 2):
+        raise Unreadable(f"has {found:g} in `{name}`, not 1 or 2")
+    return None if found is None else int(found)
+
+
+def pandalm_figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, unparsed_is_tie: bool) -> Found:
+    """Every judge of the files (a field `..._result`: 0 a tie, 1 or 2) against the majority of three annotators, joined
+    by `idx`; `judge`: only this one. Raises `BadInput` for another one, and where the annotators or the verdicts are
+    in none of the files."""
+    votes: dict[str, list[int]] = {}
+    verdicts: dict[str, dict[str, int | None]] = {}
+    for path in paths:
+        for where, row in objects(path, findings):
+            if isinstance(row, Problem):
+                continue
+            try:
+                _pandalm_row(row, votes, verdicts)
+            except Unreadable as error:
+                findings.unreadable(where, str(error), row)
+    if not votes or not verdicts:
+        missing = "annotators (`annotator1` to `annotator3`)" if not votes else "verdicts (`pandalm_result`)"
+        raise BadInput(
+            f"the files have no {missing}",
+            code="missing_input",
+            hint="Give the test set and the file of verdicts together.",
+        )
+    known(judge, list(verdicts))
+    wanted = {name: mine for name, mine in verdicts.items() if judge in (None, name)}
+    return {"models": [_judge(name, mine, votes, findings, unparsed_is_tie) for name, mine in wanted.items()]}
+
+
+def _judge(
+    name: str, said: Mapping[str, int | None], votes: Mapping[str, list[int]], findings: Findings, unparsed_is_tie: bool
+) -> Found:
+    rows = [(of, said[key]) for key, of in votes.items() if key in said]
+    missing = len(votes) - len(rows)
+    found: dict[str, Any] = {"model": name, "missing": missing, "unmatched": len(said.keys() - votes.keys())}
+    try:
+        figures = asdict(pandalm.agreement(rows, unparsed_is_tie=unparsed_is_tie))
+    except ValueError:
+        figures = {**dict.fromkeys(_PANDALM), "n": 0, "unparsed": 0}
+    else:
+        interval = proportion_interval(round(figures["accuracy"] * figures["n"]), figures["n"])
+        figures |= {"low": interval.low, "high": interval.high}
+    lost = {"unparsed": figures["unparsed"], "without a verdict": missing}
+    return findings.marked(found | figures, _PANDALM, figures["n"] - figures["unparsed"], lost, what="items")
+
+
+def _pandalm_row(row: Fields, votes: dict[str, list[int]], verdicts: dict[str, dict[str, int | None]]) -> None:
+    """Raises `Unreadable`."""
+    key = identifier(row, "idx")
+    if key is None:
+        raise Unreadable("has no `idx`")
+    if _ANNOTATORS[0] in row:
+        given = [_vote(row, name) for name in _ANNOTATORS]
+        if None in given:
+            raise Unreadable("has an annotator without a vote")
+        votes[key] = [vote for vote in given if vote is not None]
+    for name in row:
+        if name.endswith(_RESULT):
+            verdicts.setdefault(name.removesuffix(_RESULT), {})[key] = _vote(row, name)
+
+
+def _vote(row: Fields, name: str) -> int | None:
+    """0, 1 or 2; None for a text or null, which is no verdict. Raises `Unreadable` for another number."""
+    value = row.get(name)
+    if isinstance(value, str) and not value.strip().isdecimal():
+        return None
+    found = number(row, name)
+    if found is not None and found not in (0, 1, 2):
+        raise Unreadable(f"has {found:g} in `{name}`, not 0, 1 or 2")
+    return None if found is None else int(found)

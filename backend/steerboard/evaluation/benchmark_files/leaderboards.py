@@ -1,0 +1,83 @@
+"""How far two leaderboards agree: correlations of the figures of the models that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found
+from steerboard.evaluation.benchmark_files.tables import table
+from steerboard.evaluation.formats.records import Unreadable, number
+from steerboard_contracts.errors import BadInput
+from steerboard_statistics.correlation import pearson, rank_correlation
+
+# What leaderboards call their figure, the first that there is.
+_COLUMNS = ("length_controlled_winrate", "rating", "score", "win_rate", "average", "elo")
+_FIGURES = ("pearson", "spearman", "kendall")
+_FEW = 3
+
+
+def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Findings) -> Found:
+    """Pearson's r, Spearman's rho and Kendall's tau-b over the models of both tables, by name. `columns`: of the
+    figure, one for both tables or one of each. Raises `BadInput`."""
+    if len(paths) != 2 or len(columns) > 2:
+        raise BadInput(
+            f"a correlation is of two leaderboards, not of {len(paths)}",
+            code="invalid_request",
+            hint="Give two tables, and --column for both or once for each.",
+        )
+    wanted = [*columns, *columns][:2] if columns else [None, None]
+    one, other = (_read(path, column, findings) for path, column in zip(paths, wanted, strict=True))
+    models = [name for name in one[1] if name in other[1]]
+    x, y = [one[1][name] for name in models], [other[1][name] for name in models]
+    rho, tau = rank_correlation(x, y)
+    found = {
+        "columns": [one[0], other[0]],
+        "n": len(models),
+        "pearson": pearson(x, y),
+        "spearman": rho,
+        "kendall": tau,
+        "common": models,
+        "only_in": [sorted(one[1].keys() - other[1].keys()), sorted(other[1].keys() - one[1].keys())],
+    }
+    if len(models) < _FEW:
+        findings.warn(f"{len(models)} models are in both leaderboards: too few for a correlation")
+        found |= dict.fromkeys(_FIGURES)
+    return findings.marked(found, _FIGURES, len(models), {}, what="models")
+
+
+def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict[str, float]]:
+    """(column, {model: figure}); the models are in the column `model`, else in the first. Of a model's rows the last
+    counts. Raises `BadInput`."""
+    rows = table(path, *([column.strip().lower()] if column else []))
+    names = list(rows[0][1])
+    chosen = column.strip().lower() if column else next((one for one in _COLUMNS if one in names), None)
+    if chosen is None:
+        raise BadInput(
+            f"{path.name} has none of the columns {', '.join(_COLUMNS)}; it has {', '.join(names)[:300]}",
+            code="missing_input",
+            hint="Name the column with --column.",
+        )
+    key = "model" if "model" in names else names[0]
+    found: dict[str, float] = {}
+    for line, row in rows:
+        findings.rows += 1
+        try:
+            name, value = _figure(row, key, chosen)
+        except Unreadable as error:
+            findings.unreadable(f"{path.name}, line {line}", str(error))
+            continue
+        if value is None:
+            continue
+        if name in found:
+            findings.warn(f"{path.name} has {name} twice; the later row counts")
+        found[name] = value
+    return chosen, found
+
+
+def _figure(row: Fields, key: str, column: str) -> tuple[str, float | None]:
+    """None for a model without the figure. Raises `Unreadable`."""
+    name, value = str(row.get(key) or "").strip(), number(row, column)
+    if not name:
+        raise Unreadable(f"has no name in `{key or 'the first column'}`")
+    return name, value

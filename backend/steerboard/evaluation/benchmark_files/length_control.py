@@ -1,0 +1,230 @@
+"""AlpacaEval's length-controlled win rate of one model, under the name of what it was computed from.
+
+One file has several of them. `length_controlled` is the published one: with the difficulties of the benchmark's prompts
+and the rows of gamed baselines, or with weights that were fitted so. Without the gamed rows it is
+`length_controlled_no_regularisation`, and without difficulties as well `length_controlled_minimal`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from steerboard_contracts.errors import BadInput
+from steerboard_statistics.benchmarks import length_controlled
+from steerboard_statistics.benchmarks.length_controlled import CannotFit, Gamed, Weights
+
+Variant = Literal["full", "no_regularisation", "minimal"]
+
+KEYS: dict[Variant, str] = {
+    "full": "length_controlled",
+    "no_regularisation": "length_controlled_no_regularisation",
+    "minimal": "length_controlled_minimal",
+}
+FIGURES = (*KEYS.values(), "lc_standard_error")
+# The data sets of the benchmark's 805 prompts in its order, as annotations name them.
+_BLOCKS = ("helpful_base", 129), ("koala", 156), ("oasst", 188), ("selfinstruct", 252), ("vicuna", 80)
+# What AlpacaEval calls the outputs of somebody who has not named them.
+_UNNAMED = ("example",)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Weights of a file. `variant`: of the fit that they are from."""
+
+    weights: Weights
+    variant: Variant = "full"
+
+
+@dataclass(frozen=True)
+class LengthControl:
+    """What length control needs besides the judgments. `difficulty`: of each of the benchmark's prompts by place, NaN
+    where there is none; `prompts`: their texts; `weights`: published ones by model, taken instead of a fit; `c`:
+    instead of cross-validation; `in_order`: the rows are in the benchmark's order, although they do not tell.
+    """
+
+    difficulty: list[float] | None = None
+    prompts: list[str] | None = None
+    gamed: Gamed | None = None
+    weights: Mapping[str, Published] = field(default_factory=dict)
+    c: float | None = None
+    in_order: bool = False
+
+    @property
+    def fitted(self) -> Variant:
+        if self.difficulty is None:
+            return "minimal"
+        return "no_regularisation" if self.gamed is None else "full"
+
+    def published(self, models: Sequence[str]) -> None:
+        """Raises `BadInput` where there are weights, and not of all of these models."""
+        for name in models if self.weights else ():
+            if name in _UNNAMED:
+                raise BadInput(
+                    f"{name!r} is what AlpacaEval calls outputs that nobody has named, so nobody knows whose weights "
+                    f"those of {name!r} are",
+                    code="invalid_request",
+                    hint="Give the model a name of its own in `generator_2`, and in the weights.",
+                )
+            if name not in self.weights:
+                known = ", ".join(list(self.weights)[:20])
+                raise BadInput(
+                    f"there are no weights of {name!r}; there are those of {known}",
+                    code="missing_input",
+                    hint="Give the weights of every model, or none to fit them.",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a row has of its prompt: its place in the benchmark, its text, and the data set it is from."""
+
+    place: int | None
+    text: str | None
+    dataset: str | None
+
+
+def places(
+    prompts: Sequence[Prompt | None], control: LengthControl, lost: str | None
+) -> tuple[list[int | None], str | None]:
+    """(the place of each prompt in the benchmark, a note on how far to trust them); `prompts` in the order of the file,
+    None for one that cannot be read; `lost`: a row before some of them that nobody can read at all.
+
+    Never by the order of the rows alone: a file may have been shuffled. Raises `CannotFit`.
+    """
+    known = [prompt for prompt in prompts if prompt is not None]
+    if all(prompt.place is not None for prompt in known):
+        return [None if prompt is None else prompt.place for prompt in prompts], None
+    if control.prompts is not None and all(prompt.text is not None for prompt in known):
+        return _by_text(prompts, control.prompts), None
+    if lost is not None:
+        raise CannotFit(f"{lost} cannot be read, so nobody knows which prompts the rows after it are about")
+    total = len(control.difficulty or ())
+    counted = [prompt.dataset for prompt in known]
+    ordered = len(prompts) == len(known) == total and counted == [n for n, size in _BLOCKS for _ in range(size)]
+    if not ordered and not control.in_order:
+        raise CannotFit(
+            "the rows do not say which of the benchmark's prompts they are about: give their texts with --prompts, a "
+            "column `index` from 0, or --in-order if the file is in the benchmark's order"
+        )
+    said = "as --in-order claims" if control.in_order else "as their data sets are in the benchmark's order"
+    first = f"first {len(prompts)} of the {total}" if len(prompts) < total else f"{total}"
+    return list(range(len(prompts))), f"the rows are taken for the {first} prompts in their order, {said}"
+
+
+def _by_text(prompts: Sequence[Prompt | None], texts: Sequence[str]) -> list[int | None]:
+    """A text that the benchmark has twice means each of them in turn. Raises `CannotFit` for a text it has not."""
+    free: dict[str, list[int]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        free[text.strip()].append(place)
+    found: list[int | None] = []
+    for prompt in prompts:
+        if prompt is None or prompt.text is None:
+            found.append(None)
+            continue
+        same = free.get(prompt.text.strip(), [])
+        if not same:
+            raise CannotFit(f"none of the {len(texts)} prompts is {prompt.text[:80]!r}")
+        found.append(same.pop(0) if len(same) > 1 else same[0])
+    return found
+
+
+def controlled(
+    name: str,
+    p: Sequence[float | None],
+    lengths: Sequence[tuple[float | None, float | None]],
+    difficulty: Sequence[float] | None,
+    control: LengthControl,
+) -> dict[str, Any]:
+    """The rate and its standard error under the key of its variant. `lengths`: of the baseline's and the model's
+    answers. Raises `CannotFit`."""
+    if not p:
+        raise CannotFit("there is no row")
+    given = control.weights.get(name)
+    hard = [0.0] * len(p) if difficulty is None else list(difficulty)
+    if given is not None:
+        if difficulty is None and given.weights.difficulty:
+            raise CannotFit("the published weights need the difficulties of the prompts")
+        return {**_rate(given.weights, hard, given.variant), "c": None, "fitted": False}
+    known = [(one, other) for one, other in lengths if one is not None and other is not None]
+    if len(known) < len(p):
+        raise CannotFit(f"{len(p) - len(known)} of {len(p)} rows have no lengths and no outputs")
+    fit = length_controlled.fit(
+        p, [one for one, _ in known], [other for _, other in known], difficulty, control.gamed, c=control.c
+    )
+    return {**_rate(fit.weights, hard, control.fitted), "c": fit.c, "fitted": True}
+
+
+def _rate(weights: Weights, difficulty: Sequence[float], variant: Variant) -> dict[str, Any]:
+    return {
+        "length_controlled": None,
+        KEYS[variant]: length_controlled.win_rate(weights, difficulty),
+        "lc_standard_error": length_controlled.standard_error(weights, difficulty),
+        "variant": variant,
+        "weights": asdict(weights),
+    }
+
+
+def rate_of(found: Mapping[str, Any]) -> float | None:
+    """The length-controlled rate of a model, whatever its variant."""
+    return next((found[key] for key in KEYS.values() if found.get(key) is not None), None)
+
+
+def fitted_weights(models: Sequence[Mapping[str, Any]]) -> dict[str, Published]:
+    """Of the valid models that were fitted. Raises `BadInput` where there is none, or two of one model."""
+    _one_of_each(models)
+    found = {
+        one["model"]: Published(Weights(**one["weights"]), one["variant"])
+        for one in models
+        if one.get("valid") and one.get("fitted")
+    }
+    if not found:
+        raise BadInput(
+            "there are no fitted weights to save",
+            code="missing_input",
+            hint="Weights are those of AlpacaEval's length control, of one judge.",
+        )
+    return found
+
+
+def _one_of_each(models: Sequence[Mapping[str, Any]]) -> None:
+    names = [one["model"] for one in models]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(
+            f"{twice} was judged against several baselines, and so has weights of each",
+            code="invalid_request",
+            hint="Give the rows against one baseline alone.",
+        )
+
+
+def against(
+    models: Sequence[Mapping[str, Any]], baseline: str, control: LengthControl
+) -> dict[str, dict[str, float | None]]:
+    """Of each model the length-controlled win rate against another one than it was judged with, of the weights of both
+    (AlpacaEval's `predict_winrate`): 100 mean sigma of the difference of what they predict for the benchmark's prompts.
+
+    Raises `BadInput` where nothing has the weights of `baseline`, or something has two of one model.
+    """
+    _one_of_each(models)
+    fitted = {one["model"]: Weights(**one["weights"]) for one in models if one["valid"] and one.get("weights")}
+    published = control.weights.get(baseline)
+    theirs = fitted.get(baseline) or (published.weights if published else None)
+    if theirs is None:
+        raise BadInput(
+            f"there are no weights of {baseline!r}, neither fitted to its rows nor given",
+            code="missing_input",
+            hint="Give rows of this model, or --weights that have it.",
+        )
+    difficulty = [value for value in control.difficulty or [0.0] if not math.isnan(value)]
+    return {
+        name: {
+            "length_controlled": length_controlled.win_rate(
+                Weights(0.0, mine.difficulty - theirs.difficulty, mine.model - theirs.model), difficulty
+            )
+        }
+        for name, mine in fitted.items()
+    }

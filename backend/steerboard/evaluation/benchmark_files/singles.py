@@ -1,0 +1,96 @@
+"""Figures of single-answer grading: MT-Bench and arena-bench."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from steerboard.evaluation.benchmark_files.reading import Findings, Found
+from steerboard.evaluation.formats.records import Judgment
+from steerboard_statistics import ranks
+from steerboard_statistics.benchmarks import fastchat
+from steerboard_statistics.bootstrap import ratio_interval
+from steerboard_statistics.comparison import compare_scores
+
+_FIGURES = ("average", "low", "high", "turns", "categories")
+# Of MT-Bench's own questions, ten of each.
+_MT_BENCH = ("writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities")
+_FIRST, _LAST = 81, 160
+
+
+def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None, findings: Findings) -> Found:
+    """Means by turn and category with 95% intervals over questions; of several models the ranks, tests and winner on
+    the questions that all have a score on. `categories`: by question id, MT-Bench's own where there are none.
+
+    Invalid models are compared with nobody.
+    """
+    ratings = [fastchat.Rating(row.question_id, str(row.model), row.turn, row.value, row.at) for row in rows]
+    named = categories or _mt_bench({str(row.question_id) for row in rows})
+    by_category = fastchat.by_category(ratings, named)
+    models = []
+    for one in fastchat.single_summary(ratings):
+        found = {
+            **asdict(one),
+            "turns": {str(turn): mean for turn, mean in one.turns.items()},
+            "counts": {str(turn): count for turn, count in one.counts.items()},
+            "categories": by_category.get(one.model, {}),
+            **_interval(ratings, one.model),
+        }
+        models.append(findings.marked(found, _FIGURES, one.n, {"unparsed": one.unparsed}))
+        if len(one.missing) > findings.threshold * (one.n + one.unparsed + len(one.missing)):
+            findings.warn(f"{one.model} has no judgment of {len(one.missing)} questions and turns that others have")
+    models += findings.unread(models, _FIGURES)
+    compared = [one["model"] for one in models if one["valid"]]
+    return {"models": models, **(_ranked(ratings, compared) if len(compared) > 1 else {})}
+
+
+def _interval(ratings: Sequence[fastchat.Rating], model: str) -> dict[str, float | None]:
+    """Of the mean over rows, by questions: two turns of one conversation are no two independent items."""
+    sums: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for row in _scored(ratings):
+        if row.model == model and row.score is not None:
+            sums[row.question_id][0] += row.score
+            sums[row.question_id][1] += 1
+    found = ratio_interval([total for total, _ in sums.values()], [count for _, count in sums.values()])
+    return {"low": found.low, "high": found.high}
+
+
+def _scored(ratings: Sequence[fastchat.Rating]) -> list[fastchat.Rating]:
+    return [row for row in fastchat.newest(ratings)[0] if row.score is not None and row.score != fastchat.UNPARSED]
+
+
+def _ranked(ratings: Sequence[fastchat.Rating], models: Sequence[str]) -> dict[str, Any]:
+    """A question counts once, by the mean over those of its turns that all models have a score on."""
+    turns: dict[Hashable, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for row in _scored(ratings):
+        if row.model in models and row.score is not None:
+            turns[row.question_id][row.turn][row.model] = row.score
+    whole = [
+        np.mean(complete, axis=0)
+        for of_question in turns.values()
+        if (complete := [[turn[m] for m in models] for turn in of_question.values() if len(turn) == len(models)])
+    ]
+    if not whole:
+        return {"items_of_all": 0, "rank_scores": None, "friedman": None, "pairs": [], "winner": None}
+    scores = ranks.without_noise(whole)
+    tested = ranks.friedman(scores)
+    compared = compare_scores(scores, models, pairwise_only=True)
+    return {
+        "items_of_all": len(whole),
+        "rank_scores": dict(zip(models, ranks.rank_scores(-scores).mean(axis=0).tolist(), strict=True)),
+        "friedman": tested.model_dump() if tested else None,
+        "pairs": [pair.model_dump() for pair in compared.pairs],
+        "winner": compared.winner,
+        "why": compared.why,
+    }
+
+
+def _mt_bench(questions: set[str]) -> dict[Hashable, str]:
+    """Of questions that all are MT-Bench's, else none."""
+    if not all(one.isdecimal() and len(one) < 6 and _FIRST <= int(one) <= _LAST for one in questions):
+        return {}
+    return {one: _MT_BENCH[(int(one) - _FIRST) // 10] for one in questions}

@@ -1,0 +1,37 @@
+"""Entrants with too few verdicts of a judge that have a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from steerboard.evaluation.report.data import Verdicts
+from steerboard_statistics.validity import assess
+
+
+def invalid_entrants(verdicts: Verdicts, threshold: float) -> dict[int, str]:
+    """{entrant: why its figures are invalid}, by the share of its own verdicts that have no value.
+
+    A verdict on a pair is about both, so the worst goes first, and the others are assessed by their verdicts without
+    it: an entrant that no judge can read does not take its rivals along.
+    """
+    found: dict[int, str] = {}
+    while True:
+        worst, rate, reason = -1, 0.0, None
+        for column in verdicts.entrants():
+            mine = (verdicts.a == column) | (verdicts.b == column)
+            usable = int((mine & verdicts.ok).sum())
+            own = assess(usable, {"without a value": int(mine.sum()) - usable}, threshold, what="verdicts")
+            # Of equals the later: the baseline comes first.
+            if own.reason is not None and own.rate >= rate:
+                worst, rate, reason = int(column), own.rate, own.reason
+        if reason is None:
+            return found
+        found[worst] = reason
+        verdicts = without(verdicts, [worst])
+
+
+def without(verdicts: Verdicts, entrants: Sequence[int]) -> Verdicts:
+    """Those that are about none of these."""
+    return verdicts.take(~np.isin(verdicts.a, entrants) & ~np.isin(verdicts.b, entrants))

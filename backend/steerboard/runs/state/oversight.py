@@ -1,0 +1,139 @@
+"""What people do to a run while it trains, and what is found about it: a pause, settings that change, health rules.
+
+The worker that holds the run brings `control_of` to its stage; what the stage did comes back through `changed` and
+`found`, behind the fence. Callers commit.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from pydantic import ValidationError
+from sqlalchemy import func
+from sqlalchemy.orm import Session
+
+from steerboard.runs.errors import RunNotActive, RunNotPausable, SettingNotChangeable
+from steerboard.runs.state.announcements import announce, note_news
+from steerboard.runs.state.transitions import ENDED, lock, move
+from steerboard.runs.tables import Run
+from steerboard_contracts.configs import stored_config
+from steerboard_contracts.errors import ErrorLocation
+from steerboard_contracts.methods import method_of
+from steerboard_contracts.stage import Changed, HealthFound
+from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.watching.control import Change, Control
+
+MOST_CHANGES = 100
+MOST_FINDINGS = 500
+
+
+def pause(session: Session, run: Run, actor: str) -> None:
+    """A queued run at once; a running one keeps a checkpoint after its step and frees its device. Asking twice is
+    asking once. Raises `RunNotPausable`."""
+    run = lock(session, run)
+    if run.state == "paused" or run.pause_requested_at is not None:
+        return
+    if run.kind != "train" or run.state not in ("queued", "running") or run.cancel_requested_at is not None:
+        what = f"it is {run.state}" if run.kind == "train" else f"it is of the kind {run.kind}"
+        raise RunNotPausable(
+            f"run {run.name} cannot be paused: {what}", hint="Training runs can, while they are queued or running."
+        )
+    if run.state == "queued":
+        move(session, run, "paused", f"paused by {actor} before it ran", "paused")
+        note_news(session, run, "run.paused", {})
+        return
+    run.pause_requested_at, run.pause_requested_by = func.clock_timestamp(), actor
+    run.reason = f"is being paused by {actor}"
+    _announce(session, run)
+
+
+def changeable(run: Run) -> dict[str, float]:
+    """The settings that can change, with the values in force or asked for last; none once the run has ended."""
+    spec = method_of(run.method)
+    if spec is None or run.kind != "train" or run.state in ENDED:
+        return {}
+    values = {**run.config, **_changed_values(run)}
+    return {name: values[name] for name in spec.changeable if values.get(name) is not None}
+
+
+def change(session: Session, run: Run, values: Mapping[str, float], actor: str) -> None:
+    """Have `values` of the config in force from the next optimiser step on. Raises `RunNotActive`,
+    `SettingNotChangeable`."""
+    run = lock(session, run)
+    if run.state in ENDED:
+        raise RunNotActive(f"run {run.name} has already {run.state}")
+    now = changeable(run)
+    known = ", ".join(now) or "none"
+    faults = [ErrorLocation(location=f"config.{name}", message="cannot change") for name in values if name not in now]
+    if faults or not values:
+        raise SettingNotChangeable(
+            f"{', '.join(sorted(values.keys() - now.keys())) or 'nothing'} cannot change while run {run.name} trains",
+            hint=f"What can: {known}. For anything else, clone the run with changes.",
+            errors=faults,
+        )
+    _check_values(run, values, now)
+    if len(run.changes) >= MOST_CHANGES:
+        raise SettingNotChangeable(f"run {run.name} has changed {MOST_CHANGES} times", hint="Clone it instead.")
+    asked = Change(number=len(run.changes) + 1, values=dict(values)).model_dump(mode="json")
+    run.changes = [*run.changes, {**asked, "by": actor, "at": _now()}]
+    _announce(session, run)
+
+
+def _check_values(run: Run, values: Mapping[str, float], now: Mapping[str, float]) -> None:
+    config = stored_config(run.config)
+    assert isinstance(config, TrainingConfig)
+    try:
+        type(config).model_validate({**run.config, **_changed_values(run), **values})
+    except ValidationError as error:
+        places = [
+            ErrorLocation(
+                location=".".join(["config", *map(str, one["loc"])]), message=one["msg"].removeprefix("Value error, ")
+            )
+            for one in error.errors()
+        ]
+        raise SettingNotChangeable("the values do not fit the run", errors=places) from error
+    spec = method_of(run.method)
+    for frozen in spec.frozen if spec else ():
+        if frozen.when is not None and frozen.when in values and bool(values[frozen.when]) != bool(now[frozen.when]):
+            raise SettingNotChangeable(
+                f"{frozen.when} cannot change to or from 0: with 0 the run has no {frozen.name}",
+                hint="Give another value, or clone the run with changes.",
+                errors=[ErrorLocation(location=f"config.{frozen.when}", message="cannot change to or from 0")],
+            )
+
+
+def control_of(run: Run) -> Control:
+    """What the run's stage should know."""
+    changes = [Change.model_validate(one) for one in run.changes]
+    return Control(changes=changes, pause=run.pause_requested_at is not None)
+
+
+def changed(session: Session, run: Run, told: Changed) -> None:
+    """A change came into force. The run is locked behind the fence."""
+    run.changes = [{**one, "step": told.step} if one["number"] == told.number else one for one in run.changes]
+    _announce(session, run)
+
+
+def found(session: Session, run: Run, told: HealthFound) -> None:
+    """A health rule holds: on the run's page, and told once. The run is locked behind the fence."""
+    known = any((one["step"], one["rule"]) == (told.step, told.rule) for one in run.findings)
+    if known or len(run.findings) >= MOST_FINDINGS:
+        return
+    finding = told.model_dump(mode="json", exclude={"type"})
+    run.findings = [*run.findings, {**finding, "at": _now()}]
+    _announce(session, run)
+    note_news(session, run, "run.health", {"finding": finding})
+
+
+def _changed_values(run: Run) -> dict[str, float]:
+    return {name: value for one in run.changes for name, value in one["values"].items()}
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat()
+
+
+def _announce(session: Session, run: Run) -> None:
+    session.flush()
+    announce(session, run.project_id, "run.watched", {"run_id": str(run.id), "name": run.name})

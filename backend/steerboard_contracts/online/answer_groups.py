@@ -1,0 +1,62 @@
+"""What a run that samples its own answers keeps of some of them: the answers to a prompt at a step, to be compared."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from steerboard_contracts.samples import Finite
+
+# Of a group, answers; of an answer, tokens and characters; of a prompt, the last characters.
+MOST_ANSWERS = 64
+MOST_TOKENS = 256
+MOST_CHARACTERS = 4000
+
+InspectGroups = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=16,
+        description="Of a step that samples, prompts whose answers are kept to be read, with their rewards, advantages "
+        "and KL: about 6 kB for an answer of 256 tokens, in the database and in each checkpoint; 0: none.",
+    ),
+]
+InspectGroupSteps = Annotated[
+    int,
+    Field(ge=1, le=200, description="Steps at which answers are kept, evenly over the run, the first one included."),
+]
+
+
+class GroupAnswer(BaseModel):
+    """`reward`: what was learned from, None for an answer that was left out; `sources`: each reward as it was given,
+    by name, None where it could not be scored. `advantage`: the mean over the tokens. `kl`: the sum of its log-ratios
+    to the reference, in nats; None without a reference.
+
+    `tokens` are all that were sampled; `texts` those of the first ones, empty for a token that completes a character
+    with the next one, with the `log_ratios` (empty without a reference) and `advantages` of each.
+    """
+
+    n: int
+    text: str
+    tokens: int
+    finished: bool
+    reward: Finite | None
+    sources: dict[str, Finite | None]
+    advantage: Finite | None
+    kl: Finite | None
+    texts: list[str] = []
+    log_ratios: list[Finite] = []
+    advantages: list[Finite] = []
+
+
+class AnswerGroup(BaseModel):
+    """`place`: among the groups of the step that were kept. `row` of the dataset. `prompt`: its end, as the model reads
+    it. `answers` by reward, best first; `sampled`: how many there were. `tied`: all rewards are the same."""
+
+    place: int
+    row: int
+    prompt: str
+    sampled: int
+    tied: bool
+    answers: list[GroupAnswer]

@@ -1,0 +1,112 @@
+"""Rules that watch the figures of a training run, and what happens when one of them holds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from steerboard_contracts.fields import Config, Count, Positive
+from steerboard_contracts.samples import Finite
+
+Action = Literal["note", "pause", "stop"]
+
+
+class _Rule(Config):
+    action: Annotated[
+        Action,
+        Field(
+            description="note: tell of it; pause: keep a checkpoint, free the device and wait to be resumed; stop: the "
+            "run fails, and can be resumed."
+        ),
+    ] = "note"
+    succeed: Annotated[
+        bool, Field(description="With stop: keep the model as it is at that step, and let the run succeed.")
+    ] = False
+
+    @model_validator(mode="after")
+    def _ends_only_by_stop(self) -> _Rule:
+        if self.succeed and self.action != "stop":
+            raise ValueError("succeed belongs to action: stop")
+        return self
+
+
+class _Lasting(_Rule):
+    steps: Annotated[Count, Field(le=10_000, description="For so many figures in a row.")] = 3
+
+
+class KlRule(_Lasting):
+    """The policy has moved far from its reference."""
+
+    kind: Literal["kl"] = "kl"
+    above: Annotated[
+        Positive,
+        Field(
+            description="Nats an answer, in the mean.",
+            json_schema_extra={"source": "three times the target of 6 in the code of arXiv 1909.08593"},
+        ),
+    ] = 18.0
+
+
+class EntropyRule(_Lasting):
+    """The policy has stopped to explore: its entropy a token is a small share of what it was first."""
+
+    kind: Literal["entropy"] = "entropy"
+    below: Annotated[
+        Finite,
+        Field(
+            gt=0,
+            lt=1,
+            description="Share of the first figure.",
+            json_schema_extra={"source": "the collapse is that of arXiv 2505.22617; the share is ours"},
+        ),
+    ] = 0.1
+
+
+class ClipShareRule(_Lasting):
+    """Updates are so large that the clip takes the gradient of many tokens away."""
+
+    kind: Literal["clip_share"] = "clip_share"
+    above: Annotated[Finite, Field(gt=0, lt=1, description="Share of the tokens of a step.")] = 0.3
+
+
+class TiedRule(_Lasting):
+    """All answers to every prompt have the same reward, so that there is nothing to learn."""
+
+    kind: Literal["tied_groups"] = "tied_groups"
+
+
+class JudgeRule(_Rule):
+    """The reward rises while figures of a judge fall that nobody trains on: arXiv 2210.10760."""
+
+    kind: Literal["reward_against_judge"] = "reward_against_judge"
+    judge: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z][a-z0-9_]{0,62}$",
+            description="A figure of the run. `eval_reward` is of the same rewards on held-out prompts; a reward model "
+            "of weight 0, such as `eval_reward_model_2`, is independent.",
+        ),
+    ] = "eval_reward"
+    falls: Annotated[Count, Field(le=1000, description="How often in a row the judge's figure falls.")] = 2
+
+
+HealthRule = Annotated[KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule, Field(discriminator="kind")]
+HealthRules = Annotated[
+    list[HealthRule],
+    Field(max_length=16, description="What to watch while the run goes on, and what to do about it."),
+]
+
+
+# Of runs that sample their own answers: each is told of, and none ends anything.
+ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
+
+
+class Finding(BaseModel):
+    """A rule, by its place in the config, that holds at `step` and did not before."""
+
+    step: int
+    rule: int
+    kind: str
+    action: Action
+    reason: str

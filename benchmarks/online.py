@@ -1,0 +1,123 @@
+"""Phases of an online step next to TRL's, as ratios: `make bench-online`.
+
+A Llama with a vocabulary of 8,192 and random weights answers the same prompts as many times, to the same length: the
+end token is ignored on both sides. Rewards cost next to nothing (whether a letter is there), so that sampling and
+learning are measured. Ours is the training stage itself; TRL's GRPO and RLOO trainers (1.16) sample with transformers.
+Each contestant is a process of its own with the same number of threads; they take turns, run by run, so that other
+load on the machine meets both. The first step of a run is not counted.
+
+PPO has phases of ours only: TRL's PPO trainer is in versions up to 1.9, which needs another environment.
+
+    make bench-online BENCH_ARGS="--steps 6 --rounds 3"
+
+Prints JSON: machine, sizes, and {ppo, grpo, rloo} -> seconds of a step (median over steps and rounds) by phase for
+`ours` and `trl`, and `ratio`, TRL's step over ours. A table of these goes to standard error. TRL's `update` has its
+passes of the reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from machine import machine
+from measure import say
+from online_setup import METHODS, Sizes, prepare
+
+OURS, TRL = "ours", "trl"
+WITH_TRL = ("grpo", "rloo")
+PHASES = ("generate", "score", "reference", "value", "update")
+
+
+def main() -> None:
+    given = _arguments()
+    sizes = Sizes(given.prompts, given.answers, given.prompt_tokens, given.new_tokens, given.hidden, given.layers)
+    if given.contestant:
+        if given.contestant == OURS:
+            from online_ours import run_ours as run
+        else:
+            from online_trl import run_trl as run
+        print(json.dumps(run(given.folder, given.only[0], sizes, given.steps)))
+        return
+    found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "sizes": sizes.__dict__}
+    with tempfile.TemporaryDirectory(prefix="bench-online-") as name:
+        folder = Path(name)
+        prepare(folder, sizes, given.steps)
+        for method in given.only:
+            found[method] = _measured(folder, method, sizes, given)
+            say(_line(method, found[method]))
+    print(json.dumps(found, indent=2))
+
+
+def _measured(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace) -> dict[str, Any]:
+    names = [OURS, TRL] if method in WITH_TRL else [OURS]
+    steps: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for _ in range(given.rounds):
+        for name in names:
+            steps[name] += _run(folder, method, name, sizes, given)[1:]
+    entry: dict[str, Any] = {}
+    for name, each in steps.items():
+        keys = sorted({key for step in each for key in step})
+        entry[name] = {key: round(statistics.median(step.get(key, 0.0) for step in each), 4) for key in keys}
+    if TRL in entry:
+        entry["ratio"] = round(entry[TRL]["step"] / entry[OURS]["step"], 3)
+    return entry
+
+
+def _run(folder: Path, method: str, name: str, sizes: Sizes, given: argparse.Namespace) -> list[dict[str, float]]:
+    """Seconds by phase of each step."""
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": str(given.threads),
+        "MKL_NUM_THREADS": str(given.threads),
+        "TRANSFORMERS_VERBOSITY": "error",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    options = {"contestant": name, "folder": folder, "only": method, "steps": given.steps, **sizes.options}
+    command = [sys.executable, __file__, *(f"--{key.replace('_', '-')}={value}" for key, value in options.items())]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} of {method} ended early:\n{done.stderr[-2000:]}")
+    found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _line(method: str, entry: dict[str, Any]) -> str:
+    parts = []
+    for name in (OURS, TRL):
+        if name in entry:
+            shown = " ".join(f"{key} {entry[name][key]:.3f}" for key in ("step", *PHASES) if key in entry[name])
+            parts.append(f"{name}: {shown}")
+    return f"{method:5} {' | '.join(parts)}" + (f" | ratio {entry['ratio']}" if "ratio" in entry else "")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=4, help="of a run, the first of which is not counted")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each contestant")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--prompts", type=int, default=8, help="of a step")
+    parser.add_argument("--answers", type=int, default=8, help="to each prompt")
+    parser.add_argument("--prompt-tokens", type=int, default=64)
+    parser.add_argument("--new-tokens", type=int, default=64)
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(METHODS), help="such as grpo,rloo")
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--contestant", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if set(given.only) - set(METHODS) or given.steps < 2:
+        parser.error(f"--only: some of {','.join(METHODS)}; --steps: 2 at least")
+    return given
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+import { Costs } from "../../../shared/costs/Costs";
+import { count, seconds } from "../../../shared/format";
+import type { Report } from "./figures";
+
+/** Which names of shared runs are told before the rest is counted. */
+const NAMED = 4;
+
+/** What it took to make each entrant. */
+export function CostsSection({ report }: { report: Report }) {
+  return (
+    <Costs
+      label="Cost of the entrants by phase"
+      costs={report.costs.map((one) => ({ label: one.entrant, ledger: one.ledger, about: lineage(one) }))}
+    />
+  );
+}
+
+function lineage({ runs, shared, shared_device_seconds: spent }: Report["costs"][number]): string {
+  const all = runs === 1 ? "1 run" : `${count(runs)} runs`;
+  if (!spent) return all;
+  const names = shared.slice(0, NAMED).map((one) => one.name);
+  if (shared.length > NAMED) names.push(`${count(shared.length - NAMED)} more`);
+  const what = names.length ? ` (${names.join(", ")})` : "";
+  return `${all}; ${seconds(spent)} of it is shared with other entrants${what}`;
+}

@@ -1,0 +1,86 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { everything } from "../../api/client";
+import { changeRun, type RunDetail } from "../../api/runs/runs";
+import { Failure } from "../../shared/Feedback";
+import { useProject } from "../../shared/links";
+import { show } from "../../shared/schemaForm";
+
+/** Other settings for a run that trains, from its next step on. */
+export function ChangeSettings({ run }: { run: RunDetail }) {
+  const project = useProject();
+  const client = useQueryClient();
+  const [opened, open] = useDisclosure();
+  const [texts, setTexts] = useState<Record<string, string>>({});
+  const values = Object.fromEntries(
+    Object.entries(run.changeable)
+      .map(([name, now]): [string, number, number] => [name, now, Number(texts[name]?.trim() || now)])
+      .filter(([, now, value]) => value !== now)
+      .map(([name, , value]) => [name, value]),
+  );
+  const wrong = Object.values(values).some((value) => !Number.isFinite(value));
+  const change = useMutation({
+    mutationFn: () => changeRun(project, run.id, values),
+    onSuccess: async () => {
+      close();
+      notifications.show({ message: "In force from the next step on; the timeline has it", color: "gray" });
+      await client.invalidateQueries({ queryKey: everything(project) });
+    },
+  });
+  const close = () => {
+    open.close();
+    setTexts({});
+    change.reset();
+  };
+  return (
+    <>
+      <Button variant="default" onClick={open.open}>
+        Change settings
+      </Button>
+      <Modal opened={opened} onClose={close} title={`Settings of ${run.name}`}>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            change.mutate();
+          }}
+        >
+          <Stack gap="sm">
+            <Text size="sm">
+              They are in force from the next optimiser step on. The timeline and the lineage of the model say
+              so.
+            </Text>
+            {Object.entries(run.changeable).map(([name, now]) => (
+              <TextInput
+                key={name}
+                label={name}
+                inputMode="decimal"
+                value={texts[name] ?? show(now)}
+                error={name in values && !Number.isFinite(values[name]) ? "not a number" : undefined}
+                onChange={(event) => {
+                  const text = event.currentTarget.value;
+                  setTexts((before) => ({ ...before, [name]: text }));
+                }}
+              />
+            ))}
+            {change.error && <Failure error={change.error} />}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Leave as they are
+              </Button>
+              <Button
+                type="submit"
+                loading={change.isPending}
+                disabled={wrong || Object.keys(values).length === 0}
+              >
+                Change
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+    </>
+  );
+}

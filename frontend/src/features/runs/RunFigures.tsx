@@ -1,0 +1,75 @@
+import { Button, Card, SimpleGrid, Text } from "@mantine/core";
+import { useState } from "react";
+import type { RunDetail } from "../../api/runs/runs";
+import { useNow } from "../../shared/clock";
+import { between, result, seconds } from "../../shared/format";
+import { timeTaken } from "../../shared/runTime";
+
+/** How many figures are shown where there are many; the others unfold. */
+const FIRST = 5;
+
+/** What a run took and found: the first few, and the others on demand. */
+export function RunFigures({ run }: { run: RunDetail }) {
+  const now = useNow();
+  const [all, setAll] = useState(false);
+  const figures = Object.entries(run.summary ?? {})
+    .filter((entry): entry is [string, number | string] => ["number", "string"].includes(typeof entry[1]))
+    // Metrics on held-out data come first.
+    .sort(([a], [b]) => Number(isHeldOut(b)) - Number(isHeldOut(a)));
+  const taken = seconds(timeTaken(run, now));
+  // An attempt that still runs is not in the sum yet.
+  const attempt = run.attempts.find((one) => !one.ended_at);
+  const spent =
+    run.device_seconds +
+    run.failed_device_seconds +
+    (attempt ? attempt.devices * (between(attempt.started_at, null, now) ?? 0) : 0);
+  const cards: [string, string][] = [
+    [run.state === "running" ? "Running for" : "Took", taken],
+    ["Device time", run.reused_from_id ? "reused" : spent ? seconds(spent) : "–"],
+    ...figures.map(([name, value]): [string, string] => [
+      name.replaceAll("_", " "),
+      typeof value !== "number" ? value : result(name, value),
+    ]),
+  ];
+  const attempts: [string, string] = [
+    "Attempt",
+    run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`,
+  ];
+  // A run that had to be tried again is something to know at once.
+  cards.splice(run.attempt > 1 || figures.length <= FIRST ? 2 : cards.length, 0, attempts);
+  const folded = cards.length > FIRST + 3 ? cards.slice(FIRST) : [];
+  return (
+    <>
+      <Cards cards={folded.length ? cards.slice(0, FIRST) : cards} columns={folded.length ? FIRST : 6} />
+      {folded.length > 0 && (
+        <>
+          <Button variant="subtle" size="compact-sm" mt="xs" aria-expanded={all} onClick={() => setAll(!all)}>
+            {all ? "Fewer figures" : `${folded.length} more figures`}
+          </Button>
+          {all && <Cards cards={folded} columns={6} mt="xs" />}
+        </>
+      )}
+    </>
+  );
+}
+
+function Cards({ cards, columns, mt }: { cards: [string, string][]; columns: number; mt?: string }) {
+  return (
+    <SimpleGrid cols={{ base: 2, xs: 3, lg: columns }} spacing="sm" mt={mt}>
+      {cards.map(([name, value]) => (
+        <Card withBorder p="xs" key={name}>
+          <Text size="xs" c="dimmed" lh={1.25}>
+            {name}
+          </Text>
+          <Text fw={600} style={{ overflowWrap: "anywhere" }}>
+            {value}
+          </Text>
+        </Card>
+      ))}
+    </SimpleGrid>
+  );
+}
+
+function isHeldOut(name: string): boolean {
+  return /^(eval|held_out|best|spearman)/.test(name);
+}

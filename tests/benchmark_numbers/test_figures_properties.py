@@ -1,0 +1,184 @@
+"""Whatever happens to a published file, a figure of it is right, or marked invalid, or refused."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmark_numbers.figures_runner import pair, write
+from steerboard.evaluation.benchmark_files.length_control import LengthControl
+from steerboard.evaluation.benchmark_files.tables import read_difficulty, read_weights
+from steerboard.evaluation.figures import Options, figures
+
+Row = Any
+"""An object, or the text of a broken line."""
+
+Change = tuple[str, float, int]
+"""(what is done, to which share of the rows, seed)"""
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["drop", "double", "shuffle", "corrupt", "silence", "swap"]),
+        st.sampled_from([0.01, 0.03, 0.2, 0.8]),
+        st.integers(0, 999),
+    ),
+    max_size=3,
+)
+mutated = settings(
+    max_examples=8,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def changed(
+    rows: list[Row], changes: list[Change], silence: Callable[[Row], Row], swap: Callable[[Row], Row]
+) -> list[Row]:
+    for what, share, seed in changes:
+        draw = random.Random(seed)
+        hit = [draw.random() < share for _ in rows]
+        if what == "drop":
+            rows = [row for row, gone in zip(rows, hit, strict=True) if not gone]
+        elif what == "double":
+            rows = rows + [row for row, twice in zip(rows, hit, strict=True) if twice]
+        elif what == "shuffle":
+            rows = draw.sample(rows, len(rows))
+        else:
+            done = {"corrupt": lambda row: json.dumps(row)[:-9], "silence": silence, "swap": swap}[what]
+            rows = [done(row) if one and isinstance(row, dict) else row for row, one in zip(rows, hit, strict=True)]
+    return rows
+
+
+def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
+    """Of what counts and of lines that nobody can read."""
+    broken = sum(isinstance(row, str) for row in rows)
+    silent = sum(not usable(row) for row in kept.values())
+    return max(silent / len(kept) if kept else 1.0, broken / len(rows))
+
+
+@given(CHANGES)
+@mutated
+def test_single_answers(published: Path, tmp_path: Path, changes: list[Change]) -> None:
+    lines = (published / "fastchat" / "mt_bench_single_phi3dpo.jsonl").read_text().splitlines()
+    whole = [{key: value for key, value in json.loads(line).items() if key != "judgment"} for line in lines]
+    rows = changed(whole, changes, lambda row: {**row, "score": -1}, lambda row: {**row, "turn": row["turn"]})
+    if not rows:
+        return
+    found = figures([write(tmp_path / "a.jsonl", *rows)], "fastchat_single", Options())
+    kept = {(row["question_id"], row["turn"]): row for row in rows if isinstance(row, dict)}
+    lost = lost_share(rows, kept, lambda row: row["score"] != -1)
+    models = {one["model"]: one for one in found["models"]}
+    assert found["valid"] == (lost <= 0.05)
+    if found["valid"]:
+        scores = [row["score"] for row in kept.values() if row["score"] != -1]
+        assert models["phi-3-dpo"]["average"] == pytest.approx(sum(scores) / len(scores))
+        assert models["phi-3-dpo"]["n"] == len(scores)
+    else:
+        assert all(one["average"] is None for one in models.values())
+
+
+@given(CHANGES)
+@mutated
+def test_pairs(published: Path, tmp_path: Path, changes: list[Change]) -> None:
+    """Games made of two models' published grades: a higher one wins both orders."""
+    lines = (published / "fastchat" / "mt_bench_single_medusa_vicuna.jsonl").read_text().splitlines()
+    grades = {(row["question_id"], row["turn"], row["model"]): row["score"] for row in map(json.loads, lines)}
+    whole = []
+    for (question, turn, model), score in grades.items():
+        if model == "vicuna-7b-v1.3":
+            other = grades[question, turn, "vicuna-7b-v1.3-greedy"]
+            said = "tie" if score == other else "model_1" if score > other else "model_2"
+            whole.append(pair(question, said, said, turn=turn))
+
+    def swap(row: Row) -> Row:
+        turned = {"model_1": "model_2", "model_2": "model_1"}
+        said = {f"g{game}_winner": turned.get(row[f"g{game}_winner"], row[f"g{game}_winner"]) for game in (1, 2)}
+        return {**row, "model_1": row["model_2"], "model_2": row["model_1"], **said}
+
+    def value(row: Row) -> float | None:
+        """Of model a."""
+        said = row["g1_winner"]
+        return {"tie": 0.5, "error": None}.get(said, float(row[said if said in row else "model_1"] == "a"))
+
+    rows = changed(whole, changes, lambda row: {**row, "g1_winner": "error", "g2_winner": "error"}, swap)
+    if not rows:
+        return
+    found = figures([write(tmp_path / "a.jsonl", *rows)], "fastchat_pair", Options())
+    kept = {(row["question_id"], row["turn"]): row for row in rows if isinstance(row, dict)}
+    lost = lost_share(rows, kept, lambda row: row["g1_winner"] != "error")
+    assert found["valid"] == (lost <= 0.05)
+    for one in found["models"]:
+        if not found["valid"]:
+            assert (one["win_rate_adjusted"], one["flip_rate"]) == (None, None)
+            continue
+        values = [said for row in kept.values() if (said := value(row)) is not None]
+        mine = values if one["model"] == "a" else [1 - said for said in values]
+        assert (one["n"], one["win_rate_adjusted"]) == (len(values), pytest.approx(sum(mine) / len(mine)))
+        assert one["flip_rate"] == 0
+
+
+@given(CHANGES, st.booleans())
+@mutated
+def test_annotations(published: Path, tmp_path: Path, changes: list[Change], placed: bool) -> None:
+    folder = published / "alpaca_eval"
+    with gzip.open(folder / "preferences_compact.csv.gz", "rt") as file:
+        table = [row for row in csv.DictReader(file) if row["model"] == "claude-2"]
+    whole = [
+        {
+            "instruction": f"do {row['row']}",
+            **({"index": int(row["row"])} if placed else {}),
+            "generator_1": "base",
+            "output_1": "",
+            "generator_2": "claude-2",
+            "output_2": "",
+            "dataset": row["dataset"],
+            "preference": float(row["preference"]) if row["preference"] else None,
+        }
+        for row in table
+    ]
+    rows = changed(whole, changes, lambda row: {**row, "preference": None}, _turned)
+    if not rows:
+        return
+    difficulty = read_difficulty(folder / "instruction_difficulty_recovered.csv")
+    weights = read_weights(folder / "glm_weights_published.csv")
+    # Of rows all of which are turned, the model is the other one.
+    weights["base"] = weights["claude-2"]
+    control = LengthControl(difficulty=difficulty, weights=weights)
+    found = figures([write(tmp_path / "a.jsonl", *rows)], "alpaca_eval", Options(control=control))
+    kept = {row["instruction"]: row for row in rows if isinstance(row, dict)}
+    lost = lost_share(rows, kept, lambda row: row["preference"] is not None)
+    assert found["valid"] == (lost <= 0.05)
+    (mine,) = found["models"] or [{"win_rate": None, "length_controlled": None}]
+    if not found["valid"]:
+        assert (mine["win_rate"], mine["length_controlled"]) == (None, None)
+        return
+    p = [row["preference"] - 1 for row in (_straight(row) for row in kept.values()) if row["preference"] is not None]
+    rate = 100 * sum(p) / len(p)
+    assert mine["win_rate"] == pytest.approx(rate if mine["model"] == "claude-2" else 100 - rate)
+    places = sorted(int(text.split()[1]) for text in kept)
+    if mine["length_controlled"] is None:
+        assert not placed
+        return
+    given_ = weights["claude-2"].weights
+    predicted = [1 / (1 + math.exp(-given_.difficulty * difficulty[place] - given_.model)) for place in places]
+    assert mine["length_controlled"] == pytest.approx(100 * sum(predicted) / len(predicted))
+
+
+def _turned(row: Row) -> Row:
+    said = None if row["preference"] is None else 3 - row["preference"]
+    return {**row, "generator_1": row["generator_2"], "generator_2": row["generator_1"], "preference": said}
+
+
+def _straight(row: Row) -> Row:
+    return row if row["generator_2"] == "claude-2" else _turned(row)

@@ -1,0 +1,100 @@
+"""What it took to make an entrant: all runs in its lineage once, with what it shares with others."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from run_world import World
+
+from evaluation_rows import Evaluated
+from steerboard.datasets.tables import Dataset
+from steerboard.evaluation.tables import Entrant
+from steerboard.platform.database import transaction
+from steerboard.runs import progress_log
+from steerboard.runs.progress_log import Batch
+from steerboard.runs.state import attempt_outcomes
+from steerboard.runs.state.lifecycle import InputRef
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.report.sections.costs import EntrantCost
+from steerboard_contracts.watching.ledger import Phase, PhaseTime
+
+SFT = {"run": "train", "method": "sft"}
+
+
+def done(
+    world: World,
+    name: str,
+    config: dict[str, Any],
+    phase: Phase,
+    seconds: float,
+    summary: dict[str, Any] | None = None,
+    **inputs: InputRef,
+) -> uuid.UUID:
+    """A run that was in one phase for all of its time."""
+    run = world.create(name, config=config, inputs=inputs)
+    claim = world.claim()
+    assert claim is not None
+    with transaction(world.sessions) as session:
+        progress_log.write(session, claim, Batch(phases={phase: PhaseTime(seconds=seconds, tokens=1)}))
+    world.act(claim, lambda session, row: attempt_outcomes.succeed(session, row, summary or {}, seconds))
+    return run
+
+
+@pytest.fixture
+def made(world: World) -> Evaluated:
+    """`sft` 10 s; `dt` and `mle` from it on labels of 4 s by a reward model of 7 s; an import that nobody here made."""
+    data = InputRef(dataset=world.dataset())
+    sft = world.model(done(world, "sft", SFT, "update", 10.0, data=data))
+    reward = world.model(done(world, "reward", SFT, "update", 7.0, data=data))
+    score = done(world, "labelled", {"run": "score"}, "score", 4.0, data=data, reward=InputRef(model=reward))
+    with transaction(world.sessions) as session:
+        common = {"kind": "labelled", "rows": 1, "held_out_rows": 0, "content_hash": "l", "origin": {}}
+        labels = Dataset(project_id=world.project.id, name="labels", run_id=score, **common)
+        session.add(labels)
+        session.flush()
+        given = {"model": InputRef(model=sft), "data": InputRef(dataset=labels.id)}
+    dt = world.model(done(world, "dt", SFT, "update", 3.0, **given))
+    shared = {"log_prob_seconds": 2.0, "log_prob_seconds_shared": 1.5}
+    mle = world.model(done(world, "mle", SFT, "update", 2.0, shared, **given))
+    made = Evaluated(world.sessions, world.project, prompts=2)
+    for name, model in (("dt", dt), ("mle", mle)):
+        made.entrant(name, source="model", model_id=model)
+    made.entrant("theirs")
+    return made
+
+
+def costs(made: Evaluated) -> dict[str, EntrantCost]:
+    return {one.entrant: one for one in made.report().costs}
+
+
+def test_every_run_of_a_lineage_counts_once_and_what_is_shared_is_told(made: Evaluated) -> None:
+    found = costs(made)
+    assert list(found) == ["dt", "mle"]  # what was imported cost nobody knows what
+    dt = found["dt"]
+    assert (dt.runs, dt.ledger.device_seconds) == (4, 24.0)
+    assert [(one.phase, one.device_seconds) for one in dt.ledger.phases] == [("score", 4.0), ("update", 20.0)]
+    assert {(one.name, one.kind, one.device_seconds) for one in dt.shared} == {
+        ("sft", "train", 10.0),
+        ("reward", "train", 7.0),
+        ("labelled", "score", 4.0),
+    }
+    assert dt.shared_device_seconds == 21.0
+
+
+def test_log_probs_that_another_run_computed_are_a_cost_of_both(made: Evaluated) -> None:
+    mle = costs(made)["mle"]
+    phases = {one.phase: one.device_seconds for one in mle.ledger.phases}
+    assert phases == {"score": 4.0, "reference": 1.5, "update": 19.0}
+    assert (mle.ledger.device_seconds, mle.shared_device_seconds) == (24.5, 22.5)
+
+
+def test_one_model_asked_for_several_scores_shares_nothing_with_itself(made: Evaluated, world: World) -> None:
+    alone = Evaluated(world.sessions, world.project, name="alone", prompts=2)
+    with transaction(world.sessions) as session:
+        model = session.get_one(Entrant, made.ids["dt"]).model_id
+    for score in (0, 5):
+        alone.entrant(f"dt_{score}", source="model", model_id=model, score=Condition.model_validate(score))
+    for dt in costs(alone).values():
+        assert (dt.runs, dt.ledger.device_seconds, dt.shared, dt.shared_device_seconds) == (4, 24.0, [], 0.0)

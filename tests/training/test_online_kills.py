@@ -1,0 +1,77 @@
+"""kill -9 inside of each phase of a step, at a place that the seed draws: the run that resumes has the rollouts,
+rewards and weights of one that nobody killed, bit for bit.
+
+STEERBOARD_TEST_SEEDS=20 asks for 20 seeds instead of 2.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+from contextlib import contextmanager
+
+import pytest
+import torch
+from running import forked, metrics_of, weights_of
+
+from steerboard_workers.phases import Phases
+
+pytestmark = pytest.mark.long
+
+SEEDS = int(os.environ.get("STEERBOARD_TEST_SEEDS", "2"))
+CONFIG = {
+    "run": "train",
+    "method": "ppo",
+    "batch": 8,
+    "answers": 2,
+    "minibatches": 2,
+    "epochs": 9,
+    "max_steps": 10,
+    "lr": 3e-3,
+    "critic_lr": 3e-3,
+    "max_length": 96,
+    "max_new_tokens": 6,
+    "rules": [{"kind": "regex", "pattern": "s"}],
+    "normalise_rewards": True,
+    "overlong_tokens": 3,
+    "entropy_weight": 0.01,
+    "refill": 2,
+    "evaluate_rows": 4,
+    "checkpoint_seconds": 0,
+    "checkpoint_every": 3,
+}
+
+
+def dying_in(monkeypatch, phase: str, occurrence: int, seconds: float) -> None:
+    """The process that enters the phase for the so-manieth time ends so many seconds later."""
+    measure, entered = Phases.measure, []
+
+    @contextmanager
+    def measured(self, name):
+        with measure(self, name) as found:
+            entered.extend([name] * (name == phase))
+            if name == phase and len(entered) == occurrence:
+                threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            yield found
+
+    monkeypatch.setattr(Phases, "measure", measured)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_run_that_is_killed_in_any_phase_resumes_bit_for_bit(make_stage, base_model, monkeypatch, seed):
+    draw = random.Random(seed)
+    config = {**CONFIG, "seed": seed}
+    plain = make_stage(config, model=base_model)
+    metrics = metrics_of(forked(plain, 1, None, draw))
+    assert len(metrics) == 10
+    for phase in ("generate", "score", "reference", "value", "update"):
+        stage = make_stage(config, model=base_model)
+        with monkeypatch.context() as patch:
+            dying_in(patch, phase, draw.randint(2, 4), draw.uniform(0, 0.01))
+            forked(stage, 1, None, draw, kills_itself=True)
+        assert metrics_of(forked(stage, 2, None, draw)) == metrics, phase
+        for output in ("model", "critic"):
+            found = weights_of(stage, output)
+            assert all(torch.equal(tensor, found[name]) for name, tensor in weights_of(plain, output).items()), phase

@@ -1,0 +1,144 @@
+"""Online DPO as a run, and its loss on pairs of one-token answers whose best policy is known."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from running import final_weights, forked, metrics_of, ran, recorded
+from transformers import AutoModelForSequenceClassification
+
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.stage import ModelInput
+from steerboard_workers.alignment.methods import training_of
+
+QUICK = {
+    "run": "train",
+    "method": "online_dpo",
+    "batch": 8,
+    "answers": 4,
+    "epochs": 9,
+    "max_steps": 12,
+    "lr": 1e-2,
+    "max_length": 96,
+    "max_new_tokens": 8,
+    "rules": [{"kind": "regex", "pattern": "s"}],
+    "evaluate_rows": 4,
+    "checkpoint_seconds": 0,
+    "checkpoint_every": 5,
+}
+
+
+@pytest.fixture(scope="module")
+def whole(make_stage, base_model):
+    stage = make_stage(QUICK, model=base_model)
+    return metrics_of(forked(stage, 1, None, random.Random(0))), final_weights(stage)
+
+
+def test_the_reward_of_what_is_sampled_rises(whole):
+    metrics, _ = whole
+    rewards = [metrics[step]["reward"] for step in range(1, 13)]
+    assert np.mean(rewards[-4:]) > np.mean(rewards[:4]) + 0.15, rewards
+    assert metrics[1]["loss"] == pytest.approx(np.log(2), abs=1e-5)
+    assert metrics[12]["eval_reward"] > rewards[0]
+
+
+def test_ties_are_left_out_counted_and_made_up_for(whole):
+    """The rule gives 0 or 1, so many prompts have answers that are all alike."""
+    metrics, _ = whole
+    for values in metrics.values():
+        assert values["dropped_tied"] == values["dropped_single"] == 0
+        assert values["pairs"] + values["dropped_equal_texts"] + values["missing_groups"] == 8
+        assert values["reward_gap"] == 1
+    assert any(values["refills"] > 0 for values in metrics.values())
+
+
+@pytest.mark.long
+def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, whole):
+    """Also the place in the prompts, which refills move on."""
+    stage, draw = make_stage(QUICK, model=base_model), random.Random(3)
+    forked(stage, 1, 7, draw)
+    last = forked(stage, 2, None, draw)
+    assert any(event.type == "log" and "resumed from step" in event.message for event in last)
+    metrics, weights = whole
+    assert metrics_of(last) == metrics
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(stage).items())
+
+
+def test_a_reward_model_of_another_family_scores_the_text(make_stage, base_model, foreign_model, tmp_path):
+    """Its tokenizer is another one, which the run's log mentions."""
+    judge = tmp_path / "judge"
+    shutil.copytree(foreign_model, judge)
+    model = AutoModelForSequenceClassification.from_pretrained(foreign_model, num_labels=1)
+    model.config.pad_token_id = json.loads((judge / "config.json").read_text())["eos_token_id"]
+    model.save_pretrained(judge)
+    info = json.loads((judge / "steerboard.json").read_text())
+    (judge / "steerboard.json").write_text(json.dumps(info | {"role": "reward"}))
+    stage = make_stage({**QUICK, "rules": [], "max_steps": 1}, model=base_model)
+    given = ModelInput(name="judge", path=str(judge), content_hash="j")
+    stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, "reward": given}})
+    values = ran(stage)[1]
+    assert (values["unscored"], values["reward"] != 0) == (0, True)
+    assert any("is given each answer as text" in event.message for event in recorded(stage, "log"))
+
+
+def test_pairs_that_are_labelled_by_their_chances_lead_to_the_best_policy():
+    """pi_ref exp(r / beta) / Z, from pairs of the policy's own answers where a is preferred to b with probability
+    sigma(r_a - r_b). By the method's own loss, over all pairs by their probability: nothing is drawn. (A label that is
+    certain has no such optimum: best against worst go apart without end.)"""
+    beta = 0.5
+    rewards = torch.tensor([1.0, 0.3, -0.2, 0.6], dtype=torch.float64)
+    reference = torch.tensor([0.1, 0.9, -0.4, 0.0], dtype=torch.float64).log_softmax(0)
+    given = {"method": "online_dpo", "beta": beta, "rules": [{"kind": "regex", "pattern": "s"}]}
+    objective = training_of(needed_method("online_dpo").config.model_validate(given)).objective()
+    a, b = (side.flatten() for side in torch.meshgrid(torch.arange(4), torch.arange(4), indexing="ij"))
+    pairs = torch.stack([a, b], 1).flatten()
+    prefers = (rewards[a] - rewards[b]).sigmoid()
+    logits = reference.clone().requires_grad_()
+    method = objective._method
+    for _ in range(400):
+        log_pi = logits.log_softmax(0)
+        h = (log_pi - reference)[pairs].view(-1, 2)
+        chance = (log_pi.detach()[a] + log_pi.detach()[b]).exp() * prefers
+        loss = (chance * method.loss(h[:, 0], h[:, 1])).sum()
+        (gradient,) = torch.autograd.grad(loss, logits)
+        with torch.no_grad():
+            logits -= 40.0 * gradient
+    wanted = (reference + rewards / beta).softmax(0)
+    torch.testing.assert_close(logits.detach().softmax(0), wanted, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.long
+def test_shaped_rewards_entropy_and_refills_resume_and_split_as_the_rest(make_stage, base_model):
+    """A policy gradient with all of them: killed once, and cut into other passes."""
+    config = {
+        **QUICK,
+        "method": "rloo",
+        "max_steps": 8,
+        "lr": 1e-3,
+        "warmup_ratio": 0,
+        "min_lr_ratio": 1,
+        "checkpoint_every": 3,
+        "normalise_rewards": True,
+        "overlong_tokens": 4,
+        "entropy_weight": 0.01,
+        "refill": 3,
+        "minibatches": 2,
+    }
+    plain, killed = (make_stage(config, model=base_model) for _ in range(2))
+    draw = random.Random(1)
+    metrics = metrics_of(forked(plain, 1, None, draw))
+    forked(killed, 1, 5, draw)
+    assert metrics_of(forked(killed, 2, None, draw)) == metrics
+    weights = final_weights(plain)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(killed).items())
+    assert 0 < metrics[1]["entropy"] < np.log(400)
+    assert any(values.get("refills", 0) > 0 for values in metrics.values())
+    cut = ran(make_stage({**config, "micro_batch": 1, "batching": "padded", "max_steps": 2}, model=base_model))
+    for step in (1, 2):
+        for name in ("loss", "grad_norm", "entropy"):
+            assert cut[step][name] == pytest.approx(metrics[step][name], rel=1e-3, abs=1e-6), (step, name)

@@ -1,0 +1,87 @@
+"""Which ways to lay sequences out give the same numbers with a model: tried out, since architectures differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from steerboard_workers.alignment.attention import PADDING_FREE
+from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule, RewardModule, body_of
+
+# Two ways to compute the same hidden states in float32 agree better than this, relative to their spread; a leak
+# between sequences or a cap on logits is orders of magnitude larger.
+AGREE = 2e-4
+AGREE_BF16 = 0.1
+PROBE_EXAMPLES = 3
+
+
+def attention_window(model: Any) -> float:
+    """Tokens that each layer sees back. A mask of ours would undo a model's own window; probes are too short for it."""
+    config = model.config.get_text_config()
+    windows = [getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size")]
+    return min((float(window) for window in windows if window), default=math.inf)
+
+
+def probe_of(examples: Sequence[Example], share: bool) -> list[Example]:
+    """The shortest. `share`: each with two responses at least, so that one could see the other."""
+    shortest = sorted(examples, key=lambda e: e.tokens)[:PROBE_EXAMPLES]
+    if not share:
+        return shortest
+    return [
+        replace(e, responses=e.responses * 2, frozen_log_probs={}, token_values={}) if len(e.responses) == 1 else e
+        for e in shortest
+    ]
+
+
+@dataclass(frozen=True)
+class Prober:
+    """Compares two ways to compute the same of a few examples."""
+
+    module: PolicyModule | RewardModule
+    forward: Callable[..., Any]
+    plain: Batcher
+    examples: list[Example]
+    device: torch.device
+
+    @torch.no_grad()
+    def head_agrees(self) -> bool:
+        if body_of(self.module.model) is self.module.model:
+            return False
+        batch = self.plain.collate(self.examples).to(self.device)
+        full, _ = self.forward(**batch.model_inputs(), probe="whole_head")
+        ours, _ = self.forward(**batch.model_inputs())
+        return _close(ours, full)
+
+    @torch.no_grad()
+    def layout_agrees(self, other: Batcher) -> bool:
+        """Leaves the model with the attention that `other` needs when they agree, and with its own when not."""
+        model = self.module.model
+        own = model.config._attn_implementation
+        expected = self._hidden(self.plain)
+        try:
+            if other.layout == "padding_free":
+                model.set_attn_implementation(PADDING_FREE)
+            agree = _close(self._hidden(other), expected)
+        except Exception:
+            # This architecture refuses such a mask or another attention, and its code need not foresee either.
+            agree = False
+        if not agree:
+            model.set_attn_implementation(own)
+        return agree
+
+    def _hidden(self, batcher: Batcher) -> torch.Tensor:
+        batch = batcher.collate(self.examples).to(self.device)
+        hidden: torch.Tensor = self.forward(**batch.model_inputs(), probe="hidden")
+        return hidden
+
+
+def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    bound = AGREE if a.dtype is torch.float32 else AGREE_BF16
+    a, b = a.float(), b.float()
+    return a.shape == b.shape and bool((a - b).abs().max() <= bound * (b.std() + b.abs().mean()))

@@ -1,0 +1,105 @@
+"""Online DPO: Alg. 1 of arXiv 2402.04792."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.methods.dpo import DpoConfig
+from steerboard_contracts.methods.online_dpo import OnlineDpoConfig
+from steerboard_contracts.pairs import REFERENCE
+from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource
+from steerboard_workers.alignment.choice import choose
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.methods.dpo import Dpo
+from steerboard_workers.alignment.objectives import Objective
+from steerboard_workers.alignment.online.answers import length_metrics
+from steerboard_workers.alignment.online.rows import RowTexts
+from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
+from steerboard_workers.alignment.pairs import PairObjective
+from steerboard_workers.alignment.rendering.render import RenderedGroup
+from steerboard_workers.alignment.rollouts import SourceContext
+from steerboard_workers.alignment.training_method import OnlineMethod, Row
+
+
+class OnlineDpo(OnlineMethod[OnlineDpoConfig]):
+    """The loss of DPO on pairs of the policy's own answers. One sampling is one optimiser step."""
+
+    def __init__(self, config: OnlineDpoConfig) -> None:
+        super().__init__(config)
+        self.texts = RowTexts()
+
+    @property
+    def drops_out(self) -> bool:
+        return False
+
+    @property
+    def shares_prompt(self) -> bool:
+        return self.config.share_prompt
+
+    def example(self, number: int, row: Row, group: RenderedGroup) -> Example | None:
+        self.texts.add(number, row)
+        return super().example(number, row, group)
+
+    def source(self, context: SourceContext) -> BatchSource:
+        return SampledPairs(context, self.config, self.texts)
+
+    def objective(self) -> Objective:
+        config = self.config
+        paired = DpoConfig(method="dpo", beta=config.beta, reduction=config.reduction, sft_weight=config.sft_weight)
+        return PairObjective(Dpo(paired))
+
+
+class SampledPairs(RewardedSource):
+    """Of each prompt the best and the worst answer by reward, the first ones among equals; those that tie are left out
+    and counted."""
+
+    responses = 2
+    config: OnlineDpoConfig
+
+    def batch(self, step: int) -> Batch:
+        sampled, metrics = self.collected()
+        rewards, _ = self.shaped(sampled)
+        pairs, counted = self._pairs(sampled, rewards.reshape(len(sampled.prompts), -1))
+        if not pairs:
+            raise BadSource(
+                f"no two answers to a prompt of step {step + 1} differ in reward and text",
+                hint="Sample more answers to each prompt, raise the temperature, or raise refill.",
+            )
+        context = self.context
+        with context.phases.measure("reference") as phase:
+            found = context.passes.per_sequence(pairs, REFERENCE.name)
+            phase.tokens += sum(pair.tokens for pair in pairs)
+        learned = [
+            replace(pair, frozen_log_probs={REFERENCE.name: values}) for pair, values in zip(pairs, found, strict=True)
+        ]
+        lengths = length_metrics(sampled.rollouts, [np.zeros(1)] * len(sampled.rollouts))
+        return Batch(learned, metrics | counted | lengths)
+
+    def _pairs(self, sampled: Sampled, rewards: NDArray[np.float64]) -> tuple[list[Example], dict[str, float]]:
+        """rewards (G, n), NaN of answers without one."""
+        n, dropped = rewards.shape[1], Counter[str]()
+        pairs: list[Example] = []
+        gaps: list[float] = []
+        for place, prompt in enumerate(sampled.prompts):
+            known = np.flatnonzero(~np.isnan(rewards[place])).tolist()
+            answers = [sampled.rollouts[place * n + one] for one in known]
+            if len(answers) < 2:
+                dropped["single"] += 1
+                continue
+            scores = rewards[place][known].tolist()
+            choice = choose(scores, [one.text for one in answers], self.config.min_margin)
+            if choice.dropped is not None:
+                dropped[choice.dropped] += 1
+                continue
+            gaps.append(scores[choice.best] - scores[choice.worst])
+            pairs.append(replace(prompt, responses=(answers[choice.best].ids, answers[choice.worst].ids)))
+        counted = {f"dropped_{reason}": float(dropped[reason]) for reason in ("single", "equal_texts", "tied")}
+        return pairs, counted | {"pairs": float(len(pairs)), "reward_gap": float(np.mean(gaps)) if gaps else 0.0}
+
+    def _filled(self, prompt: Example, room: int) -> Example:
+        zeros = np.zeros(self.responses, dtype=np.float32)
+        return replace(super()._filled(prompt, room), frozen_log_probs={REFERENCE.name: zeros})

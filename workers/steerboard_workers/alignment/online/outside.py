@@ -1,0 +1,47 @@
+"""Rewards from outside of the platform: who gives them, and how processes of one run share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.online.reward_rules import HttpReward, PythonReward
+from steerboard_contracts.stage import RewardAccess
+from steerboard_workers.alignment.online.reward_endpoint import RewardEndpoint
+from steerboard_workers.alignment.online.reward_function import RewardFunction
+
+
+class Scorer(Protocol):
+    def score(
+        self, prompts: Sequence[Any], answers: Sequence[str], references: Sequence[str | None], most_lost: int
+    ) -> list[float]:
+        """A reward of each answer, NaN for one without; once more than `most_lost` had no time, the rest has none
+        either. Raises a `SteerboardError` for what no waiting would help."""
+        ...
+
+
+def scorer_of(rule: PythonReward | HttpReward, access: RewardAccess) -> Scorer:
+    """Raises `FolderNotAllowed`, `RewardFunctionFailed`, `BadUrl`, `AddressRefused`."""
+    if isinstance(rule, PythonReward):
+        return RewardFunction.open(rule, access.folders)
+    return RewardEndpoint(rule, access.allowed_private)
+
+
+def from_main(compute: Callable[[], list[float]]) -> list[float]:
+    """What the first process of a run finds, on all of them: nobody outside is asked twice, nor answers differently."""
+    if not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1:
+        return compute()
+    found: list[Any] = [None]
+    if torch.distributed.get_rank() == 0:
+        try:
+            found = [compute()]
+        except SteerboardError as error:
+            found = [error]
+    torch.distributed.broadcast_object_list(found, src=0)
+    if isinstance(found[0], SteerboardError):
+        raise found[0]
+    rewards: list[float] = found[0]
+    return rewards

@@ -1,0 +1,157 @@
+"""Answers to prompts, sampled and rewarded: where every method starts that learns from rewards of its own answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
+from steerboard_workers.alignment.batches.batch_source import Batch
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.online.answers import equal_groups, length_metrics
+from steerboard_workers.alignment.online.rows import RowTexts
+from steerboard_workers.alignment.online.scoring import AnswerRewards, Scores
+from steerboard_workers.alignment.policy_gradient.shaping import RunningMoments, overlong
+from steerboard_workers.alignment.rendering.render import answer_room
+from steerboard_workers.alignment.rollouts import Rollout, RolloutSource, SourceContext
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """n answers to each of G prompts, in turn. `examples`: of each answer, with its ids as the response."""
+
+    prompts: list[Example]
+    rollouts: list[Rollout]
+    examples: list[Example]
+    scores: Scores
+
+    @property
+    def equal(self) -> NDArray[np.bool_]:
+        """(G,): whether all answers to a prompt have the same reward."""
+        return equal_groups(self.scores.total.reshape(len(self.prompts), -1))
+
+    def of_prompts(self, places: Sequence[int]) -> Sampled:
+        n = len(self.rollouts) // len(self.prompts)
+        answers = [place * n + one for place in places for one in range(n)]
+        return Sampled(
+            [self.prompts[place] for place in places],
+            [self.rollouts[place] for place in answers],
+            [self.examples[place] for place in answers],
+            self.scores.of(answers),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sampled]) -> Sampled:
+        return cls(
+            [one for part in parts for one in part.prompts],
+            [one for part in parts for one in part.rollouts],
+            [one for part in parts for one in part.examples],
+            Scores.joined([part.scores for part in parts]),
+        )
+
+
+def refilled(draw: Callable[[], Sampled], wanted: int, most: int) -> tuple[Sampled, Sampled, dict[str, float]]:
+    """(what to learn, all that was drawn, metrics). Dynamic sampling, Section 3.2 of arXiv 2503.14476: the first
+    `wanted` prompts whose answers differ in reward, of as many draws as that takes and `most` after the first one.
+    Where there are fewer, those; where there is none, the first draw as it is."""
+    first = draw()
+    if not most:
+        return first, first, {}
+    drawn = [first]
+    while len(drawn) <= most and sum(int((~part.equal).sum()) for part in drawn) < wanted:
+        drawn.append(draw())
+    whole = Sampled.joined(drawn)
+    kept = np.flatnonzero(~whole.equal)[:wanted].tolist()
+    metrics = {
+        "refills": float(len(drawn) - 1),
+        "equal_groups_drawn": float(whole.equal.mean()),
+        "missing_groups": float(wanted - len(kept)),
+    }
+    return (whole.of_prompts(kept) if kept else first), whole, metrics
+
+
+class RewardedSource(RolloutSource):
+    """The base of sources whose answers are rewarded. Subclasses give `batch`."""
+
+    config: RewardedOnlineConfig
+
+    def __init__(self, context: SourceContext, config: RewardedOnlineConfig, texts: RowTexts) -> None:
+        super().__init__(context, config)
+        self.rewards = AnswerRewards(config, texts, context.passes, context.reward_access)
+        self._lists = self.steps  # of prompts, until all epochs are through
+        self._drawn = 0  # how many of them were sampled
+        self._moments = RunningMoments()
+        self._longest = answer_room(context.renderer.max_length, config.max_new_tokens)
+        if config.overlong_tokens is not None and config.overlong_tokens >= self._longest:
+            raise BadInput(
+                f"overlong_tokens {config.overlong_tokens} leaves no answer of {self._longest} tokens unpunished",
+                code="bad_config",
+                hint="Lower overlong_tokens, or raise max_new_tokens.",
+            )
+
+    def held_out(self, step: int) -> Batch:
+        """Greedy answers to the held-out prompts: their rewards, lengths, and the share that ended."""
+        prompts, config = self.context.held_out, self.config
+        if not prompts:
+            return Batch([])
+        groups = self.context.policy.sample(step, prompts, temperature=0, max_new_tokens=config.max_new_tokens)
+        rollouts = [group[0] for group in groups]
+        scores = self.rewards.score(rollouts, _examples(prompts, groups))
+        return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
+
+    def state(self) -> dict[str, Any]:
+        return {"drawn": self._drawn, "moments": asdict(self._moments)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """What older checkpoints lack is what it was for them."""
+        self._drawn = state.get("drawn", state.get("sampled", 0))
+        self._moments = RunningMoments(**state.get("moments", {}))
+
+    def collected(self) -> tuple[Sampled, dict[str, float]]:
+        """The answers to learn in one step, and metrics. Their rewards are of all answers that were drawn: a policy's
+        reward is not that of the prompts on which its answers differ."""
+        self.rewards.check_given()
+        sampled, drawn, metrics = refilled(self._draw, self.config.batch, self.config.refill)
+        if self.config.normalise_rewards:
+            self._moments.add(drawn.scores.total)
+        return sampled, drawn.scores.metrics() | metrics
+
+    def shaped(self, sampled: Sampled) -> tuple[Floats, Floats]:
+        """(rewards, penalties), each (n,) by answer: normalised and clipped, less the penalties of answers that were
+        cut, and of long ones."""
+        config, rewards = self.config, sampled.scores.total.copy()
+        if config.normalise_rewards:
+            rewards = self._moments.normalised(rewards)
+        if config.reward_clip is not None:
+            rewards = rewards.clip(-config.reward_clip, config.reward_clip)
+        penalties = config.cut_penalty * np.array([float(not one.finished) for one in sampled.rollouts])
+        if config.overlong_tokens is not None:
+            lengths = [len(one.ids) for one in sampled.rollouts]
+            penalties -= config.overlong_penalty * overlong(lengths, self._longest, config.overlong_tokens)
+        return rewards - penalties, penalties
+
+    def _draw(self) -> Sampled:
+        # Refills, and `kl_stop`, sample more often than there are lists of prompts.
+        prompts = self.prompts(self._drawn % self._lists)
+        groups = self.sample(self._drawn, prompts)
+        self._drawn += 1
+        rollouts = [one for group in groups for one in group]
+        examples = _examples(prompts, groups)
+        with self.context.phases.measure("score") as phase:
+            scores = self.rewards.score(rollouts, examples)
+            phase.tokens += sum(e.tokens for e in examples)
+        return Sampled(prompts, rollouts, examples, scores)
+
+
+def _examples(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:
+    """One of each answer, with the ids that were sampled."""
+    return [
+        replace(prompt, responses=(one.ids,)) for prompt, group in zip(prompts, groups, strict=True) for one in group
+    ]

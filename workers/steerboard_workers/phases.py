@@ -1,0 +1,65 @@
+"""Where the time of a stage goes: a clock of the phases of the cost ledger. Without torch, which some stages lack."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from steerboard_contracts.watching.ledger import Phase, PhaseTime
+
+
+class Phases:
+    """Of one process. `settle`, called before a phase ends, waits for what its devices still compute."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.settle: Callable[[], None] = lambda: None
+        self._clock = clock
+        self._spent: dict[Phase, PhaseTime] = {}
+        self._taken: dict[Phase, PhaseTime] = {}
+        self._open: tuple[Phase, PhaseTime] | None = None
+        self._since = 0.0
+
+    @contextmanager
+    def measure(self, name: Phase) -> Iterator[PhaseTime]:
+        """Adds to the phase of this name, with the tokens that the caller puts into what it is given. A phase inside
+        another is part of the outer one, so that no second counts twice: what an evaluation samples is `evaluate`."""
+        mine = PhaseTime()
+        if self._open is not None:
+            outer = self._open[1]
+            try:
+                yield mine
+            finally:
+                outer.tokens += mine.tokens
+            return
+        self._open, self._since = (name, mine), self._clock()
+        try:
+            yield mine
+        finally:
+            try:
+                self.settle()
+            finally:
+                self._spent, self._open = self.so_far(), None
+
+    def so_far(self) -> dict[Phase, PhaseTime]:
+        """All phases since the process began, with what has passed of the open one."""
+        found = {name: phase.model_copy() for name, phase in self._spent.items()}
+        if self._open is not None:
+            name, mine = self._open
+            phase = found.setdefault(name, PhaseTime())
+            phase.seconds += self._clock() - self._since
+            phase.tokens += mine.tokens
+        return found
+
+    def take(self) -> dict[str, float]:
+        """`NAME_seconds` and `NAME_tokens` of what was measured since the last call."""
+        now = self.so_far()
+        before, self._taken = self._taken, now
+        found: dict[str, float] = {}
+        for name, phase in now.items():
+            taken = before.get(name, PhaseTime())
+            if phase.seconds > taken.seconds:
+                found[f"{name}_seconds"] = phase.seconds - taken.seconds
+            if phase.tokens > taken.tokens:
+                found[f"{name}_tokens"] = float(phase.tokens - taken.tokens)
+        return found

@@ -1,0 +1,92 @@
+"""Whether the health rules of a run hold, by nothing but its figures: an attempt that resumes finds the same."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.watching.health import EntropyRule, Finding, HealthRule, JudgeRule, KlRule, TiedRule
+
+Figures = list[tuple[int, float]]
+
+_REWARD = "reward"
+
+
+class StoppedByHealthRule(SteerboardError):
+    """A health rule with `action: stop` holds."""
+
+    code = "stopped_by_health_rule"
+    status = 422
+    title = "A health rule stopped the run"
+
+
+class HealthWatch:
+    """Of one run. A rule is found when it holds and did not at the figure before."""
+
+    def __init__(self, rules: Sequence[HealthRule]) -> None:
+        self.rules = list(rules)
+        self._figures: dict[str, Figures] = {name: [] for name in (_REWARD, *map(_figure_of, rules))}
+
+    def add(self, step: int, values: Mapping[str, float]) -> list[Finding]:
+        """The figures of an optimiser step, each step once and in order. Returns the rules that now hold."""
+        for name, figures in self._figures.items():
+            if name in values:
+                figures.append((step, values[name]))
+        found = []
+        for place, rule in enumerate(self.rules):
+            name = _figure_of(rule)
+            reason = self._news(rule, self._figures[name]) if name in values else None
+            if reason is not None:
+                found.append(Finding(step=step, rule=place, kind=rule.kind, action=rule.action, reason=reason))
+        return found
+
+    def _news(self, rule: HealthRule, figures: Figures) -> str | None:
+        now = self._reason(rule, figures, len(figures))
+        return None if now is None or self._reason(rule, figures, len(figures) - 1) is not None else now
+
+    def _reason(self, rule: HealthRule, figures: Figures, end: int) -> str | None:
+        """Why the rule holds at the first `end` figures, if it does."""
+        if isinstance(rule, JudgeRule):
+            return self._parted(rule, figures, end)
+        if end < rule.steps:
+            return None
+        values = [value for _, value in figures[end - rule.steps : end]]
+        lasting = f"for {rule.steps} figures in a row" if rule.steps > 1 else "once"
+        if isinstance(rule, TiedRule):
+            return f"the answers to every prompt have tied rewards, {lasting}" if min(values) >= 1 else None
+        if isinstance(rule, EntropyRule):
+            first = figures[0][1]
+            if first <= 0 or max(values) >= rule.below * first:
+                return None
+            return f"entropy below {rule.below:g} of the first, {first:.3g}, {lasting}: {values[-1]:.3g}"
+        if min(values) <= rule.above:
+            return None
+        what = f"KL above {rule.above:g} nats" if isinstance(rule, KlRule) else f"clip share above {rule.above:g}"
+        return f"{what}, {lasting}: {values[-1]:.4g}"
+
+    def _parted(self, rule: JudgeRule, judged: Figures, end: int) -> str | None:
+        """Rewards are means over the steps since the judge's figure before, or since the start."""
+        last = judged[max(0, end - rule.falls - 1) : end]
+        if len(last) <= rule.falls or any(after[1] >= before[1] for before, after in itertools.pairwise(last)):
+            return None
+        start = judged[end - rule.falls - 2][0] if end > rule.falls + 1 else 0
+        before, now = self._reward(start, last[0][0]), self._reward(last[-2][0], last[-1][0])
+        if before is None or now is None or now <= before:
+            return None
+        times = f"{rule.falls} times in a row" if rule.falls > 1 else "once"
+        return (
+            f"the reward rose from {before:.4g} to {now:.4g} while {rule.judge} fell {times}, from {last[0][1]:.4g} to "
+            f"{last[-1][1]:.4g}"
+        )
+
+    def _reward(self, after: int, until: int) -> float | None:
+        recent = itertools.takewhile(lambda one: one[0] > after, reversed(self._figures[_REWARD]))
+        inside = [value for step, value in recent if step <= until]
+        return sum(inside) / len(inside) if inside else None
+
+
+def _figure_of(rule: HealthRule) -> str:
+    if isinstance(rule, JudgeRule):
+        return rule.judge
+    return "equal_groups" if isinstance(rule, TiedRule) else rule.kind
