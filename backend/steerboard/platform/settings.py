@@ -53,7 +53,8 @@ class Settings(BaseSettings):
     model_stall_seconds: Seconds = 1800.0
     # Stages and models of the playground are forked from a process that has imported what they need.
     warm_start: bool = True
-    # A stage parent that several workers of this machine share, by its socket; by default each has its own.
+    # A stage parent that several workers of this machine share, by its socket; by default each has its own, and the
+    # interactive worker always does.
     stage_parent: Path | None = None
     # Of the models that the interactive worker keeps loaded; by default a third of the memory, or 70% of a GPU's.
     interactive_memory_mb: Annotated[int | None, Field(ge=1)] = None

@@ -107,6 +107,8 @@ def main() -> None:
     if arguments.devices:  # models' processes see no others
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(arguments.devices)
     os.nice(NICENESS)
+    # A shared stage parent would refuse every model: these have less of the environment, and a lower priority.
+    settings = settings.model_copy(update={"stage_parent": None})
     worker = InteractiveWorker(settings, devices=arguments.devices, name=arguments.name)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
