@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -154,3 +156,21 @@ def run_here(folder: Path) -> list[str]:
             traceback.print_exc()
             events.write(failure_of(error))
     return path.read_text().splitlines()
+
+
+def killed_when(there: Callable[[], bool], folder: Path) -> None:
+    """A prepared stage, in a fork of this process, killed with -9 once it is `there`."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            run_here(folder)
+            status = 0
+        finally:
+            os._exit(status)
+    deadline = time.monotonic() + 60
+    while not there():
+        assert os.waitpid(pid, os.WNOHANG) == (0, 0), "it ended before"
+        assert time.monotonic() < deadline
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 import uuid
 
 import pytest
 import torch
-from hand_pipeline import run_here
+from hand_pipeline import killed_when, run_here
 
 from steerboard_contracts.stage import PromptsInput
 from steerboard_workers.stages import log_ratios
@@ -126,21 +121,13 @@ def test_a_score_decides_the_answers_and_others_refuse_it(ask):
     assert (last["type"], last["code"]) == ("failed", "no_score_format")
 
 
-@pytest.mark.long
 def test_a_killed_stage_goes_on_in_its_second_turn_with_the_same_answers(ask):
     config = {**SAMPLED, "batch_size": 2, "decoding": {"temperature": 1.0, "max_new_tokens": 40}}
     prompts = [prompt(at, f"{QUESTIONS[at % 3]} {at}", "Why?") for at in range(16)]
     undisturbed = ask(prompts, config)
     folder = ask(prompts, config, start=False)
     kept = folder / "checkpoints" / "a1-rows.jsonl"
-    command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (kept.is_file() and b'"turn": 1' in kept.read_bytes()):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed_when(lambda: kept.is_file() and b'"turn": 1' in kept.read_bytes(), folder)
     assert not (folder / "outputs" / "responses.jsonl").exists()
     assert responses(folder) == undisturbed
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 
 import pytest
 import torch
-from hand_pipeline import run_here
+from hand_pipeline import killed_when, run_here
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from steerboard_contracts.stage import Failed, Shard, Succeeded
@@ -62,15 +57,8 @@ def test_a_killed_stage_keeps_its_answers_and_ends_with_the_same_file(pipeline):
     config = {**SAMPLED, "batch_size": 2, "limit": 14, "decoding": decoding}
     undisturbed = written(pipeline.run("whole", config, FROM_PROMPTS).directory)
     folder = pipeline.prepare("killed", config, FROM_PROMPTS)
-    command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
     kept = folder / "checkpoints" / "a1-rows.jsonl"
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (kept.is_file() and kept.stat().st_size > 500):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    killed_when(lambda: kept.is_file() and kept.stat().st_size > 500, folder)
     assert not (folder / "outputs" / "generated.jsonl").exists()
     last = json.loads(run_here(folder)[-1])
     assert last["summary"]["resumed_rows"] > 0

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 import scipy
-from hand_pipeline import HandPipeline
+from hand_pipeline import HandPipeline, killed_when
 
 from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.prompts import Normaliser
@@ -258,16 +253,8 @@ def test_a_killed_selection_starts_over_and_writes_the_same_bytes(tmp_path):
     config, inputs = {"run": "select", "keep": "best_and_worst"}, {"data.0": "scored"}
     whole = HandPipeline(tmp_path, here=True, threads=None, things=pipeline.things).run("whole", config, inputs)
     folder = pipeline.prepare("killed", config, inputs)
-    process = subprocess.Popen([sys.executable, "-m", "steerboard_workers.stages", str(folder)], stdout=subprocess.PIPE)
     partial = folder / "outputs" / ".selected.jsonl.partial"
-    deadline = time.monotonic() + 60
-    while not (partial.exists() and partial.stat().st_size):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
+    killed_when(lambda: partial.exists() and partial.stat().st_size > 0, folder)
     assert [path.name for path in (folder / "outputs").iterdir()] == [".selected.jsonl.partial"]
     again = HandPipeline(tmp_path, here=True, threads=None, things=pipeline.things).run("killed", config, inputs)
     assert isinstance(again.last, Succeeded)
