@@ -75,6 +75,7 @@ def test_wake_ups_lost_in_an_emptied_broker_are_sent_again(stack: Stack, broker:
     assert [run.state for run in stack.finish(*run_ids)] == ["succeeded", "succeeded"]
 
 
+@pytest.mark.long
 def test_a_message_delivered_many_times_runs_nothing_twice(stack: Stack, broker: EmbeddedServers) -> None:
     run_id = stack.create("sft", QUICK)
     with connect(broker.redis_url) as client:

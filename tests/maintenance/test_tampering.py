@@ -53,7 +53,7 @@ def is_empty(engine: Engine) -> bool:
         return not database_catalogue.tables(connection)
 
 
-@pytest.mark.parametrize("of_manifest", [60, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("of_manifest", [15, pytest.param(2000, marks=pytest.mark.long)])
 def test_no_byte_of_a_backup_can_be_changed(tampered: Tampered, of_manifest: int) -> None:
     draw = random.Random(1)
     files = [path for path in tampered.root.rglob("*") if path.is_file()]

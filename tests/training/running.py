@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -79,6 +80,12 @@ def run_process(stage: Stage, launcher: list[str] | None = None, **environment: 
 
 def run_forked(stage: Stage, limits: dict[int, int] | None = None) -> tuple[int, list, str]:
     """The same in a fork of this process, which has imported torch already, under resource limits."""
+    status, out, err = in_fork(lambda: main(stage.directory), limits)
+    return status, [STAGE_EVENT.validate_json(line) for line in out.splitlines()], err
+
+
+def in_fork(act: Callable[[], int], limits: dict[int, int] | None = None) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error."""
     with TemporaryFile() as out, TemporaryFile() as err:
         pid = os.fork()
         if pid == 0:
@@ -89,14 +96,15 @@ def run_forked(stage: Stage, limits: dict[int, int] | None = None) -> tuple[int,
                 sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
                 for limit, size in (limits or {}).items():
                     resource.setrlimit(limit, (size, size))
-                status = main(stage.directory)
+                status = act()
+                sys.stdout.flush()
                 sys.stderr.flush()
             finally:
                 os._exit(status)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
         err.seek(0)
-        return status, [STAGE_EVENT.validate_json(line) for line in out.read().splitlines()], err.read().decode()
+        return status, out.read().decode(), err.read().decode()
 
 
 def forked(

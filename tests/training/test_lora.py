@@ -190,7 +190,7 @@ def test_two_processes_learn_the_same_adapters(make_stage, wide_model, strategy,
         torch.testing.assert_close(theirs[tensor], ours[tensor], rtol=1e-2, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["sft", "reward_model"])
+@pytest.mark.parametrize("method", ["sft", pytest.param("reward_model", marks=pytest.mark.long)])
 def test_adapters_over_a_4_bit_base_stand_on_the_weights_as_they_were(make_stage, wide_model, method):
     pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
     data = data_of(method)

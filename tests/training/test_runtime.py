@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import subprocess
 import sys
 
 import pytest
 import torch
-from running import run_forked, run_process
+from running import in_fork, run_forked, run_process
 
 from steerboard_contracts.errors import BadInput, OutOfMemory
+from steerboard_contracts.stage import Log
 from steerboard_workers.stages.__main__ import failure_of
+from steerboard_workers.stages.runtime import EventWriter
 
 
 def test_an_output_that_fails_leaves_nothing_behind(make_stage):
@@ -113,16 +114,17 @@ def test_a_broken_stage_file_is_a_failure_not_a_traceback(make_stage):
     assert (code, events[-1].code) == (1, "bad_stage_file")
 
 
-def test_prints_of_libraries_do_not_reach_the_event_stream(tmp_path):
-    script = (
-        "import os, sys; from steerboard_workers.stages.runtime import EventWriter\n"
-        "from steerboard_contracts.stage import Log\n"
-        "events = EventWriter.take_stdout()\n"
-        "print('noise'); os.system('echo more noise'); events.write(Log(message='hello'))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
-    assert done.stdout == '{"type":"log","level":"info","message":"hello"}\n'
-    assert "more noise" in done.stderr
+def test_prints_of_libraries_do_not_reach_the_event_stream():
+    def act() -> int:
+        events = EventWriter.take_stdout()
+        print("noise", flush=True)
+        os.system("echo more noise")
+        events.write(Log(message="hello"))
+        return 0
+
+    _, out, errors = in_fork(act)
+    assert out == '{"type":"log","level":"info","message":"hello"}\n'
+    assert "more noise" in errors
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_FSIZE as a full disk")
