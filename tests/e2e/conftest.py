@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dashboard_world import World, follow, instructions, preferences
+from dashboard_world import RECIPE, World, follow, instructions, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from ranking_desks import Desks, enter_evaluation
 
@@ -25,6 +25,18 @@ def world(tmp_path_factory: pytest.TempPathFactory, stage_parent: Path) -> Itera
     running.import_rows("pairs", "preferences", preferences())
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def pipeline(world: World) -> str:
+    """A finished pipeline."""
+    body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
+    answer = world.client.post("pipelines", json=body)
+    answer.raise_for_status()
+    name = str(answer.json()["name"])
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
+    assert world.get(f"pipelines/{name}")["state"] == "succeeded"
+    return name
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 import pytest
-from dashboard_world import RECIPE, World, follow, preferences
+from dashboard_world import World, follow, preferences
 from page_checks import faults_of, go, told
 from page_fields import choose
 from playwright.sync_api import Browser, Page, expect
@@ -17,18 +17,6 @@ from sqlalchemy import text
 
 from steerboard.platform.database import make_engine
 from steerboard.platform.processes.embedded import EmbeddedServers
-
-
-@pytest.fixture(scope="session")
-def pipeline(world: World) -> str:
-    """A finished pipeline."""
-    body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
-    answer = world.client.post("pipelines", json=body)
-    answer.raise_for_status()
-    name = str(answer.json()["name"])
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
-    assert world.get(f"pipelines/{name}")["state"] == "succeeded"
-    return name
 
 
 def test_a_link_signs_in_once_and_signing_out_ends_it(world: World, browser: Browser) -> None:

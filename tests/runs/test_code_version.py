@@ -65,11 +65,18 @@ _ROLES = {spec.role: name for name, spec in methods().items()}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in _ROLES.values() else pytest.mark.long) for name in methods()]
 )
-@pytest.mark.parametrize(
-    "folder", ["steerboard_contracts/methods", "steerboard_workers/alignment/methods"], ids=["spec", "training"]
-)
-def test_a_change_to_a_methods_file_is_of_its_own_runs_alone(copy: Copy, folder: str, name: str) -> None:
-    assert copy.changed(f"{folder}/{name}.py") == {name, "judge"}
+def test_a_change_to_a_methods_files_is_of_its_own_runs_alone(copy: Copy, name: str) -> None:
+    assert copy.changed(
+        f"steerboard_contracts/methods/{name}.py", f"steerboard_workers/alignment/methods/{name}.py"
+    ) == {
+        name,
+        "judge",
+    }
+
+
+@pytest.mark.parametrize("folder", ["steerboard_contracts/methods", "steerboard_workers/alignment/methods"])
+def test_a_change_to_either_file_of_a_method_counts(copy: Copy, folder: str) -> None:
+    assert copy.changed(f"{folder}/sft.py") == {"sft", "judge"}
 
 
 def test_a_new_method_voids_nothing(copy: Copy) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from steerboard.platform import package_files
 
@@ -20,6 +20,18 @@ _NOT_BUILT = """<!doctype html>
 <p>Run <code>make web</code> in the checkout and load this page again.
 The API works without it: <a href="/docs">its documentation</a>.</p>
 </html>"""
+
+
+class Assets:
+    """Answers for the build's assets before any route is looked at: a page asks for several at once, and to compare an
+    address with all routes takes longer than to send a file."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD") and scope["path"].startswith("/assets/")
+        await (_page(Request(scope)) if asked else self._app)(scope, receive, send)
 
 
 def install(app: FastAPI) -> None:

@@ -37,7 +37,7 @@ class _App(FastAPI):
     """Headers go around everything, also around the answer to an error that nothing expected."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return SecurityHeaders(super().build_middleware_stack(), api=API)
+        return SecurityHeaders(dashboard.Assets(super().build_middleware_stack()), api=API)
 
 
 def create_app(

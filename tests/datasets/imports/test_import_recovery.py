@@ -35,7 +35,7 @@ def child_of(id_: str) -> psutil.Process | None:
 
 @pytest.fixture
 def large() -> bytes:
-    return lines(pairs(20_000))
+    return lines(pairs(8_000))
 
 
 def begin(client: TestClient, id_: str) -> psutil.Process:
@@ -53,8 +53,8 @@ def test_a_killed_process_is_replaced_and_the_dataset_is_whole(
     id_ = mapped(client, large)
     os.kill(begin(client, id_).pid, signal.SIGKILL)
     done = wait(client, id_, ended)
-    assert (done["state"], done["report"]["rows"]) == ("succeeded", 20_000)
-    assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 20_000
+    assert (done["state"], done["report"]["rows"]) == ("succeeded", 8_000)
+    assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 8_000
 
 
 @pytest.mark.long
@@ -71,7 +71,7 @@ def test_a_broken_connection_costs_an_attempt_and_not_the_import(
         assert session.scalars(copying).all() == [True]
     done = wait(client, id_, ended)
     assert (done["state"], done["problem"]) == ("succeeded", None)
-    assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 20_000
+    assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 8_000
 
 
 def test_what_always_dies_fails_with_a_reason(client: TestClient, sessions: sessionmaker[Session]) -> None:
