@@ -210,11 +210,13 @@ def source_of(passes: Log, rows: int = 2, **changes) -> PolicyGradientSource:
     prompts = [Example(row, np.arange(2, dtype=np.int32), ()) for row in range(rows)]
     renderer = type("Renderer", (), {"max_length": 16})()
     context = SourceContext(prompts, [], renderer, Sampler(), Phases(), passes)
-    return PolicyGradientSource(context, config, Turn(), RowTexts(), training_of(config).judge)
+    method = training_of(config)
+    return PolicyGradientSource(context, config, Turn(), RowTexts(), method.judge, method.tied)
 
 
-def batch_of(rewards: list[float], **changes):
-    return source_of(Log(reward=rewards), **changes).batch(0)
+def batch_of(rewards: list[float] | dict[str, list[float]], **changes):
+    given = rewards if isinstance(rewards, dict) else {"reward": rewards}
+    return source_of(Log(**given), **changes).batch(0)
 
 
 def test_prompts_whose_answers_are_equal_are_left_out_on_request_and_always_counted():
@@ -225,6 +227,24 @@ def test_prompts_whose_answers_are_equal_are_left_out_on_request_and_always_coun
     assert len({example.row for example in batch.examples}) == 1
     batch = batch_of([1, 1, 3, 3], drop_equal=True)
     assert (len(batch.examples), batch.metrics["equal_groups"]) == (4, 1.0)
+
+
+def test_rewards_that_add_up_to_the_same_are_no_tie_where_each_is_normalised_apart():
+    """Of the second prompt one reward rises as the other one falls; of the first each is equal."""
+    given = {"reward": [1, 1, 0, 2], "reward_2": [3, 3, 2, 0]}
+    batch = batch_of(given, method="gdpo", drop_equal=True)
+    assert (len(batch.examples), batch.metrics["equal_groups"]) == (2, 0.5)
+    assert len({e.row for e in batch.examples}) == 1
+    assert batch_of(given).metrics["equal_groups"] == 1
+    # What differs only in a reward of weight 0 teaches nothing.
+    ignored = {"reward": [1, 1, 2, 2], "reward_2": [0, 1, 0, 1]}
+    assert batch_of(ignored, method="gdpo", reward_weights=[1, 0]).metrics["equal_groups"] == 1
+
+
+def test_refills_keep_prompts_whose_rewards_add_up_to_the_same_but_differ_where_each_is_normalised_apart():
+    given = {"reward": [0, 2, 0, 2], "reward_2": [2, 0, 2, 0]}
+    found = {method: batch_of(given, method=method, refill=2).metrics for method in ("gdpo", "rloo")}
+    assert [(one["refills"], one["missing_groups"]) for one in found.values()] == [(0, 0), (2, 2)]
 
 
 def test_rewards_are_clipped_before_an_answer_that_was_cut_pays_for_it():

@@ -80,6 +80,9 @@ def test_several_rewards_are_normalised_apart_by_the_method():
         ("gdpo", {}, (), "nothing gives the answers a reward"),
         ("online_dpo", {}, ("model", "data"), "nothing gives the answers a reward"),
         ("rloo", {}, ("reward_2",), None),
+        ("ppo", {"ptx_coefficient": 1}, ("reward",), "ptx_coefficient needs a dataset"),
+        ("ppo", {}, ("reward", "pretraining"), "`pretraining` has no effect"),
+        ("gdpo", {"ptx_coefficient": 1}, ("reward", "reward_2", "pretraining"), None),
     ],
 )
 def test_what_the_inputs_lack_is_known_before_anything_runs(method, changes, given, fault):
@@ -97,6 +100,7 @@ def test_what_the_inputs_lack_is_known_before_anything_runs(method, changes, giv
         ("rloo", {"max_new_tokens": 64, "max_length": 64}, "leaves no room for a prompt"),
         ("reinforce_pp", {"refill": 1, "answers": 1}, "needs answers of 2 or more"),
         ("online_dpo", {"answers": 1}, "greater than or equal to 2"),
+        ("grpo", {"ptx_batch": 8}, "ptx_batch has no effect"),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_config(method, changes, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from api_world import ApiWorld
 from sqlalchemy import select
@@ -176,6 +177,32 @@ def test_runs_without_kind_or_inputs_are_refused(world: ApiWorld) -> None:
     ]:
         problem = world.post("runs", body, status=422)
         assert location in {error["location"] for error in problem["errors"]}, problem
+
+
+def test_texts_to_learn_besides_rewards_and_their_coefficient_are_given_together(world: ApiWorld) -> None:
+    world.dataset("texts", "instructions")
+    world.dataset("kept", "instructions", rows=1)
+    world.model("judge", "reward")
+
+    def launched(coefficient: float, status: int, **further: str) -> Any:
+        config = {"run": "train", "method": "ppo", "ptx_coefficient": coefficient}
+        inputs = {"model": "tiny", "data": "hh", "reward": "judge", **further}
+        return world.post("runs", {"config": config, "inputs": inputs}, status=status)
+
+    for coefficient, further, words in [
+        (27.8, {}, "ptx_coefficient needs a dataset"),
+        (0, {"pretraining": "texts"}, "`pretraining` has no effect with ptx_coefficient 0"),
+    ]:
+        (fault,) = launched(coefficient, 422, **further)["errors"]
+        assert fault["location"] == "inputs"
+        assert words in fault["message"]
+    (wrong,) = launched(1, 422, pretraining="hh")["errors"]
+    assert (wrong["location"], "of kind preferences" in wrong["message"]) == ("inputs.pretraining", True)
+    held_out = launched(1, 422, pretraining="kept")
+    assert (held_out["code"], held_out["errors"][0]["location"]) == ("no_training_rows", "inputs.pretraining")
+    assert world.get("runs")["items"] == []
+    made = launched(27.8, 201, pretraining="texts")
+    assert {one["name"]: one["label"] for one in made["inputs"]}["pretraining"] == "texts"
 
 
 def test_a_model_that_compares_and_one_that_scores_are_not_taken_for_each_other(world: ApiWorld) -> None:

@@ -1,4 +1,4 @@
-"""Answers to one prompt are scored behind one copy of it, wherever that changes no reward."""
+"""Answers to one prompt are read behind one copy of it, wherever that changes no reward and no log-prob."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, Gemma2Config, LlamaConfig, MistralConfig
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSequenceClassification,
+    Gemma2Config,
+    LlamaConfig,
+    MistralConfig,
+)
 
 from steerboard_workers.alignment.rendering.render import Rendered
+from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
 from steerboard_workers.engines.rewards import TransformersRewards
 
 SHAPE = {
@@ -114,7 +121,7 @@ def test_passes_keep_their_budget_however_many_answers_a_prompt_has():
     scored, sequences = Scored(CONFIGS["full"]), answered(1, 60)
     scored.rewards(sequences, 100)  # tries out what the model allows
     widest: list[int] = []
-    hook = scored.engine._module.model.get_input_embeddings().register_forward_hook(
+    hook = scored.engine._passes.module.model.get_input_embeddings().register_forward_hook(
         lambda module, inputs, output: widest.append(inputs[0].numel())
     )
     values = scored.rewards(sequences, 100)
@@ -130,7 +137,72 @@ def test_an_architecture_that_fails_on_shared_prompts_is_given_each_answer_by_it
         if named["position_ids"] is not None:
             raise IndexError("too many dimensions for this mask")
 
-    scored.engine._module.register_forward_pre_hook(refuse, with_kwargs=True)
+    scored.engine._passes.module.register_forward_pre_hook(refuse, with_kwargs=True)
     together = scored.rewards(sequences)
     assert together == pytest.approx([scored.rewards([one])[0] for one in sequences], abs=1e-5)
     assert scored.notes == ["this architecture cannot share prompts: each answer is computed with its own"]
+
+
+# -- log-probs --------------------------------------------------------------------------------------------------------
+
+
+class Read:
+    """Log-probs of answers, with what their passes took."""
+
+    def __init__(self, config, temperature: float = 1.0) -> None:
+        torch.manual_seed(0)
+        self.model = AutoModelForCausalLM.from_config(config).eval()
+        self.temperature = temperature
+        self.notes: list[str] = []
+        self.reader = AnswerLogProbs(self.model, CPU, 0, temperature, self.notes.append)
+
+    def passes(self, drawn: list[Drawn], batch_tokens: int = 400) -> list[dict[int, float]]:
+        return [
+            dict(zip(places, self.reader.read(*one), strict=True))
+            for places, *one in self.reader.passes(drawn, batch_tokens)
+        ]
+
+    def plain(self, one: Drawn) -> float:
+        """By the model's own forward."""
+        with torch.no_grad():
+            logits = self.model(torch.tensor([one.prompt + one.answer])).logits[0, len(one.prompt) - 1 : -1]
+        log_probs = (logits.double() / self.temperature).log_softmax(-1)
+        return float(log_probs.gather(1, torch.tensor(one.answer)[:, None]).sum())
+
+
+def drawn(prompts: int, answers: int) -> list[Drawn]:
+    sequences = answered(prompts, answers)
+    return [Drawn(one.ids[: one.prompt_length], one.ids[one.prompt_length :]) for one in sequences]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_log_probs_are_those_of_the_plain_forward(name, temperature):
+    """Also where the LM head's logits are capped behind it."""
+    read, answers = Read(CONFIGS[name], temperature), drawn(6, 4)
+    positions: list[int] = []
+    hook = read.model.get_input_embeddings().register_forward_hook(
+        lambda module, inputs, output: positions.append(inputs[0].numel())
+    )
+    read.passes(answers)  # tries out what the model allows
+    positions.clear()
+    found = {place: value for one in read.passes(answers) for place, value in one.items()}
+    hook.remove()
+    plain = Read(CONFIGS[name], temperature)
+    assert [found[place] for place in range(len(answers))] == pytest.approx([plain.plain(a) for a in answers], abs=1e-5)
+    if name in ("full", "wide_window"):
+        assert sum(positions) < 0.8 * sum(one.tokens for one in answers)
+        assert not read.notes
+    else:
+        assert len(read.notes) == 1
+
+
+def test_passes_are_those_of_all_answers_and_one_of_them_gives_the_same_alone():
+    """So that what is read after a kill is what would have been read before it."""
+    answers = drawn(5, 6)
+    whole = Read(CONFIGS["full"]).passes(answers, 100)
+    again = Read(CONFIGS["full"])
+    planned = list(again.reader.passes(answers, 100))
+    places, *last = planned[-1]
+    assert dict(zip(places, again.reader.read(*last), strict=True)) == whole[-1]
+    assert sorted(place for one in whole for place in one) == list(range(len(answers)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +11,8 @@ from typing import Any, Literal
 import pytest
 
 from steerboard_contracts import methods
-from steerboard_contracts.specs.method import BadMethod, Frozen, MethodSpec, Preview
+from steerboard_contracts.specs.method import BadMethod, Frozen, FurtherData, MethodSpec, Preview
+from steerboard_contracts.specs.slots import datasets
 from steerboard_contracts.training import TrainingConfig
 
 
@@ -122,6 +124,10 @@ def test_of_two_methods_of_one_name_the_platforms_own_stays() -> None:
         ({"preview": Preview("weights", {"beta": "gamma"})}, "has no field `gamma`"),
         ({"preview": Preview("weights", {})}, "the preview weights takes"),
         ({"frozen": (Frozen("data", frozenset({"sft"}), ""),)}, "the name of another input"),
+        ({"further_data": (FurtherData("data", ("instructions",), "", "beta"),)}, "or that of another input"),
+        ({"further_data": (FurtherData("beta", ("instructions",), "", "beta"),)}, "is no name of a further dataset"),
+        ({"further_data": (FurtherData("texts", ("books",), "", "beta"),)}, "there is no kind of dataset 'books'"),
+        ({"further_data": (FurtherData("texts", ("instructions",), "", "gamma"),)}, "has no field `gamma`"),
     ],
 )
 def test_a_description_that_does_not_fit_says_what_is_wrong(changes: dict[str, Any], words: str) -> None:
@@ -133,5 +139,8 @@ def test_a_description_that_does_not_fit_says_what_is_wrong(changes: dict[str, A
 def test_a_description_gives_inputs_and_words() -> None:
     spec = toy(frozen=(Frozen("reference", frozenset({"sft", "policy"}), "What it must stay near to."),), label="TOY")
     assert [*spec.slots] == ["model", "data", "reference"]
+    further = replace(spec, further_data=(FurtherData("texts", ("instructions",), "What it must not forget.", "beta"),))
+    assert [*further.slots] == ["model", "data", "texts", "reference"]
+    assert further.slots["texts"] == datasets("instructions", required=False)
     assert (spec.slots["reference"].thing, spec.slots["reference"].allowed) == ("model", {"sft", "policy"})
     assert (spec.title, spec.label, spec.short, spec.use) == ("Toy", "TOY", "TOY", "Train TOY on it")

@@ -31,6 +31,22 @@ def test_a_critic_of_a_run_is_one_line_and_must_be_a_model_with_a_number() -> No
     assert any("reward" in fault for fault in refused(Shelf(), wrong, *SETTINGS))
 
 
+def test_texts_to_learn_besides_are_the_two_lines_that_the_recipe_has_as_comments() -> None:
+    text = RECIPE.read_text()
+    given, coefficient = "    # pretraining: $instructions", "    # ptx_coefficient: 27.8"
+    assert given in text
+    assert coefficient in text
+    one, other = (text.replace(line, line.replace("# ", "")) for line in (given, coefficient))
+    assert any("has no effect with ptx_coefficient 0" in fault for fault in refused(Shelf(), one, *SETTINGS))
+    assert any("ptx_coefficient needs a dataset" in fault for fault in refused(Shelf(), other, *SETTINGS))
+    both = one.replace(coefficient, coefficient.replace("# ", ""))
+    ppo = stage(make_plan(both, SETTINGS, Shelf()), "ppo")
+    # What the instructions are where none are given: the chosen sides of the preferences.
+    assert (ppo.inputs["pretraining"].text, ppo.config.ptx_coefficient) == ("instructions", 27.8)
+    own = stage(make_plan(both, [*SETTINGS, "instructions=graded"], Shelf()), "ppo")
+    assert own.inputs["pretraining"].name == "graded"
+
+
 def test_the_critic_of_a_run_can_be_learned_further() -> None:
     longer = RECIPE.read_text().replace(
         "  # `independent`",

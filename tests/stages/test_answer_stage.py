@@ -11,6 +11,7 @@ import torch
 from hand_pipeline import killed_when, run_here
 
 from steerboard_contracts.stage import PromptsInput
+from steerboard_workers.engines.log_probs import AnswerLogProbs
 from steerboard_workers.stages import log_ratios
 from steerboard_workers.stages.models.model_io import load_policy
 
@@ -201,8 +202,8 @@ def test_a_log_ratio_is_of_all_turns_and_a_second_attempt_computes_none_again(as
     kept = folder / "checkpoints" / "log-probs-kl_to" / "a1-rows.jsonl"
     kept.write_text("".join(kept.read_text().splitlines(keepends=True)[:-1]))
     passes = []
-    real = log_ratios.answer_log_probs
-    monkeypatch.setattr(log_ratios, "answer_log_probs", lambda *given: passes.append(given[3]) or real(*given))
+    real = AnswerLogProbs.read
+    monkeypatch.setattr(AnswerLogProbs, "read", lambda *given: passes.append(given[2]) or real(*given))
     assert responses(folder) == found
     assert len(passes) == 1
     assert len(passes[0]) < len(ids)

@@ -8,11 +8,9 @@ from pathlib import Path
 # Methods of the tests on top of it. One trains twice on each batch of answers, a half at a time; the answers for the
 # second step are kept in its state. The other gives each process another batch.
 VARIANTS = """
-import os
 from dataclasses import replace
 from typing import Literal
-from steerboard_best_of_two import method, training
-from steerboard_workers.alignment.batches.batch_source import Batch, pack_examples, unpack_examples
+from steerboard_best_of_two import method
 
 class TwoStepsConfig(method.BestOfTwoConfig):
     method: Literal["two_steps"]
@@ -20,8 +18,14 @@ class TwoStepsConfig(method.BestOfTwoConfig):
 class RankedConfig(method.BestOfTwoConfig):
     method: Literal["ranked"]
 
-TWO_STEPS = replace(method.SPEC, name="two_steps", config=TwoStepsConfig, training=f"{__name__}:TwoSteps")
-RANKED = replace(method.SPEC, name="ranked", config=RankedConfig, training=f"{__name__}:Ranked")
+TWO_STEPS = replace(method.SPEC, name="two_steps", config=TwoStepsConfig, training=f"{__name__}_training:TwoSteps")
+RANKED = replace(method.SPEC, name="ranked", config=RankedConfig, training=f"{__name__}_training:Ranked")
+"""
+VARIANTS_TRAINING = """
+import os
+from dataclasses import replace
+from steerboard_best_of_two import training
+from steerboard_workers.alignment.batches.batch_source import Batch, pack_examples, unpack_examples
 
 class TwoStepsSource(training.BestOfTwoSource):
     kept = ()
@@ -67,6 +71,7 @@ def install_best_of_two(folder: Path) -> Path:
     for name, block in zip(("method.py", "training.py"), blocks[4:], strict=True):
         (package / name).write_text(block)
     (package / "variants.py").write_text(VARIANTS)
+    (package / "variants_training.py").write_text(VARIANTS_TRAINING)
     about = folder / "steerboard_best_of_two-0.1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: steerboard-best-of-two\nVersion: 0.1.0\n")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,13 @@ from running import changed_weights, final_weights, forked, metrics_of, ran, run
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import STAGE_FILE, ModelInput
+from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.methods import training_of
+from steerboard_workers.alignment.online.method import PolicyGradientMethod
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
+from steerboard_workers.alignment.rollouts import SourceContext
+from steerboard_workers.phases import Phases
 from steerboard_workers.stages.runtime import Stage
 
 QUICK = {
@@ -108,6 +115,44 @@ def test_how_a_step_is_cut_into_passes_changes_its_loss_by_rounding_only(started
         assert two[step]["ratio_error"] <= 1e-5
     for name, tensor in weights.items():
         torch.testing.assert_close(others[name], tensor, rtol=1e-3, atol=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "config"), [("grpo", {"kl_in": "loss"}), ("ppo", {"critic_lr": 1e-3, "minibatches": 1})]
+)
+def test_answers_share_their_prompt_in_all_passes_which_changes_rounding_only(started, monkeypatch, method, config):
+    """Fewer positions for the policy, its reference and its critic, and the same losses, gradients and weights."""
+    collate, positions, results = Batcher.collate, [0, 0], []
+
+    def counted(self, examples):
+        batch = collate(self, examples)
+        positions[len(results)] += batch.input_ids.numel()
+        return batch
+
+    monkeypatch.setattr(Batcher, "collate", counted)
+    for shares in (True, False):
+        monkeypatch.setattr(PolicyGradientMethod, "shares_prompt", shares)
+        stage = started(method, max_steps=3, lr=1e-3, entropy_weight=0.01, batching="padding_free", **config)
+        results.append((ran(stage), weights_of(stage)))
+    (one, weights), (two, others) = results
+    assert positions[0] < 0.9 * positions[1]
+    for step, values in one.items():
+        for name in ("loss", "grad_norm", "kl", "reward", "entropy", *(["value_loss"] if method == "ppo" else [])):
+            assert two[step][name] == pytest.approx(values[name], rel=1e-4, abs=1e-6), (step, name)
+        assert max(values["ratio_error"], two[step]["ratio_error"]) <= 1e-5
+        assert values["tokens"] == two[step]["tokens"]
+    for name, tensor in weights.items():
+        torch.testing.assert_close(others[name], tensor, rtol=1e-3, atol=5e-5)
+
+
+def test_what_is_rehearsed_has_the_answers_of_a_prompt_behind_it(started):
+    method = training_of(started("grpo", batch=5).spec.config)
+    prompts = [Example(row, np.arange(row + 2, dtype=np.int32), ()) for row in range(6)]
+    renderer = SimpleNamespace(max_length=32)
+    source = method.source(SourceContext(prompts, [], renderer, None, Phases(), SimpleNamespace()))
+    (rehearsed,) = source.rehearsal()
+    assert [one.row for one in rehearsed] == [5] * 4 + [4] * 4
+    assert {len(one.responses[0]) for one in rehearsed} == {8}
 
 
 def test_a_policy_that_moved_too_far_samples_again(started):

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 import torch
 from running import final_weights, forked, metrics_of, ran, recorded
+from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.stage import ModelInput
+from steerboard_workers.alignment.batches.batch_source import BadSource
 from steerboard_workers.alignment.methods import training_of
+from steerboard_workers.alignment.online.scoring import UnscoredAnswers
 
 QUICK = {
     "run": "train",
@@ -67,6 +70,44 @@ def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, whole):
     metrics, weights = whole
     assert metrics_of(last) == metrics
     assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(stage).items())
+
+
+def test_a_step_without_pairs_is_skipped_and_counted_whatever_kills_the_run(make_stage, base_model):
+    """One prompt a step, so that now and then its answers tie; what AdamW remembers is of the other steps only."""
+    config = {**QUICK, "batch": 1, "answers": 2, "refill": 0, "max_steps": 10, "checkpoint_every": 1, "seed": 3}
+    plain, killed, draw = make_stage(config, model=base_model), make_stage(config, model=base_model), random.Random(2)
+    metrics = metrics_of(forked(plain, 1, None, draw))
+    learned = [step for step, values in metrics.items() if "loss" in values]
+    skipped = [step for step, values in metrics.items() if values["equal_groups"] == 1]
+    assert sorted(learned + skipped) == list(range(1, 11))
+    between = [step for step in skipped if learned[0] < step < learned[-1] - 1]
+    assert between, skipped
+    for step in skipped:
+        assert (metrics[step]["skipped_updates"], metrics[step]["tokens"]) == (skipped.index(step) + 1, 0)
+    forked(killed, 1, between[-1] + 1, draw)
+    last = forked(killed, 2, None, draw)
+    assert any(event.type == "log" and "resumed from step" in event.message for event in last)
+    assert metrics_of(last) == metrics
+    weights = final_weights(plain)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(killed).items())
+
+
+def test_a_run_whose_answers_all_tie_ends_with_the_weights_that_it_started_with(make_stage, base_model):
+    stage = make_stage({**QUICK, "rules": [{"kind": "regex", "pattern": "(?!)"}], "max_steps": 3}, model=base_model)
+    metrics = ran(stage)
+    assert [metrics[step]["skipped_updates"] for step in (1, 2, 3)] == [1, 2, 3]
+    start = load_file(base_model / "model.safetensors")
+    assert all(torch.equal(tensor, start[name]) for name, tensor in final_weights(stage).items())
+    assert any("nothing to learn at step 1" in event.message for event in recorded(stage, "log"))
+    assert any(event.kind == "tied_groups" for event in recorded(stage, "health"))
+
+
+@pytest.mark.parametrize(("most", "error"), [(0.1, UnscoredAnswers), (1.0, BadSource)])
+def test_answers_without_rewards_fail_the_run_as_in_other_methods(make_stage, base_model, most, error):
+    """Labelled rows have no reference answer."""
+    config = {**QUICK, "rules": [{"kind": "exact_match"}], "max_unscored": most}
+    with pytest.raises(error, match="reward"):
+        ran(make_stage(config, model=base_model))
 
 
 def test_a_reward_model_of_another_family_scores_the_text(make_stage, base_model, foreign_model, tmp_path):

@@ -21,6 +21,7 @@ from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training import preflight
 from steerboard_workers.stages.training.loop import Trainer
+from steerboard_workers.stages.training.update import Update
 
 CONFIG = {"run": "train", "method": "sft", "batch": 16, "lr": 2e-3, "max_steps": 3, "max_length": 96}
 
@@ -111,19 +112,19 @@ def test_a_step_that_fails_later_says_what_fits_too(make_stage, base_model, monk
     """What it held of the device is free again when smaller steps are tried."""
     held: list[weakref.ref] = []
     still_held: list[bool] = []
-    rehearse = Trainer.rehearse
+    rehearse = Update.rehearse
 
     def full(self: Trainer) -> dict[str, float]:
         activations = torch.zeros(8)
         held.append(weakref.ref(activations))
         raise error
 
-    def tried(self: Trainer, batcher: Batcher) -> None:
+    def tried(self: Update, batcher: Batcher) -> None:
         still_held.extend(one() is not None for one in held)
         rehearse(self, batcher)
 
     monkeypatch.setattr(Trainer, "run", full)
-    monkeypatch.setattr(Trainer, "rehearse", tried)
+    monkeypatch.setattr(Update, "rehearse", tried)
     with pytest.raises(OutOfMemory) as caught:
         train.run(make_stage(CONFIG, model=base_model))
     assert caught.value.extra["fix"].changes == {"micro_tokens": 1024}
@@ -158,10 +159,10 @@ def test_no_strategy_is_proposed_that_the_run_could_not_take(make_stage, wide_mo
         pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
         config["lora"] = {"quantise": "nf4"}
 
-    def full(self: Trainer, batcher: Batcher) -> None:
+    def full(self: Update, batcher: Batcher) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(Trainer, "rehearse", full)
+    monkeypatch.setattr(Update, "rehearse", full)
     monkeypatch.setattr(preflight.Preflight, "_should_fit", lambda self, way: way.strategy == "zero3")
     with pytest.raises(OutOfMemory) as caught:
         train.run(make_stage(config, model=model))
@@ -206,9 +207,9 @@ def test_no_pass_of_a_run_is_larger_than_those_that_were_rehearsed(make_stage, b
 
 
 def test_other_errors_are_not_taken_for_want_of_memory(make_stage, base_model, monkeypatch):
-    def broken(self: Trainer, batcher) -> None:
+    def broken(self: Update, batcher) -> None:
         raise RuntimeError("size mismatch")
 
-    monkeypatch.setattr(Trainer, "rehearse", broken)
+    monkeypatch.setattr(Update, "rehearse", broken)
     with pytest.raises(RuntimeError, match="size mismatch"):
         train.run(make_stage(CONFIG, model=base_model))

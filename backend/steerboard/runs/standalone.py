@@ -84,16 +84,17 @@ def checked(
     if faults or config is None:
         raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.", code=code)
     if config.run == "train":
-        _check_training_rows(session, project, asked.inputs["data"])
+        for name in (name for name, ref in refs.items() if ref.dataset is not None):
+            _check_training_rows(session, project, name, asked.inputs[name])
     return config, refs
 
 
-def _check_training_rows(session: Session, project: Project, ref: str) -> None:
+def _check_training_rows(session: Session, project: Project, name: str, ref: str) -> None:
     dataset = get_dataset(session, project, ref)
     if dataset.rows == dataset.held_out_rows:
         raise NoTrainingRows(
             f"{dataset.name!r} has {all_held_out(dataset.rows)}, and training reads none of those",
-            errors=[ErrorLocation(location="inputs.data", message=all_held_out(dataset.rows))],
+            errors=[ErrorLocation(location=f"inputs.{name}", message=all_held_out(dataset.rows))],
             hint="Nothing was started. Add prompts that the project does not hold out. Pairs from rankings can be made "
             "again with all of them for training.",
         )

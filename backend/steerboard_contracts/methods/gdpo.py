@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, REWARDS, GroupedConfig, KlPlace
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, GroupedConfig, KlPlace
 from steerboard_contracts.specs.method import MethodSpec
 
 GRPO = {"source": "arXiv 2402.03300, Section 4.2, on which arXiv 2601.05242 builds"}
@@ -33,10 +33,10 @@ class GdpoConfig(GroupedConfig):
         Field(description="Whether the KL is taken from the reward or added to the loss: here the latter alone."),
     ] = "loss"
 
-    def input_fault(self, given: Collection[str]) -> str | None:
+    def reward_fault(self, given: Collection[str]) -> str | None:
         rewards = self.sources(given) + (self.overlong_tokens is not None) + (self.cut_penalty > 0)
         if not self.sources(given) or rewards > 1:
-            return super().input_fault(given)
+            return super().reward_fault(given)
         return "there is one reward, and several are to be normalised apart: give another one, or take another method"
 
     @model_validator(mode="after")
@@ -62,6 +62,7 @@ SPEC = MethodSpec(
     use="Learn from several rewards with GDPO",
     outputs=("policy",),
     frozen=(*REWARDS, KL_REFERENCE),
+    further_data=(PRETRAINING,),
     form=("rules", "reward_weights", "answers", "max_new_tokens", "kl_weight"),
     place=113,
 )

@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, REWARDS, GroupedConfig, KlPlace, Reducer
+from steerboard_contracts.online.policy_gradient import (
+    KL_REFERENCE,
+    PRETRAINING,
+    REWARDS,
+    GroupedConfig,
+    KlPlace,
+    Reducer,
+)
 from steerboard_contracts.specs.method import MethodSpec
 
 PAPERS = {"source": "arXiv 2402.03300, Section 4.2"}
@@ -71,6 +78,7 @@ SPEC = MethodSpec(
     use="Learn from rewards with GRPO",
     outputs=("policy",),
     frozen=(*REWARDS, KL_REFERENCE),
+    further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "max_new_tokens", "kl_weight", "scaling", "reducer"),
     place=111,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.models import POLICIES, SCALARS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, REWARDS, PolicyGradientConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, PolicyGradientConfig
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec, Trained
 from steerboard_contracts.training import PAPER
@@ -92,6 +92,7 @@ SPEC = MethodSpec(
     use="Learn from rewards with PPO",
     outputs=("policy", "critic"),
     frozen=(*REWARDS, KL_REFERENCE),
+    further_data=(PRETRAINING,),
     also_trains=(
         Trained(
             "critic",

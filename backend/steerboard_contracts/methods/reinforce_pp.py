@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, REWARDS, PolicyGradientConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, PolicyGradientConfig
 from steerboard_contracts.specs.method import MethodSpec
 
 PAPERS = {"source": "arXiv 2501.03262, its table of hyper-parameters"}
@@ -51,6 +51,7 @@ SPEC = MethodSpec(
     use="Learn from rewards with REINFORCE++",
     outputs=("policy",),
     frozen=(*REWARDS, KL_REFERENCE),
+    further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "baseline", "max_new_tokens", "kl_weight"),
     place=112,

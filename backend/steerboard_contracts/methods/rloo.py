@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, REWARDS, GroupedConfig, Reducer
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, GroupedConfig, Reducer
 from steerboard_contracts.specs.method import MethodSpec
 
 ONE_ACTION = {"source": "arXiv 2402.14740, Section 3.2: a whole answer is one action"}
@@ -48,6 +48,7 @@ SPEC = MethodSpec(
     use="Learn from rewards with RLOO",
     outputs=("policy",),
     frozen=(*REWARDS, KL_REFERENCE),
+    further_data=(PRETRAINING,),
     changeable=("lr", "kl_weight"),
     form=("rules", "answers", "max_new_tokens", "kl_weight"),
     place=110,

@@ -13,7 +13,7 @@ from steerboard_contracts.models import POLICIES
 from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
 from steerboard_contracts.online.reward_rules import RewardRule
 from steerboard_contracts.samples import Finite
-from steerboard_contracts.specs.method import Frozen
+from steerboard_contracts.specs.method import Frozen, FurtherData
 from steerboard_contracts.training import OnlineConfig
 
 Reducer = Literal["token", "sequence", "constant"]
@@ -44,6 +44,13 @@ KL_REFERENCE = Frozen(
     "The policy to stay near; by default the model that training starts from.",
     required=False,
     when="kl_weight",
+)
+
+PRETRAINING = FurtherData(
+    "pretraining",
+    ("instructions",),
+    "Texts that are learned besides, by ptx_coefficient.",
+    when="ptx_coefficient",
 )
 
 
@@ -126,6 +133,10 @@ class RewardedOnlineConfig(OnlineConfig):
         return sum(name in given for name in REWARD_MODELS) + len(self.rules)
 
     def input_fault(self, given: Collection[str]) -> str | None:
+        return self.reward_fault(given)
+
+    def reward_fault(self, given: Collection[str]) -> str | None:
+        """What the reward models among the inputs of the names `given` lack, with the rules of the config."""
         if self.sources(given):
             return None
         return f"nothing gives the answers a reward: give a reward model as `{REWARD_MODELS[0]}`, or `rules`"
@@ -207,6 +218,37 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         ),
     ] = 0.0
 
+    ptx_coefficient: Annotated[
+        NonNegative,
+        Field(
+            description="Of the loss of SFT on the dataset `pretraining`, which each update adds to that of the "
+            "rewards; 0 does without.",
+            json_schema_extra={"source": "arXiv 2203.02155, Eq. 2: 27.8"},
+        ),
+    ] = 0.0
+    ptx_batch: Annotated[
+        Count | None,
+        Field(
+            description="Rows of `pretraining` in one update; by default as many as it has answers.",
+            json_schema_extra={"source": "arXiv 2203.02155, Appendix C.4: eight times as many as answers"},
+        ),
+    ] = None
+
+    def input_fault(self, given: Collection[str]) -> str | None:
+        return self.reward_fault(given) or self._ptx_fault(given)
+
+    def _ptx_fault(self, given: Collection[str]) -> str | None:
+        if self.ptx_coefficient and PRETRAINING.name not in given:
+            return f"ptx_coefficient needs a dataset to learn: give one as `{PRETRAINING.name}`, or set it to 0"
+        if PRETRAINING.name in given and not self.ptx_coefficient:
+            return f"`{PRETRAINING.name}` has no effect with ptx_coefficient 0: set that, or leave the dataset out"
+        return None
+
+    @property
+    def ptx_rows(self) -> int:
+        """Rows of `pretraining` in one update."""
+        return self.ptx_batch or max(1, self.batch * self.answers // self.minibatches)
+
     @property
     def kl_form(self) -> KlEstimator:
         return self.kl_estimator or ("k1" if self.kl_in == "reward" else "k3")
@@ -223,6 +265,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
             )
         if self.kl_in == "reward" and self.kl_form != "k1":
             raise ValueError(f"kl_estimator {self.kl_form} belongs into the loss; in the reward it is k1")
+        if self.ptx_batch is not None and not self.ptx_coefficient:
+            raise ValueError("ptx_batch has no effect with ptx_coefficient 0")
         if self.drop_equal and self.answers < 2:
             raise ValueError("drop_equal compares the answers to a prompt: it needs answers of 2 or more")
         return self

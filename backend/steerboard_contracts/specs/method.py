@@ -89,6 +89,22 @@ class Trained:
 
 
 @dataclass(frozen=True)
+class FurtherData:
+    """A further dataset that a run may learn from besides its rows: an input by this name, which need not be given.
+
+    `when`: a field of the config; where that is 0, false or none, the dataset is not read.
+    """
+
+    name: str
+    kinds: tuple[SampleKind, ...]
+    about: str
+    when: str
+
+    def used_by(self, config: TrainingConfig) -> bool:
+        return bool(getattr(config, self.when))
+
+
+@dataclass(frozen=True)
 class Preview:
     """What the launch form shows of the data before anything runs.
 
@@ -125,6 +141,8 @@ class MethodSpec:
     starts_from: frozenset[str] = POLICIES
     frozen: tuple[Frozen, ...] = ()
     also_trains: tuple[Trained, ...] = ()
+    further_data: tuple[FurtherData, ...] = ()
+    """Datasets of prompts with a response each, of which a source gets the training rows as examples."""
     sequences: int = 1
     """Sequences that a row becomes: 2 for a pair."""
     splits_pairs: bool = False
@@ -185,6 +203,13 @@ class MethodSpec:
                 f"{self.name} makes {', '.join(self.outputs)}: name each role once, and those of also_trains"
             )
         taken = {"model", "data", *further}
+        for data in self.further_data:
+            if data.name in taken or not _NAME.fullmatch(data.name) or data.name in self.config.model_fields:
+                raise BadMethod(
+                    f"{data.name!r} is no name of a further dataset of {self.name}, or that of another input"
+                )
+            taken.add(data.name)
+            self._check_words("kind of dataset", data.kinds, get_args(SampleKind))
         for one in self.frozen:
             if one.name in taken:
                 raise BadMethod(f"a frozen model of {self.name} is called {one.name}, the name of another input")
@@ -210,6 +235,7 @@ class MethodSpec:
         named = [*self.form, *self.changeable, *(self.preview.fields.values() if self.preview else ())]
         named += [self.condition] if self.condition else []
         named += [one.when for one in self.frozen if one.when is not None]
+        named += [one.when for one in self.further_data]
         for name in named:
             if name not in self.config.model_fields:
                 raise BadMethod(f"the config of {self.name} has no field `{name}`, which its description names")
@@ -228,4 +254,5 @@ class MethodSpec:
     def slots(self) -> dict[str, Slot]:
         frozen = {one.name: models(*one.roles, required=one.required) for one in self.frozen}
         trained = {one.role: models(*one.starts_from, required=one.required) for one in self.also_trains}
-        return {"model": models(*self.starts_from), "data": datasets(*self.data), **trained, **frozen}
+        further = {one.name: datasets(*one.kinds, required=False) for one in self.further_data}
+        return {"model": models(*self.starts_from), "data": datasets(*self.data), **further, **trained, **frozen}

@@ -3204,7 +3204,8 @@ export interface components {
         /**
          * AnswerGroup
          * @description `place`: among the groups of the step that were kept. `row` of the dataset. `prompt`: its end, as the model reads
-         *     it. `answers` by reward, best first; `sampled`: how many there were. `tied`: all rewards are the same.
+         *     it. `answers` by reward, best first; `sampled`: how many there were. `tied`: the rewards are the same, and teach
+         *     nothing.
          */
         AnswerGroup: {
             /** Answers */

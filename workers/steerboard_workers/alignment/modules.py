@@ -31,7 +31,7 @@ class PolicyModule(nn.Module):
     `entropies`: where gradients are kept, third the entropies (N,) float32 of the distributions that they are of.
     `whole_head`: read logits from the model's own full forward, for architectures that do more to them than one
     linear layer (soft caps, scales). `own_attention`: the model's implementation before batching chose another.
-    `temperature`: log-probs are of softmax(logits / temperature).
+    `temperature`: log-probs are of softmax(logits / temperature); a forward may ask for another one.
     """
 
     def __init__(self, model: Any, whole_head: bool = False) -> None:
@@ -52,29 +52,33 @@ class PolicyModule(nn.Module):
         attention_mask: Tensor | None = None,
         segments: Segments | None = None,
         probe: Probe | None = None,
+        temperature: float | None = None,
     ) -> tuple[Tensor, ...] | Tensor:
         inputs = model_inputs(input_ids, position_ids, attention_mask, segments)
         if probe == "hidden":
             return read_hidden(self.model, inputs, read)
         if self.whole_head or probe == "whole_head":
             logits = self.model(**inputs).logits
-            return self._log_probs(logits.flatten(0, 1).index_select(0, read), labels)
+            return self._log_probs(logits.flatten(0, 1).index_select(0, read), labels, temperature)
         hidden = read_hidden(self.model, inputs, read)
         head = self.model.get_output_embeddings()
         rows = max(1, CHUNK_ELEMENTS // self.vocabulary)
         if len(read) <= rows:
-            return self._head_log_probs(head, hidden, labels)
+            return self._head_log_probs(head, hidden, labels, temperature)
         parts = [
-            checkpoint(self._head_log_probs, head, hidden[at : at + rows], labels[at : at + rows], use_reentrant=False)
-            for at in range(0, len(read), rows)
+            checkpoint(self._head_log_probs, head, hidden[at:end], labels[at:end], temperature, use_reentrant=False)
+            for at, end in ((at, at + rows) for at in range(0, len(read), rows))
         ]
         return tuple(torch.cat(values) for values in zip(*parts, strict=True))
 
-    def _head_log_probs(self, head: nn.Module, hidden: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        return self._log_probs(head(hidden), labels)
+    def _head_log_probs(
+        self, head: nn.Module, hidden: Tensor, labels: Tensor, temperature: float | None
+    ) -> tuple[Tensor, ...]:
+        return self._log_probs(head(hidden), labels, temperature)
 
-    def _log_probs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        scaled = logits if self.temperature == 1.0 else logits / self.temperature
+    def _log_probs(self, logits: Tensor, labels: Tensor, temperature: float | None = None) -> tuple[Tensor, ...]:
+        divisor = self.temperature if temperature is None else temperature
+        scaled = logits if divisor == 1.0 else logits.float() / divisor  # bf16 would round once more
         found = label_log_probs(scaled, labels)
         return (*found, entropies(scaled)) if self.entropies and torch.is_grad_enabled() else found
 

@@ -108,7 +108,7 @@ class LanguageObjective:
         return float(sum(e.labels for e in examples))
 
     def forward(self, output: Any, batch: MicroBatch) -> tuple[Tensor, Tensor]:
-        log_probs, correct = output
+        log_probs, correct = output[:2]
         loss = weighted_nll(log_probs, batch.sequence, batch.weights)
         labels = torch.tensor(len(log_probs), dtype=torch.float64, device=loss.device)
         weight = batch.weights.double()[batch.sequence].sum() if self._self_normalised else labels

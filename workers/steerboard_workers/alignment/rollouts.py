@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -66,7 +66,8 @@ class SourceContext:
     """What a batch source may use. `train` and `held_out` are the rows as the method's `example` made them, from the
     first batch on with the log-probs of frozen models. `passes` ask the live weights and frozen models about others.
     `sampler` is there for methods whose config is an `OnlineConfig`. `keep_group` takes the answers to a prompt of an
-    optimiser step, counted from 1, to be read by people. `reward_access`: what rewards from outside may reach.
+    optimiser step, counted from 1, to be read by people. `further_data`: by name, the training rows of the spec's
+    further datasets that the config uses. `reward_access`: what rewards from outside may reach.
     """
 
     train: Sequence[Example]
@@ -77,6 +78,7 @@ class SourceContext:
     passes: Passes
     keep_group: Callable[[int, AnswerGroup], None] | None = None
     reward_access: RewardAccess = field(default_factory=RewardAccess)
+    further_data: Mapping[str, Sequence[Example]] = field(default_factory=dict)
 
     @property
     def policy(self) -> LivePolicy:

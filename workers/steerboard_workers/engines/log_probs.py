@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
-from steerboard_workers.alignment.modules import label_log_probs
+from steerboard_workers.alignment.batches.batching import Batcher
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.modules import PolicyModule
+from steerboard_workers.engines.shared_prompts import SharedPrompts
 
 
 class Drawn(NamedTuple):
@@ -21,22 +25,29 @@ class Drawn(NamedTuple):
         return len(self.prompt) + len(self.answer)
 
 
-@torch.inference_mode()
-def answer_log_probs(
-    model: Any, device: torch.device, pad: int, drawn: Sequence[Drawn], temperature: float
-) -> list[float]:
-    """Of each, the sum over its answer's tokens of log softmax(logits / temperature), in nats; in one forward pass.
+class AnswerLogProbs:
+    """`model` is a causal LM in eval mode on `device`. Log-probs are of softmax(logits / temperature). `log` is told
+    once where prompts cannot be shared."""
 
-    `model` is a causal LM in eval mode on `device`. Padding is on the right, where a causal model does not see it.
-    """
-    width = max(one.tokens for one in drawn)
-    ids = torch.tensor([one.prompt + one.answer + [pad] * (width - one.tokens) for one in drawn], device=device)
-    # Each token is predicted at the place before it.
-    first = min(len(one.prompt) for one in drawn) - 1
-    logits = model(input_ids=ids, use_cache=False, logits_to_keep=width - first).logits
-    rows = torch.cat([torch.full((len(one.answer),), row) for row, one in enumerate(drawn)])
-    at = torch.cat([torch.arange(len(one.answer)) + len(one.prompt) - 1 - first for one in drawn])
-    labels = torch.tensor([token for one in drawn for token in one.answer], device=device)
-    found, _ = label_log_probs(logits[rows.to(device), at.to(device)].float() / temperature, labels)
-    parts = torch.tensor_split(found, torch.tensor([len(one.answer) for one in drawn]).cumsum(0)[:-1])
-    return [float(part.double().sum()) for part in parts]
+    def __init__(
+        self, model: Any, device: torch.device, pad: int, temperature: float, log: Callable[[str], None]
+    ) -> None:
+        module = PolicyModule(model)
+        module.temperature = temperature
+        self._passes = SharedPrompts(module.eval(), pad, device, log)
+
+    def passes(self, drawn: Sequence[Drawn], batch_tokens: int) -> Iterator[tuple[list[int], Batcher, list[Example]]]:
+        """(places, what `read` takes) of each pass over all of them, a prompt once for all its answers where the model
+        allows it: what an answer gets depends on its pass, in the last bit."""
+        examples = [
+            Example(place, np.array(one.prompt, dtype=np.int32), (np.array(one.answer, dtype=np.int32),))
+            for place, one in enumerate(drawn)
+        ]
+        for batcher, some in self._passes.ways(examples, batch_tokens):
+            for part in batcher.cut(some)[0]:
+                yield [example.row for example in part], batcher, part
+
+    def read(self, batcher: Batcher, part: Sequence[Example]) -> list[float]:
+        """Of each answer, the sum over its tokens of log softmax(logits / temperature), in nats."""
+        found = self._passes.forward(batcher, part)[0].double().cpu()
+        return [float(one.sum()) for one in found.split([example.labels for example in part])]

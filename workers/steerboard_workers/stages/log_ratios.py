@@ -12,8 +12,7 @@ from steerboard_contracts.configs import AnswerConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.resumable_rows import ResumableRows
 from steerboard_workers.alignment.rendering.render import answer_room
-from steerboard_workers.engines.log_probs import Drawn, answer_log_probs
-from steerboard_workers.engines.rewards import batches_by_tokens
+from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
 from steerboard_workers.stages.generate import score_text
 from steerboard_workers.stages.models.model_io import LoadedModel, load_policy, load_tokenizer
 from steerboard_workers.stages.models.tokens import check_tokenizer
@@ -21,7 +20,7 @@ from steerboard_workers.stages.runtime import Stage
 
 KL_TO = "kl_to"
 KEY = ("position", "sample", "turn")
-# Padded tokens of one forward pass, whose logits exist at once.
+# Positions of one forward pass.
 BATCH_TOKENS = 2048
 # (position, sample, turn)
 Place = tuple[int, int, int]
@@ -61,17 +60,20 @@ def _compute(
     prompts = _prompts(config, model, [*answered.values()], score_text(model.info, asked, stage.model(name).name))
     drawn = [Drawn(prompt, ids) for prompt, (_, ids) in zip(prompts, answered.values(), strict=True)]
     places, pad = list(answered), int(model.tokenizer.pad_token_id)
+    whose = stage.model(name).name
+    reader = AnswerLogProbs(
+        *(model.model, model.device, pad, config.decoding.temperature),
+        log=lambda line: stage.log(f"log-probs by {whose}: {line}"),
+    )
     with stage.phases.measure("reference") as phase:
-        for batch in batches_by_tokens([one.tokens for one in drawn], BATCH_TOKENS):
+        for batch, batcher, part in reader.passes(drawn, BATCH_TOKENS):
             if all(places[at] in partial for at in batch):
                 continue
-            found = answer_log_probs(
-                model.model, model.device, pad, [drawn[at] for at in batch], config.decoding.temperature
-            )
+            found = reader.read(batcher, part)
             phase.tokens += sum(drawn[at].tokens for at in batch)
             rows = zip((places[at] for at in batch), found, strict=True)
             partial.add({**dict(zip(KEY, place, strict=True)), "log_prob": value} for place, value in rows)
-            stage.progress(len(partial.rows), len(places), "answers", f"log-probs by {stage.model(name).name}")
+            stage.progress(len(partial.rows), len(places), "answers", f"log-probs by {whose}")
 
 
 def _prompts(

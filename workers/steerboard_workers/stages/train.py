@@ -27,7 +27,7 @@ from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints
-from steerboard_workers.stages.training.data import TrainingData, load_data
+from steerboard_workers.stages.training.data import TrainingData, load_data, load_further
 from steerboard_workers.stages.training.frozen import FrozenModels
 from steerboard_workers.stages.training.further import batcher_for_all, open_further
 from steerboard_workers.stages.training.inspection import inspector_of
@@ -55,6 +55,7 @@ def run(stage: Stage) -> Succeeded | Paused:
     stage.progress(1, 1, "models", "loading")
     with stage.phases.measure("load"), stage.using_model("model", "tokenising with"):
         data = load_data(stage, method, start.renderer)
+        further_data = load_further(stage, config, start.renderer)
 
     module = start.module(method.temperature, method.needs_entropy)
     parts = {JointModule.MAIN: module, **{role: setup.module() for role, setup in further.items()}}
@@ -76,9 +77,12 @@ def run(stage: Stage) -> Succeeded | Paused:
         *(data.train, data.held_out, start.renderer, policy, stage.phases, passes),
         keep_group=sampled.keep,
         reward_access=stage.spec.reward_access,
+        further_data=further_data,
     )
     source = method.source(context)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
+    besides = source.rehearsed_besides()
+    examples += besides.examples if besides is not None else ()
     with stage.phases.measure("load"):
         batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
@@ -129,6 +133,9 @@ def run(stage: Stage) -> Succeeded | Paused:
         sharing.accelerator.end_training()
         return evaluated
     summary = _summary(method, data, trainer, evaluated)
+    summary |= {f"{name}_rows": len(rows) for name, rows in further_data.items()}
+    if trainer.progress.skipped:
+        summary["skipped_updates"] = trainer.progress.skipped
     if trainer.stopped_by is not None:
         summary["stopped_by"] = trainer.stopped_by.kind
     if control.applied:

@@ -32,11 +32,25 @@ class BadSource(SteerboardError):
 
 
 @dataclass(frozen=True)
+class Besides:
+    """Other examples that a step learns by their likelihood, at temperature 1: `weight` times -log pi, the mean over
+    their labels, is added to the loss of the batch, and reported as `NAME_loss`. Only the model that training is for
+    learns them."""
+
+    name: str
+    examples: Sequence[Example]
+    weight: float
+
+
+@dataclass(frozen=True)
 class Batch:
-    """The global batch of one step, or what to evaluate on. `metrics` are emitted with the step."""
+    """The global batch of one step, or what to evaluate on. `metrics` are emitted with the step. `skipped`: there is
+    nothing to learn, no examples, and the step leaves the weights as they are."""
 
     examples: Sequence[Example]
     metrics: Mapping[str, float] = field(default_factory=dict)
+    besides: Besides | None = None
+    skipped: bool = False
 
 
 class BatchSource:
@@ -49,7 +63,7 @@ class BatchSource:
     steps: int
 
     def batch(self, step: int) -> Batch:
-        """The global batch of step `step`, counted from 0. At least one example."""
+        """The global batch of step `step`, counted from 0. At least one example, unless it is `skipped`."""
         raise NotImplementedError
 
     def held_out(self, step: int) -> Batch:
@@ -60,6 +74,10 @@ class BatchSource:
         """Global batches as large as any that will come, to find out before the first step whether they fit into
         memory; the first has the longest examples, longest first. Changes no state."""
         raise NotImplementedError
+
+    def rehearsed_besides(self) -> Besides | None:
+        """What batches have besides, the longest of it, where they have that."""
+        return None
 
     def state(self) -> dict[str, Any]:
         """What `batch` depends on besides step and weights: tensors, numbers, text, lists and dicts of them. Equal on

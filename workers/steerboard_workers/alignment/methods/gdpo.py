@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.methods.gdpo import GdpoConfig
-from steerboard_workers.alignment.online.answers import Answers
+from steerboard_workers.alignment.online.answers import Answers, equal_groups
 from steerboard_workers.alignment.online.method import PolicyGradientMethod
 from steerboard_workers.alignment.policy_gradient.advantages import decoupled
 
@@ -17,3 +17,12 @@ class Gdpo(PolicyGradientMethod[GdpoConfig]):
         names = list(answers.sources)
         found = decoupled([answers.sources[name] for name in names], [answers.weights[name] for name in names])
         return answers.spread(found)
+
+    def tied(self, answers: Answers) -> NDArray[np.bool_]:
+        """Where every reward is equal within the group: rewards that differ may add up to the same."""
+        unscored = np.isnan(answers.rewards)
+        tied = np.ones(len(answers.rewards), dtype=np.bool_)
+        for name, rewards in answers.sources.items():
+            if answers.weights[name]:
+                tied &= equal_groups(np.where(unscored, np.nan, rewards))
+        return tied

@@ -55,7 +55,7 @@ class OnlineDpo(OnlineMethod[OnlineDpoConfig]):
 
 class SampledPairs(RewardedSource):
     """Of each prompt the best and the worst answer by reward, the first ones among equals; those that tie are left out
-    and counted."""
+    and counted. Where none is left, the step is skipped."""
 
     responses = 2
     config: OnlineDpoConfig
@@ -64,11 +64,14 @@ class SampledPairs(RewardedSource):
         sampled, metrics = self.collected()
         rewards, _ = self.shaped(sampled)
         pairs, counted = self._pairs(sampled, rewards.reshape(len(sampled.prompts), -1))
-        if not pairs:
+        counted |= length_metrics(sampled.rollouts, [np.zeros(1)] * len(sampled.rollouts))
+        if counted["dropped_single"] == len(sampled.prompts):
             raise BadSource(
-                f"no two answers to a prompt of step {step + 1} differ in reward and text",
-                hint="Sample more answers to each prompt, raise the temperature, or raise refill.",
+                f"no answer of step {step + 1} can be learned: none has a reward to compare",
+                hint="Sample more answers to each prompt, or more prompts in a step.",
             )
+        if not pairs:
+            return Batch([], metrics | counted, skipped=True)
         context = self.context
         with context.phases.measure("reference") as phase:
             found = context.passes.per_sequence(pairs, REFERENCE.name)
@@ -76,8 +79,7 @@ class SampledPairs(RewardedSource):
         learned = [
             replace(pair, frozen_log_probs={REFERENCE.name: values}) for pair, values in zip(pairs, found, strict=True)
         ]
-        lengths = length_metrics(sampled.rollouts, [np.zeros(1)] * len(sampled.rollouts))
-        return Batch(learned, metrics | counted | lengths)
+        return Batch(learned, metrics | counted)
 
     def _pairs(self, sampled: Sampled, rewards: NDArray[np.float64]) -> tuple[list[Example], dict[str, float]]:
         """rewards (G, n), NaN of answers without one."""
@@ -98,7 +100,9 @@ class SampledPairs(RewardedSource):
             gaps.append(scores[choice.best] - scores[choice.worst])
             pairs.append(replace(prompt, responses=(answers[choice.best].ids, answers[choice.worst].ids)))
         counted = {f"dropped_{reason}": float(dropped[reason]) for reason in ("single", "equal_texts", "tied")}
-        return pairs, counted | {"pairs": float(len(pairs)), "reward_gap": float(np.mean(gaps)) if gaps else 0.0}
+        equal = (dropped["equal_texts"] + dropped["tied"]) / len(sampled.prompts)
+        counted |= {"pairs": float(len(pairs)), "equal_groups": equal}
+        return pairs, counted | ({"reward_gap": float(np.mean(gaps))} if gaps else {})
 
     def _filled(self, prompt: Example, room: int) -> Example:
         zeros = np.zeros(self.responses, dtype=np.float32)

@@ -17,7 +17,6 @@ from steerboard_contracts.online.answer_groups import (
     GroupAnswer,
 )
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.online.answers import equal_groups
 from steerboard_workers.alignment.rollouts import Rollout
 from steerboard_workers.alignment.token_texts import token_texts
 
@@ -28,13 +27,15 @@ _CUT = "\u2026"
 @dataclass(frozen=True)
 class Sampling:
     """Of n answers to each of G prompts, in their order: `sources` by name (G n,), `rewards` (G, n) as they are learned
-    from, `advantages` and, unless there is no reference, `log_ratios` of the tokens of each (T,)."""
+    from, `advantages` and, unless there is no reference, `log_ratios` of the tokens of each (T,). tied (G,): of which
+    prompts the answers teach nothing."""
 
     rollouts: Sequence[Rollout]
     sources: Mapping[str, Floats]
     rewards: Floats
     advantages: Sequence[Floats]
     log_ratios: Sequence[Floats]
+    tied: NDArray[np.bool_]
 
 
 def answer_group(place: int, prompt: Example, sampling: Sampling, tokenizer: Any) -> AnswerGroup:
@@ -48,7 +49,7 @@ def answer_group(place: int, prompt: Example, sampling: Sampling, tokenizer: Any
         row=prompt.row,
         prompt=read if len(read) <= MOST_CHARACTERS else _CUT + read[-MOST_CHARACTERS:],
         sampled=n,
-        tied=n > 1 and bool(equal_groups(rewards[None])[0]),
+        tied=bool(sampling.tied[place]),
         answers=[_answer(place * n + one, sampling, tokenizer) for one in order[:MOST_ANSWERS]],
     )
 

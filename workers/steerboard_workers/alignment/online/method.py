@@ -12,7 +12,7 @@ from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Objective
-from steerboard_workers.alignment.online.answers import Answers
+from steerboard_workers.alignment.online.answers import Answers, equal_groups
 from steerboard_workers.alignment.online.objective import PolicyGradientObjective, Turn
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.source import Judgement, PolicyGradientSource
@@ -59,12 +59,20 @@ class PolicyGradientMethod(OnlineMethod[Config]):
         return False
 
     @property
+    def shares_prompt(self) -> bool:
+        return self.config.answers > 1
+
+    @property
     def needs_entropy(self) -> bool:
         return self.config.entropy_weight > 0
 
     def advantages(self, answers: Answers) -> list[NDArray[np.float64]]:
         """Of each answer in turn, (T,) of its tokens; NaN to leave it out."""
         raise NotImplementedError
+
+    def tied(self, answers: Answers) -> NDArray[np.bool_]:
+        """(G,): whether nothing can be learned from the answers to a prompt. Asked without log-ratios."""
+        return equal_groups(answers.rewards)
 
     def judge(self, number: int, answers: Answers, examples: Sequence[Example], context: SourceContext) -> Judgement:
         """What the answers of sampling `number` teach. examples: of each answer, with its ids as the response."""
@@ -76,7 +84,7 @@ class PolicyGradientMethod(OnlineMethod[Config]):
 
     def source(self, context: SourceContext) -> BatchSource:
         self.longest = answer_room(context.renderer.max_length, self.config.max_new_tokens)
-        source = PolicyGradientSource(context, self.config, self.turn, self.texts, self.judge, self.further)
+        source = PolicyGradientSource(context, self.config, self.turn, self.texts, self.judge, self.tied, self.further)
         return self.follows(source)
 
     def objective(self) -> Objective:

@@ -32,10 +32,9 @@ class Sampled:
     examples: list[Example]
     scores: Scores
 
-    @property
-    def equal(self) -> NDArray[np.bool_]:
-        """(G,): whether all answers to a prompt have the same reward."""
-        return equal_groups(self.scores.total.reshape(len(self.prompts), -1))
+    def grouped(self, values: Floats) -> Floats:
+        """(G, n) of values (G n,) of the answers in turn."""
+        return values.reshape(len(self.prompts), -1)
 
     def of_prompts(self, places: Sequence[int]) -> Sampled:
         n = len(self.rollouts) // len(self.prompts)
@@ -57,21 +56,32 @@ class Sampled:
         )
 
 
-def refilled(draw: Callable[[], Sampled], wanted: int, most: int) -> tuple[Sampled, Sampled, dict[str, float]]:
+def same_total(sampled: Sampled) -> NDArray[np.bool_]:
+    """(G,): whether all answers to a prompt have the same reward in all."""
+    return equal_groups(sampled.grouped(sampled.scores.total))
+
+
+def refilled(
+    draw: Callable[[], Sampled],
+    wanted: int,
+    most: int,
+    tied: Callable[[Sampled], NDArray[np.bool_]] = same_total,
+) -> tuple[Sampled, Sampled, dict[str, float]]:
     """(what to learn, all that was drawn, metrics). Dynamic sampling, Section 3.2 of arXiv 2503.14476: the first
-    `wanted` prompts whose answers differ in reward, of as many draws as that takes and `most` after the first one.
-    Where there are fewer, those; where there is none, the first draw as it is."""
+    `wanted` prompts that are not `tied` (G,), of as many draws as that takes and `most` after the first one. Where
+    there are fewer, those; where there is none, the first draw as it is."""
     first = draw()
     if not most:
         return first, first, {}
     drawn = [first]
-    while len(drawn) <= most and sum(int((~part.equal).sum()) for part in drawn) < wanted:
+    while len(drawn) <= most and sum(int((~tied(part)).sum()) for part in drawn) < wanted:
         drawn.append(draw())
     whole = Sampled.joined(drawn)
-    kept = np.flatnonzero(~whole.equal)[:wanted].tolist()
+    equal = tied(whole)
+    kept = np.flatnonzero(~equal)[:wanted].tolist()
     metrics = {
         "refills": float(len(drawn) - 1),
-        "equal_groups_drawn": float(whole.equal.mean()),
+        "equal_groups_drawn": float(equal.mean()),
         "missing_groups": float(wanted - len(kept)),
     }
     return (whole.of_prompts(kept) if kept else first), whole, metrics
@@ -118,24 +128,33 @@ class RewardedSource(RolloutSource):
         """The answers to learn in one step, and metrics. Their rewards are of all answers that were drawn: a policy's
         reward is not that of the prompts on which its answers differ."""
         self.rewards.check_given()
-        sampled, drawn, metrics = refilled(self._draw, self.config.batch, self.config.refill)
+        sampled, drawn, metrics = refilled(self._draw, self.config.batch, self.config.refill, self.tied)
         if self.config.normalise_rewards:
             self._moments.add(drawn.scores.total)
         return sampled, drawn.scores.metrics() | metrics
 
+    def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
+        """(G,): whether there is nothing to learn from the answers to a prompt, so that others are asked for it."""
+        return same_total(sampled)
+
     def shaped(self, sampled: Sampled) -> tuple[Floats, Floats]:
-        """(rewards, penalties), each (n,) by answer: normalised and clipped, less the penalties of answers that were
-        cut, and of long ones."""
+        """(rewards, penalties), each (n,) by answer: normalised and clipped, less the penalties."""
         config, rewards = self.config, sampled.scores.total.copy()
         if config.normalise_rewards:
             rewards = self._moments.normalised(rewards)
         if config.reward_clip is not None:
             rewards = rewards.clip(-config.reward_clip, config.reward_clip)
-        penalties = config.cut_penalty * np.array([float(not one.finished) for one in sampled.rollouts])
+        penalties = self.penalties(sampled)
+        return rewards - penalties, penalties
+
+    def penalties(self, sampled: Sampled) -> Floats:
+        """(n,) by answer: what those pay that were cut, and long ones."""
+        config = self.config
+        penalties: Floats = config.cut_penalty * np.array([float(not one.finished) for one in sampled.rollouts])
         if config.overlong_tokens is not None:
             lengths = [len(one.ids) for one in sampled.rollouts]
             penalties -= config.overlong_penalty * overlong(lengths, self._longest, config.overlong_tokens)
-        return rewards - penalties, penalties
+        return penalties
 
     def _draw(self) -> Sampled:
         # Refills, and `kl_stop`, sample more often than there are lists of prompts.

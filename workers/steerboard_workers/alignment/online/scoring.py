@@ -80,7 +80,7 @@ class AnswerRewards:
 
     def check_given(self) -> None:
         """Before anything is sampled: raises `BadInput` without any source of rewards."""
-        fault = self._config.input_fault(self._models)
+        fault = self._config.reward_fault(self._models)
         if fault is not None:
             raise BadInput(fault, code="no_reward")
 

@@ -11,12 +11,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
-from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, pack_examples, unpack_examples
+from steerboard_contracts.online.policy_gradient import PRETRAINING, PolicyGradientConfig
+from steerboard_workers.alignment.batches.batch_source import (
+    BadSource,
+    Batch,
+    Besides,
+    pack_examples,
+    unpack_examples,
+)
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.online.answers import Answers, equal_groups, length_metrics, sampler_metrics
+from steerboard_workers.alignment.online.answers import Answers, length_metrics, sampler_metrics
 from steerboard_workers.alignment.online.groups import Sampling, answer_group
 from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, Turn
+from steerboard_workers.alignment.online.pretraining import PretrainingTexts
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
 from steerboard_workers.alignment.rollouts import SourceContext
@@ -47,10 +54,16 @@ class Judge(Protocol):
     ) -> Judgement: ...
 
 
+class Ties(Protocol):
+    """(G,): whether the answers to a prompt teach nothing, since they have the same rewards."""
+
+    def __call__(self, answers: Answers) -> NDArray[np.bool_]: ...
+
+
 class PolicyGradientSource(RewardedSource):
     """A sampling is learned in `updates` passes over its `minibatches`, each an optimiser step, unless its policy has
-    moved too far before (`kl_stop`). `judge` gives what the answers teach; `further` are the names of the values of
-    tokens that it adds."""
+    moved too far before (`kl_stop`). `judge` gives what the answers teach, `ties` which do not; `further` are the names
+    of the values of tokens that `judge` adds."""
 
     config: PolicyGradientConfig
 
@@ -61,13 +74,17 @@ class PolicyGradientSource(RewardedSource):
         turn: Turn,
         texts: RowTexts,
         judge: Judge,
+        ties: Ties,
         further: Sequence[str] = (),
     ) -> None:
         super().__init__(context, config, texts)
         self._turn = turn
         self._judge = judge
+        self._ties = ties
         self._further = further
         self.steps *= config.updates * config.minibatches
+        texts_besides = context.further_data.get(PRETRAINING.name)
+        self._pretraining = PretrainingTexts(texts_besides, config, self.steps) if texts_besides else None
         self._sampled = 0  # how often
         self._parts: list[list[Example]] = []
         self._waiting: list[int] = []
@@ -76,7 +93,7 @@ class PolicyGradientSource(RewardedSource):
         moved = bool(self._waiting) and self._moved_too_far(self._parts[self._waiting[0]])
         if self._waiting and not moved:
             self._turn.first = False
-            return Batch(self._parts[self._waiting.pop(0)])
+            return self._minibatch(step)
         examples, metrics = self._sample(self._sampled, step)
         self._parts = _split(examples, self.config.minibatches)
         self._waiting = self._turns(self._sampled)
@@ -84,7 +101,16 @@ class PolicyGradientSource(RewardedSource):
         self._turn.first = True
         if self.config.kl_stop is not None:
             metrics["kl_stopped"] = float(moved)
-        return Batch(self._parts[self._waiting.pop(0)], metrics)
+        return self._minibatch(step, metrics)
+
+    def rehearsal(self) -> list[Sequence[Example]]:
+        """The longest prompts, each with all its answers, as they share it."""
+        (longest,) = super().rehearsal()
+        answers = self.config.answers
+        return [[one for one in longest[: math.ceil(len(longest) / answers)] for _ in range(answers)]]
+
+    def rehearsed_besides(self) -> Besides | None:
+        return self._pretraining.longest() if self._pretraining is not None else None
 
     def state(self) -> dict[str, Any]:
         return super().state() | {
@@ -111,7 +137,8 @@ class PolicyGradientSource(RewardedSource):
             reference = [one[0] for one in context.passes.per_label(examples, "reference")] if config.kl_weight else []
             phase.tokens += tokens * (2 if reference else 1)
         rewards, sources, equal = self._to_learn(sampled)
-        metrics |= equal
+        if config.answers > 1:
+            metrics["equal_groups"] = float(equal.mean())
         apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=True)] if reference else []
         in_reward = apart and config.kl_in == "reward"
         log_ratios = apart if in_reward else [np.zeros(len(one)) for one in old]
@@ -119,7 +146,7 @@ class PolicyGradientSource(RewardedSource):
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages
         if context.keep_group is not None and self._is_kept(number):
-            sampling = Sampling(rollouts, sampled.scores.sources, rewards, advantages, apart)
+            sampling = Sampling(rollouts, sampled.scores.sources, rewards, advantages, apart, equal)
             for place, prompt in enumerate(sampled.prompts[: config.inspect_groups]):
                 context.keep_group(step + 1, answer_group(place, prompt, sampling, context.renderer.tokenizer))
         if apart:
@@ -148,25 +175,36 @@ class PolicyGradientSource(RewardedSource):
         # `kl_stop` makes more samplings than there are lists of prompts.
         return number % every == 0 and number < every * config.inspect_group_steps
 
-    def _to_learn(self, sampled: Sampled) -> tuple[Floats, dict[str, Floats], dict[str, float]]:
-        """(rewards (G, n), likewise each source by its name, metrics): NaN for what is left out. What answers pay for
-        their length is a source, too."""
-        config, groups = self.config, len(sampled.prompts)
-        rewards, penalties = (values.reshape(groups, -1) for values in self.shaped(sampled))
-        metrics: dict[str, float] = {}
-        if config.answers > 1:
-            equal = equal_groups(rewards)
-            metrics["equal_groups"] = float(equal.mean())
-            # Where all are equal, a step without any gradient is better than none: Adam and the schedule go on.
-            if config.drop_equal and not equal.all():
-                rewards[equal] = np.nan
-        sources = {name: values.reshape(groups, -1) for name, values in sampled.scores.sources.items()}
-        if config.cut_penalty or config.overlong_tokens is not None:
-            sources[LENGTH] = -penalties
-        kept = {name: np.where(np.isnan(rewards), np.nan, values) for name, values in sources.items()}
-        return rewards, kept, metrics
+    def tied(self, sampled: Sampled) -> NDArray[np.bool_]:
+        """Before rewards are normalised and clipped: that takes the moments of all that was drawn."""
+        return self._ties(self._answers(sampled, sampled.grouped(sampled.scores.total)))
+
+    def _to_learn(self, sampled: Sampled) -> tuple[Floats, dict[str, Floats], NDArray[np.bool_]]:
+        """(rewards (G, n), likewise each source by its name, which groups are tied (G,)): NaN for what is left out."""
+        config = self.config
+        rewards = sampled.grouped(self.shaped(sampled)[0])
+        answers = self._answers(sampled, rewards)
+        equal = self._ties(answers) if config.answers > 1 else np.zeros(len(rewards), dtype=np.bool_)
+        # Where all are equal, a step without any gradient is better than none: Adam and the schedule go on.
+        if config.drop_equal and not equal.all():
+            rewards[equal] = np.nan
+        kept = {name: np.where(np.isnan(rewards), np.nan, values) for name, values in answers.sources.items()}
+        return rewards, kept, equal
+
+    def _answers(self, sampled: Sampled, rewards: Floats) -> Answers:
+        """Without log-ratios. What answers pay for their length is a source, too."""
+        sources = {name: sampled.grouped(values) for name, values in sampled.scores.sources.items()}
+        if self.config.cut_penalty or self.config.overlong_tokens is not None:
+            sources[LENGTH] = -sampled.grouped(self.penalties(sampled))
+        return Answers(rewards, (), sources, {**sampled.scores.weights, LENGTH: 1.0})
 
     # -- minibatches ----------------------------------------------------------------------------------------------
+
+    def _minibatch(self, step: int, metrics: Mapping[str, float] | None = None) -> Batch:
+        part = self._parts[self._waiting.pop(0)]
+        # What the policy is not to learn from, while only a critic learns, takes the texts with it.
+        learns = self._pretraining is not None and part[0].weight > 0
+        return Batch(part, metrics or {}, self._pretraining.step(step) if self._pretraining and learns else None)
 
     def _turns(self, number: int) -> list[int]:
         """Which minibatch each step learns, after each pass in another order."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.training_method import Row, TrainingMethod
@@ -30,11 +32,17 @@ class TrainingData:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> TrainingData:
-    """Raises `EmptySelection` when nothing is left to train on, `BadInput` for a dataset of the wrong kind and, under
-    `too_long: refuse`, for rows that would be cut or do not fit at all."""
-    dataset, config = stage.dataset("data"), method.config
-    selection = method.select(list(_rows(stage, method.fields)), dataset)
+def load_further(stage: Stage, config: TrainingConfig, renderer: Renderer) -> dict[str, list[Example]]:
+    """By name, the training rows of each further dataset that the config uses. Raises what `load_data` does."""
+    used = [one for one in needed_method(config.method).further_data if one.used_by(config)]
+    return {one.name: load_data(stage, TrainingMethod(config), renderer, one.name).train for one in used}
+
+
+def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer, name: str = "data") -> TrainingData:
+    """Of the input `name`. Raises `EmptySelection` when nothing is left to train on, `BadInput` for a dataset of the
+    wrong kind and, under `too_long: refuse`, for rows that would be cut or do not fit at all."""
+    dataset, config = stage.dataset(name), method.config
+    selection = method.select(list(_rows(stage, name, method.fields)), dataset)
     for note in selection.notes:
         stage.log(note)
     for warning in selection.warnings:
@@ -72,7 +80,7 @@ def load_data(stage: Stage, method: TrainingMethod[Any], renderer: Renderer) -> 
     data.summary |= {"rows": len(data.train), "dropped": data.dropped, "truncated": truncated}
     data.summary |= {"dropped_rows": dropped, "truncated_rows": cut, "too_long_rows": len(too_long)}
     stage.log(
-        f"{len(data.train)} training and {len(data.held_out)} held-out rows, "
+        f"{dataset.name}: {len(data.train)} training and {len(data.held_out)} held-out rows, "
         f"{truncated:.1%} truncated, {data.dropped:.1%} dropped"
     )
     return data
@@ -95,13 +103,15 @@ def _examples(
             yield example
 
 
-def _rows(stage: Stage, fields: tuple[str, ...]) -> Iterator[Row]:
-    dataset = stage.dataset("data")
-    for row in stage.rows("data"):
-        for name in fields:
-            if name not in row and not (name == "reward" and dataset.kind == "labelled"):  # the method names these
+def _rows(stage: Stage, name: str, fields: tuple[str, ...]) -> Iterator[Row]:
+    dataset = stage.dataset(name)
+    for row in stage.rows(name):
+        for field_name in fields:
+            # The method names rows without a reward.
+            if field_name not in row and not (field_name == "reward" and dataset.kind == "labelled"):
                 raise BadInput(
-                    f"dataset {dataset.name} is of kind {dataset.kind} and has no {name}, which this method needs",
+                    f"dataset {dataset.name} is of kind {dataset.kind} and has no {field_name}, which this method "
+                    "needs",
                     code="wrong_dataset_kind",
                 )
         row.setdefault("split", "train")

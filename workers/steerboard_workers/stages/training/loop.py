@@ -1,4 +1,4 @@
-"""The training loop: ask for a global batch, cut it, accumulate, step. Everything else is a part it is given.
+"""The training loop: ask for a global batch, learn it, evaluate, save. Everything else is a part it is given.
 
 A step is a function of (weights, optimiser state, the source's state, random states, step number) alone, so a run that
 resumes from a checkpoint continues bit for bit as the undisturbed one would have, given the same machine, threads and
@@ -7,7 +7,6 @@ world size.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +21,17 @@ from steerboard_contracts.stage import HealthFound, Paused
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import PhaseTime
-from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource, check_state, digest
+from steerboard_workers.alignment.batches.batch_source import (
+    BadSource,
+    Batch,
+    BatchSource,
+    check_state,
+    digest,
+)
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.batches.order import cosine_with_warmup
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.objectives import BatchObjective, Objective
+from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
@@ -40,6 +45,7 @@ from steerboard_workers.stages.training.randomness import (
     seed_everything,
 )
 from steerboard_workers.stages.training.run_control import RunControl
+from steerboard_workers.stages.training.update import Update
 
 
 class TrainingDiverged(SteerboardError):
@@ -67,10 +73,12 @@ class Observer(Protocol):
 
 @dataclass
 class Progress:
-    """What is known after `step` optimiser steps; `history` is every metric line so far."""
+    """What is known after `step` optimiser steps; `history` is every metric line so far. `skipped`: how many of the
+    steps had nothing to learn and changed nothing."""
 
     step: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
+    skipped: int = 0
 
 
 class Trainer:
@@ -104,19 +112,13 @@ class Trainer:
         self._source = source
         self._phases = stage.phases
         self._checkpoints = checkpoints
-        self._passes = passes
         self.total = min(source.steps, config.max_steps or source.steps)
         self.progress = Progress()
         self.processes: int = self._accelerator.num_processes
         self.device: torch.device = self._accelerator.device
         self.mixed = sharing.mixed
-        self._rehearsed = source.rehearsal()
+        self.update = Update(sharing, objective, batcher, source, passes)
         self._saved_at = time.monotonic()
-
-    @property
-    def longest_first(self) -> Sequence[Example]:
-        """The global batch with the longest examples."""
-        return self._rehearsed[0]
 
     # -- the run --------------------------------------------------------------------------------------------------
 
@@ -205,11 +207,12 @@ class Trainer:
         lr = self._config.lr * cosine_with_warmup(
             number, self.total, self._config.warmup_ratio, self._config.min_lr_ratio
         )
+        if batch.skipped:
+            return self._skipped(batch, lr)
         with self._phases.measure("update") as update:
-            sums, norm = self.optimise(examples, lr)
-            tokens = sum(e.tokens for e in examples)
+            metrics, norm = self.update.make(examples, lr, batch.besides)
+            tokens = sum(e.tokens for e in (*examples, *(batch.besides.examples if batch.besides else ())))
             update.tokens += tokens
-        metrics = self._objective.metrics(sums)
         if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
             raise TrainingDiverged(
                 f"loss {metrics['loss']:g}, gradient norm {norm:g} at step {number + 1}",
@@ -227,18 +230,30 @@ class Trainer:
             "tokens_per_second": tokens / seconds,
             "truncated": sum(e.truncated for e in examples) / len(examples),
             "dropped": self._data.dropped,
+            **self._skips(),
         }
 
+    def _skipped(self, batch: Batch, lr: float) -> dict[str, float]:
+        """A step that changes neither the weights nor what AdamW remembers."""
+        if not self.progress.skipped:
+            self._stage.log(f"nothing to learn at step {self.progress.step + 1}: its update is skipped", "warning")
+        self.progress.skipped += 1
+        return {**batch.metrics, **self._timings(), "lr": lr, "tokens": 0, **self._skips()}
+
+    def _skips(self) -> dict[str, float]:
+        return {"skipped_updates": self.progress.skipped} if self.progress.skipped else {}
+
     def _checked(self, batch: Batch, number: int) -> Sequence[Example]:
-        """Raises `BadSource` for a batch without examples, and when the processes got different ones: what they would
-        compute together is nobody's gradient, or never ends."""
+        """Raises `BadSource` for a batch without examples that is not to be skipped, and when the processes got
+        different ones: what they would compute together is nobody's gradient, or never ends."""
         examples = batch.examples
-        if not examples:
+        if bool(examples) == batch.skipped:
             raise BadSource(
                 f"the method has nothing to learn at step {number + 1}", hint="Draw until an example is left."
             )
         if self.processes > 1:
-            mine = torch.tensor([digest(tuple(examples))], dtype=torch.int64, device=self.device)
+            others = batch.besides.examples if batch.besides is not None else ()
+            mine = torch.tensor([digest((*examples, *others))], dtype=torch.int64, device=self.device)
             if len(self._accelerator.gather(mine).unique()) > 1:
                 raise BadSource(
                     f"the processes have different batches at step {number + 1}",
@@ -250,65 +265,6 @@ class Trainer:
         """Of the phases of a step, where it has others than the update."""
         taken = self._phases.take()
         return taken if any(not name.startswith("update_") for name in taken) else {}
-
-    def optimise(self, examples: Sequence[Example], lr: float) -> tuple[dict[str, float], float]:
-        """One optimiser step on a global batch. Returns its sums and the gradient norm before clipping."""
-        accelerator, ranks = self._accelerator, self.processes
-        mine = self._batcher.cut(examples, ranks)[accelerator.process_index]
-        # Gradients are averaged over ranks, while the loss is a sum over all of them.
-        scale = ranks / self._objective.count(examples)
-        sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
-        prepared = self._prepared(examples)
-        sharing = self._sharing
-        with sharing.forwards():
-            for place, part in enumerate(mine):
-                # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
-                batch = replace(self._batcher.collate(part or examples[:1]), prepared=prepared).to(accelerator.device)
-                last = place == len(mine) - 1
-                with sharing.accumulating(last):
-                    loss, measured = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
-                    sharing.backward(loss * (scale if part else 0.0), last)
-                if part:
-                    sums += measured
-        norm = sharing.step(lr)
-        return self._named(sums), norm
-
-    def rehearse(self, batcher: Batcher) -> None:
-        """Forward and backward of the largest passes and one update, all of which change nothing."""
-        passes = self._largest(batcher)
-        sharing = self._sharing
-        sharing.module.train()
-        prepared = self._prepared(passes[0])
-        try:
-            with sharing.forwards():
-                for place, part in enumerate(passes):
-                    batch = replace(batcher.collate(part), prepared=prepared).to(self.device)
-                    last = place == len(passes) - 1
-                    with sharing.accumulating(last):
-                        loss, _ = self._objective.forward(sharing.module(**batch.model_inputs()), batch)
-                        sharing.backward(loss * 0.0, last)
-            sharing.step(0.0)
-        finally:
-            sharing.forget_gradients()
-        sharing.set_steps(0)
-
-    def _prepared(self, examples: Sequence[Example]) -> Mapping[str, Tensor]:
-        """What the objective needs to know of a global batch before its first forward."""
-        objective = self._objective
-        return objective.prepare(examples, self._passes) if isinstance(objective, BatchObjective) else {}
-
-    def _largest(self, batcher: Batcher) -> list[list[Example]]:
-        """The pass with the longest examples and, where another has more positions, the fullest one; the same on every
-        process."""
-        longest = batcher.cut(self.longest_first)[0][0]
-        drawn = (batcher.cut(examples)[0] for examples in self._rehearsed)
-        fullest = max(itertools.chain.from_iterable(drawn), key=batcher.positions)
-        return [longest, fullest] if batcher.positions(fullest) > batcher.positions(longest) else [longest]
-
-    def _named(self, sums: Tensor) -> dict[str, float]:
-        if self.processes > 1:
-            sums = self._accelerator.reduce(sums, "sum")
-        return dict(zip(self._objective.measures, sums.tolist(), strict=True))
 
     # -- evaluation -----------------------------------------------------------------------------------------------
 
@@ -322,7 +278,7 @@ class Trainer:
         phase.tokens += sum(e.tokens for e in examples)
         accelerator = self._accelerator
         sums = torch.zeros(len(self._objective.measures), dtype=torch.float64, device=accelerator.device)
-        prepared = self._prepared(examples)
+        prepared = self.update.prepared(examples)
         self._sharing.module.eval()
         mine = self._batcher.cut(examples, self.processes)[accelerator.process_index]
         for place, part in enumerate(mine):
@@ -333,7 +289,7 @@ class Trainer:
                 sums += measured
             self._stage.progress(place + 1, len(mine), "batches", "evaluating")
         self._sharing.module.train()
-        return {**batch.metrics, **self._objective.metrics(self._named(sums))}
+        return {**batch.metrics, **self._objective.metrics(self.update.named(sums, self._objective))}
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
@@ -355,6 +311,7 @@ class Trainer:
             if self._accelerator.is_main_process:
                 state = {"random": states, "source": source}
                 record: dict[str, Any] = {"history": self.progress.history, "changes": self._control.state()}
+                record |= {"skipped": self.progress.skipped} if self.progress.skipped else {}
                 record |= {name: observer.state() for name, observer in self._observers.items()}
                 path = self._checkpoints.save(step, tensors, state, record)
                 self._stage.checkpointed(step, path)
@@ -368,17 +325,18 @@ class Trainer:
         """Only the main process reads a checkpoint: on other machines there is none."""
         found = self._checkpoints.load() if self._accelerator.is_main_process else None
         record = found.record if found else {}
-        of_run = (record.get("history"), record.get("changes", []))  # older checkpoints lack changes
+        # Older checkpoints lack changes and skipped steps.
+        of_run = (record.get("history"), record.get("changes", []), record.get("skipped", 0))
         known = self._from_main((found.step, found.keys, found.state, *of_run) if found else None)
         if known is None:
             return
-        step, keys, state, history, changes = known
+        step, keys, state, history, changes, skipped = known
         random_of = state["random"]
         self._source.restore(state.get("source", {}))  # which older checkpoints lack
-        self._sharing.restore(self._tensors_from_main(found), set(keys), step)
+        self._sharing.restore(self._tensors_from_main(found), set(keys), step - skipped)
         if len(random_of) == self.processes:
             restore_random_states(random_of[self._accelerator.process_index])
-        self.progress = Progress(step, history)
+        self.progress = Progress(step, history, skipped)
         if found is not None:
             for name, observer in self._observers.items():
                 observer.restore(found.record.get(name))

@@ -54,9 +54,9 @@ class Preflight:
         self._batcher = batcher
         self._start = start
         self._processes = trainer.processes
-        self._longest = max(trainer.longest_first[0].lengths)
+        self._longest = max(max(example.lengths) for example in trainer.update.rehearsed)
         # Positions of one sample, below which no pass gets.
-        self._least = max(batcher.positions([example]) for example in trainer.longest_first)
+        self._least = max(batcher.positions([example]) for example in trainer.update.rehearsed)
         self._quantised = config.lora is not None and config.lora.quantise != "none"
         self._merges = is_adapter(stage.model_path("model"))
         self._shape = ModelShape.of(start.model.config.to_dict(), start.parameters)
@@ -90,7 +90,7 @@ class Preflight:
     def _problem_with(self, way: Way) -> str | None:
         """None when a step done in this way fits."""
         try:
-            self._trainer.rehearse(replace(self._batcher, micro_tokens=way.micro_tokens))
+            self._trainer.update.rehearse(replace(self._batcher, micro_tokens=way.micro_tokens))
         except Exception as error:
             if not ran_out_of_memory(error):
                 raise
@@ -152,7 +152,7 @@ class Preflight:
     def _described(self, tried: Way, way: Way) -> Fix:
         changes: dict[str, Any] = {name: value for name, value in vars(way).items() if value != getattr(tried, name)}
         batcher = replace(self._batcher, micro_tokens=way.micro_tokens)
-        passes = batcher.cut(self._trainer.longest_first, self._processes)[0]
+        passes = batcher.cut(self._trainer.update.longest_first, self._processes)[0]
         together = max(len(part) for part in passes)
         says = [f"micro-batch {together}, accumulation {len(passes)}"] if "micro_tokens" in changes else []
         says += ["gradient checkpointing"] if "gradient_checkpointing" in changes else []

@@ -1,0 +1,138 @@
+"""One optimiser step: a global batch cut into passes whose gradients add up, and the rehearsal of the largest ones."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from steerboard_workers.alignment.batches.batch_source import BatchSource, Besides
+from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
+from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.objectives import BatchObjective, LanguageObjective, Objective
+from steerboard_workers.stages.distributed.strategies import Strategy
+from steerboard_workers.stages.training.passes import ForwardPasses
+
+
+class Update:
+    """Of one run. `source` is asked for batches to rehearse, at once."""
+
+    def __init__(
+        self, sharing: Strategy, objective: Objective, batcher: Batcher, source: BatchSource, passes: ForwardPasses
+    ) -> None:
+        self._sharing = sharing
+        self._accelerator = sharing.accelerator
+        self._processes: int = self._accelerator.num_processes
+        self._objective = objective
+        self._likelihood = LanguageObjective()
+        self._batcher = batcher
+        self._passes = passes
+        self._rehearsed = source.rehearsal()
+        self._besides = source.rehearsed_besides()
+
+    @property
+    def longest_first(self) -> Sequence[Example]:
+        """The global batch with the longest examples."""
+        return self._rehearsed[0]
+
+    @property
+    def rehearsed(self) -> Sequence[Example]:
+        """These, and the longest of what is learned besides."""
+        return [*self.longest_first, *(self._besides.examples if self._besides is not None else ())]
+
+    def make(
+        self, examples: Sequence[Example], lr: float, besides: Besides | None = None
+    ) -> tuple[dict[str, float], float]:
+        """One optimiser step on a global batch. Returns the objective's figures, with the loss of what is learned
+        besides, and the gradient norm before clipping."""
+        found: dict[str, float] = {}
+        prepared = self.prepared(examples)
+        with self._sharing.forwards():
+            if besides is not None:
+                # First: the last backward, after which processes exchange gradients, is of all models that learn.
+                sums = self._accumulate(besides.examples, self._likelihood, besides.weight, of_besides=True)
+                found[f"{besides.name}_loss"] = self._likelihood.metrics(sums)["loss"]
+            sums = self._accumulate(examples, self._objective, prepared=prepared)
+        norm = self._sharing.step(lr)
+        return self._objective.metrics(sums) | found, norm
+
+    def rehearse(self, batcher: Batcher) -> None:
+        """Forward and backward of the largest passes and one update, all of which change nothing."""
+        passes = self._largest(batcher)
+        sharing, besides = self._sharing, self._besides
+        sharing.module.train()
+        prepared = self.prepared(passes[0])
+        try:
+            with sharing.forwards():
+                if besides is not None:
+                    longest = batcher.collate(batcher.cut(besides.examples)[0][0])
+                    self._add(longest, self._likelihood, 0.0, last=False, of_besides=True)
+                for place, part in enumerate(passes):
+                    batch = replace(batcher.collate(part), prepared=prepared)
+                    self._add(batch, self._objective, 0.0, last=place == len(passes) - 1)
+            sharing.step(0.0)
+        finally:
+            sharing.forget_gradients()
+        sharing.set_steps(0)
+
+    def prepared(self, examples: Sequence[Example]) -> Mapping[str, Tensor]:
+        """What the objective needs to know of a global batch before its first forward. Outside of `forwards`: weights
+        that it casts without gradient would be those of the step."""
+        objective = self._objective
+        return objective.prepare(examples, self._passes) if isinstance(objective, BatchObjective) else {}
+
+    def named(self, sums: Tensor, objective: Objective) -> dict[str, float]:
+        """The sums of all processes."""
+        if self._processes > 1:
+            sums = self._accelerator.reduce(sums, "sum")
+        return dict(zip(objective.measures, sums.tolist(), strict=True))
+
+    def _accumulate(
+        self,
+        examples: Sequence[Example],
+        objective: Objective,
+        weight: float = 1.0,
+        *,
+        prepared: Mapping[str, Tensor] | None = None,
+        of_besides: bool = False,
+    ) -> dict[str, float]:
+        """Add the gradients of `weight` times the loss. Returns its sums."""
+        ranks, device = self._processes, self._accelerator.device
+        mine = self._batcher.cut(examples, ranks)[self._accelerator.process_index]
+        # Gradients are averaged over ranks, while the loss is a sum over all of them.
+        scale = weight * ranks / objective.count(examples)
+        sums = torch.zeros(len(objective.measures), dtype=torch.float64, device=device)
+        for place, part in enumerate(mine):
+            # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
+            batch = replace(self._batcher.collate(part or examples[:1]), prepared=prepared or {})
+            last = place == len(mine) - 1 and not of_besides
+            measured = self._add(batch, objective, scale if part else 0.0, last=last, of_besides=of_besides)
+            if part:
+                sums += measured
+        return self.named(sums, objective)
+
+    def _add(
+        self, batch: MicroBatch, objective: Objective, scale: float, *, last: bool, of_besides: bool = False
+    ) -> Tensor:
+        """The gradients of one pass. Returns its sums."""
+        batch = batch.to(self._accelerator.device)
+        inputs: dict[str, Any] = batch.model_inputs()
+        if of_besides:
+            part = self._passes.learner.part
+            inputs |= {"temperature": 1.0} | ({} if part is None else {"part": part})
+        with self._sharing.accumulating(last):
+            loss, measured = objective.forward(self._sharing.module(**inputs), batch)
+            self._sharing.backward(loss * scale, last)
+        return measured
+
+    def _largest(self, batcher: Batcher) -> list[list[Example]]:
+        """The pass with the longest examples and, where another has more positions, the fullest one; the same on every
+        process."""
+        longest = batcher.cut(self.longest_first)[0][0]
+        drawn = (batcher.cut(examples)[0] for examples in self._rehearsed)
+        fullest = max(itertools.chain.from_iterable(drawn), key=batcher.positions)
+        return [longest, fullest] if batcher.positions(fullest) > batcher.positions(longest) else [longest]
