@@ -23,6 +23,7 @@ from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.watching.health import Finding
+from steerboard_contracts.watching.inspected_pairs import LivePair
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
 
@@ -335,6 +336,16 @@ class Sampled(BaseModel):
     group: AnswerGroup
 
 
+class Inspected(BaseModel):
+    """What the model makes of an inspected pair after an optimiser step; `place` among them. Emitting a place again
+    overwrites it: while a run goes on, the newest step is kept."""
+
+    type: Literal["inspected"] = "inspected"
+    step: int
+    place: int
+    found: LivePair
+
+
 class Changed(BaseModel):
     """Settings that changed while the run trained: change `number` came into force at optimiser step `step`."""
 
@@ -414,6 +425,7 @@ StageEvent = Annotated[
     | Metrics
     | Probed
     | Sampled
+    | Inspected
     | Changed
     | HealthFound
     | Spent

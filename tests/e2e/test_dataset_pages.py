@@ -68,7 +68,7 @@ def test_pairs_are_counted_by_rule_with_examples_and_then_cleaned_into_a_new_ver
     expect(page.get_by_role("heading", name="noisy-clean-1")).to_be_visible()
     expect(page.get_by_text("cleaned from noisy")).to_be_visible()
     page.get_by_role("tab", name="Dropped").click()
-    expect(page.get_by_text("2 of the 16 pairs of noisy are not in this version")).to_be_visible()
+    expect(page.get_by_text("2 of the 16 rows of noisy are not in this version")).to_be_visible()
     expect(page.get_by_text("Row 12 repeats row 0")).to_be_visible()
     faults |= faults_of(page, "dropped")
     page.get_by_role("tab", name="Cleaning").click()

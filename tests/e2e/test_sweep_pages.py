@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from dashboard_world import World
-from page_checks import faults_of
+from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
 
 RECIPE = """
@@ -29,6 +30,21 @@ stages:
     rewards: [reward]
     prompts: 8
     decoding: {temperature: 0.0, max_new_tokens: 8}
+"""
+
+# Variants that cannot differ much, by a figure that has an interval.
+HALVED = """
+name: halved
+inputs:
+  preferences: {type: dataset, kind: preferences}
+sweep:
+  vary: {reward.weight_decay: [0.0, 0.1]}
+  metric: reward.held_out_accuracy
+  goal: maximize
+  halving: {figure: reward.held_out_accuracy, goal: maximize, factor: 2, rungs: [2, 4]}
+stages:
+  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
+  reward: {run: train, method: reward_model, model: base, data: $preferences, lr: 1.0e-6, batch: 8}
 """
 
 
@@ -65,3 +81,27 @@ def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: 
     assert faults_of(page, "sweep") == {}
     rows.nth(1).get_by_role("link").click()
     expect(page.get_by_role("heading", name=re.compile(f"tuned-{found['best']}"))).to_be_visible()
+
+
+def test_dropped_variants_have_the_interval_of_their_figure_and_are_told_to_be_within_noise(
+    page: Page, world: World
+) -> None:
+    world.client.post("pipelines", json={"text": HALVED, "set": ["preferences=pairs"]}).raise_for_status()
+    world.wait(lambda: world.get("pipelines/halved-1")["state"] in ("succeeded", "failed"), "the sweep", 120)
+    (dropped,) = [one for one in world.get("pipelines/halved-1/sweep")["variants"] if one["dropped_after"]]
+    rung = dropped["rungs"][0]
+    assert dropped["dropped_within_noise"]
+    # Whatever tab is open.
+    page.goto("/p/default/pipelines/halved-1?tab=report")
+    line = page.get_by_role("list", name="Dropped variants").get_by_role("listitem")
+    expect(line).to_contain_text(f"Variant {dropped['number']} (reward.weight_decay")
+    found = re.search(r"95% interval ([\d.]+) to ([\d.]+) within noise", " ".join(line.inner_text().split()))
+    assert found is not None, line.inner_text()
+    assert [float(one) for one in found.groups()] == pytest.approx([rung["low"], rung["high"]], abs=5e-4)
+    faults = faults_of(page, "dropped variants")
+    assert not faults, told(faults)
+    page.get_by_role("tab", name="Sweep").click()
+    row = page.get_by_role("row").filter(has_text="dropped after rung 1, within noise")
+    expect(row).to_have_count(1)
+    badge = row.locator(".mantine-Badge-label")
+    assert badge.evaluate("one => one.scrollWidth <= one.clientWidth"), "the badge is cut"

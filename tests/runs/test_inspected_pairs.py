@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from run_world import World
+from sqlalchemy import func, select
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import register_rows
@@ -19,8 +20,16 @@ from steerboard.runs import inputs
 from steerboard.runs.results import outputs
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.lifecycle import InputRef
-from steerboard_contracts.stage import PairsOutput, StageOutput
-from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, InspectedPair, PairsIndex, StepPairs, step_file
+from steerboard.runs.tables import LivePairRow
+from steerboard_contracts.stage import Inspected, PairsOutput, StageOutput
+from steerboard_contracts.watching.inspected_pairs import (
+    INDEX_FILE,
+    InspectedPair,
+    LivePair,
+    PairsIndex,
+    StepPairs,
+    step_file,
+)
 
 API = "/api/v1/projects/default"
 ROWS = [
@@ -29,16 +38,43 @@ ROWS = [
 MARGINS = {1: [0.5, -2.0, 1.0], 2: [1.5, -0.25, 2.0]}
 
 
+THUMBS = [{"prompt": f"Question {n}?", "response": f"Answer {n}", "desirable": n % 2 == 0} for n in range(4)]
+
+
+def told(step: int, place: int, row: int, ratio: float, desirable: bool) -> Inspected:
+    pair = InspectedPair(
+        row=row, split="train", chosen=["An\x00"] if desirable else None, rejected=None if desirable else ["An"]
+    )
+    found = LivePair(
+        compared_with="reference",
+        pair=pair,
+        chosen_reward=ratio if desirable else None,
+        rejected_reward=None if desirable else ratio,
+        chosen_log_ratios=[ratio] if desirable else [],
+        rejected_log_ratios=[] if desirable else [ratio],
+    )
+    return Inspected(step=step, place=place, found=found)
+
+
 @pytest.fixture
-def run(world: World, store: ArtifactStore, tmp_path: Path) -> uuid.UUID:
+def register(world: World, tmp_path: Path) -> Any:
+    """Rows of a file, all to train on, as a dataset; returns its id."""
+
+    def make(name: str, kind: Any, rows: list[dict[str, Any]]) -> uuid.UUID:
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        with transaction(world.sessions) as session:
+            project = session.get_one(Project, world.project.id)
+            project.held_out_fraction = 1e-9
+            return register_rows(session, project, name=name, kind=kind, path=path, run_id=None).id
+
+    return make
+
+
+@pytest.fixture
+def run(world: World, store: ArtifactStore, tmp_path: Path, register: Any) -> uuid.UUID:
     """Of three pairs, rows 1, 3 and 4 of its dataset, at two steps."""
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    with transaction(world.sessions) as session:
-        project = session.get_one(Project, world.project.id)
-        project.held_out_fraction = 1e-9
-        data = register_rows(session, project, name="pairs", kind="preferences", path=path, run_id=None).id
-    refs = {"data": InputRef(dataset=data), "model": InputRef(model=world.model())}
+    refs = {"data": InputRef(dataset=register("pairs", "preferences", ROWS)), "model": InputRef(model=world.model())}
     run_id = world.create("train", config={"run": "train", "method": "dpo"}, inputs=refs)
     folder = tmp_path / "stage" / "outputs" / "pairs"
     folder.mkdir(parents=True)
@@ -56,6 +92,7 @@ def run(world: World, store: ArtifactStore, tmp_path: Path) -> uuid.UUID:
         (folder / step_file(step)).write_text(found.model_dump_json())
     claim = world.claim()
     assert claim is not None
+    world.emit(claim, told(2, 0, 1, 1.5, True))
     with transaction(world.sessions) as session:
         claimed = claims.fenced(session, claim)
         given: list[StageOutput] = [PairsOutput(path="outputs/pairs", pairs=3, steps=[1, 2])]
@@ -65,7 +102,7 @@ def run(world: World, store: ArtifactStore, tmp_path: Path) -> uuid.UUID:
     return run_id
 
 
-def test_margins_and_tokens_of_each_step_are_read(client: TestClient, run: uuid.UUID) -> None:
+def test_margins_and_tokens_of_each_step_are_read(client: TestClient, world: World, run: uuid.UUID) -> None:
     def get(path: str, status: int = 200) -> Any:
         answer = client.get(f"{API}/runs/{run}/pairs{path}")
         assert answer.status_code == status, answer.text
@@ -73,6 +110,7 @@ def test_margins_and_tokens_of_each_step_are_read(client: TestClient, run: uuid.
 
     assert get("") == {
         "dataset": "pairs",
+        "of": "pairs",
         "compared_with": "reference",
         "steps": [1, 2],
         "held_out": 0,
@@ -87,6 +125,53 @@ def test_margins_and_tokens_of_each_step_are_read(client: TestClient, run: uuid.
     assert "steps 1, 2" in get("/7", 404)["hint"]
     (output,) = client.get(f"{API}/runs/{run}").json()["outputs"]
     assert output["document"] == {"pairs": 3, "steps": [1, 2]}
+    with transaction(world.sessions) as session:
+        assert session.scalar(select(func.count()).select_from(LivePairRow)) == 0, "the output has them now"
+
+
+def test_a_run_that_goes_on_shows_the_newest_evaluated_step(client: TestClient, world: World, register: Any) -> None:
+    refs = {"data": InputRef(dataset=register("thumbs", "unpaired", THUMBS)), "model": InputRef(model=world.model())}
+    run = world.create("train", config={"run": "train", "method": "kto", "inspect_pairs": 4}, inputs=refs)
+
+    def get(path: str, status: int = 200) -> Any:
+        answer = client.get(f"{API}/runs/{run}/pairs{path}")
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    assert (get("")["steps"], get("")["train"]) == ([], 0)
+    claim = world.claim()
+    world.emit(claim, *(told(2, place, row, 1.0, row % 2 == 0) for place, row in enumerate((0, 1, 3))))
+    assert get("")["steps"] == [2]
+    world.emit(claim, told(4, 0, 0, -0.5, True), told(4, 1, 1, 0.75, False), told(4, 2, 3, -2.0, False))
+    about = get("")
+    assert (about["of"], about["steps"], about["train"], about["dataset"]) == ("answers", [4], 3, "thumbs")
+    # An answer that was marked good and is less likely, and one that was marked bad and is likelier, are wrong-sided.
+    assert [(one["row"], one["margin"]) for one in get("/4")] == [(1, -0.75), (0, -0.5), (3, 2.0)]
+    (bad, good) = get("/4/rows?row=0&row=1")
+    assert (good["chosen_reward"], good["rejected_reward"], good["rejected"]) == (-0.5, None, [])
+    assert bad["rejected"] == [{"text": "An", "log_ratio": 0.75}]
+    assert bad["sample"]["sample"]["response"] == "Answer 1"
+    assert "steps 4" in get("/2", 404)["hint"]
+
+
+def test_a_turned_thumb_is_the_other_one_in_the_new_version(client: TestClient, register: Any) -> None:
+    register("thumbs", "unpaired", THUMBS)
+    answer = client.post(f"{API}/datasets/thumbs/edits", json={"drop": [0], "flip": [1, 2]})
+    assert answer.status_code == 201, answer.text
+    assert (answer.json()["kind"], answer.json()["rows"]) == ("unpaired", 3)
+    items = client.get(f"{API}/datasets/{answer.json()['name']}/samples").json()["items"]
+    assert [(one["sample"]["response"], one["sample"]["desirable"]) for one in items] == [
+        *(("Answer 1", True), ("Answer 2", False), ("Answer 3", False))
+    ]
+    (dropped,) = client.get(f"{API}/datasets/{answer.json()['name']}/dropped").json()["items"]
+    assert (dropped["rule"], dropped["sample"]["sample"]["response"]) == ("marked", "Answer 0")
+
+
+def test_labelled_answers_have_nothing_to_flip(client: TestClient, register: Any) -> None:
+    rows = [{"prompt": "Why?", "response": "So.", "source": "people", "reward": float(n)} for n in range(2)]
+    register("graded", "labelled", rows)
+    answer = client.post(f"{API}/datasets/graded/edits", json={"drop": [0]})
+    assert (answer.status_code, answer.json()["code"]) == (422, "wrong_kind")
 
 
 def test_a_run_without_inspected_pairs_has_none(client: TestClient, world: World) -> None:

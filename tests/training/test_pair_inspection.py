@@ -1,4 +1,5 @@
-"""What a run keeps of its pairs at each evaluation is what its metrics were computed of, token by token."""
+"""What a run keeps of its pairs, or of answers with a thumb, at each evaluation is what its metrics were computed of,
+token by token."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 from accelerate.state import AcceleratorState
 from running import metrics_of, recorded
 
-from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.stage import Inspected, ModelInput
 from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, MOST_STEPS, PairsIndex, StepPairs, step_file
 from steerboard_workers.alignment.token_texts import token_texts
 from steerboard_workers.stages import train
@@ -39,6 +40,14 @@ def run(make_stage, base_model):
         return stage
 
     return start
+
+
+def thumbs(make_stage, base_model, data: str, **config) -> Stage:
+    AcceleratorState._reset_state(reset_partial_state=True)
+    given = {**QUICK, "checkpoint_every": 0, "method": "kto", **config}
+    stage = make_stage(given, model=base_model, data=data)
+    train.run(stage)
+    return stage
 
 
 def kept(stage: Stage) -> tuple[PairsIndex, dict[int, StepPairs]]:
@@ -77,6 +86,62 @@ def test_a_token_s_log_ratio_is_its_share_of_the_reward_relative_to_the_run_s_re
     assert any(abs(sum(ratios)) > 0.1 for ratios in steps[2].chosen_log_ratios)
 
 
+@pytest.mark.parametrize("data", ["unpaired", "preferences"])
+def test_a_single_answer_s_margin_is_its_log_ratio_turned_where_it_is_undesirable(
+    make_stage, base_model, data_folder, data
+):
+    stage = thumbs(make_stage, base_model, data, beta=0.3, log_probs="mean" if data == "preferences" else "sum")
+    index, steps = kept(stage)
+    metrics = metrics_of(recorded(stage, "metrics"))
+    rows = [json.loads(line) for line in (data_folder / f"{data}.jsonl").read_text().splitlines()]
+    assert index.compared_with == "reference"
+    assert {pair.split for pair in index.pairs} == {"held_out", "train"}
+    for step, found in steps.items():
+        good = [one for pair, one in zip(index.pairs, found.chosen_rewards, strict=True) if pair.split == "held_out"]
+        bad = [one for pair, one in zip(index.pairs, found.rejected_rewards, strict=True) if pair.split == "held_out"]
+        for kind, rewards in (("desirable", good), ("undesirable", bad)):
+            given = [one for one in rewards if one is not None]
+            assert bool(given) == (f"eval_reward_{kind}" in metrics[step])
+            if given:
+                expected = metrics[step][f"eval_reward_{kind}"]
+                assert 0.3 * np.mean(given) == pytest.approx(expected, rel=1e-3, abs=1e-5)
+    last = steps[4]
+    for place, pair in enumerate(index.pairs):
+        desirable = pair.rejected is None
+        assert (pair.chosen is None) != desirable
+        row = rows[pair.row]
+        text, reward, other, ratios = (
+            (pair.chosen, last.chosen_rewards[place], last.rejected_rewards[place], last.chosen_log_ratios[place])
+            if desirable
+            else (
+                pair.rejected,
+                last.rejected_rewards[place],
+                last.chosen_rewards[place],
+                last.rejected_log_ratios[place],
+            )
+        )
+        assert other is None
+        assert len(ratios) == len(text)
+        if data == "unpaired":
+            assert desirable == row["desirable"]
+            assert row["response"] in "".join(text)
+            assert sum(ratios) == pytest.approx(reward, abs=1e-2)
+        else:
+            assert row["chosen" if desirable else "rejected"] in "".join(text)
+            assert sum(ratios) / len(ratios) == pytest.approx(reward, abs=1e-2)
+
+
+def test_the_newest_step_is_told_pair_by_pair_while_the_run_goes_on(run):
+    stage = run("dpo", inspect_pairs=3)
+    index, steps = kept(stage)
+    told = [Inspected.model_validate(event.model_dump()) for event in recorded(stage, "inspected")]
+    assert [(one.step, one.place) for one in told] == [(step, place) for step in (2, 4) for place in range(6)]
+    for one in told:
+        assert one.found.pair == index.pairs[one.place]
+        assert one.found.chosen_reward == steps[one.step].chosen_rewards[one.place]
+        assert one.found.rejected_log_ratios == steps[one.step].rejected_log_ratios[one.place]
+
+
 def test_a_run_that_resumes_has_the_steps_before_and_changes_none(run):
     whole = kept(run("dpo"))
     stage = run("dpo", max_steps=4, checkpoint_every=3)
@@ -85,6 +150,8 @@ def test_a_run_that_resumes_has_the_steps_before_and_changes_none(run):
     again = run("dpo", stage=stage)
     assert any("resumed from step 3" in event.message for event in recorded(again, "log"))
     assert kept(again) == whole
+    # What was known when it resumed comes first.
+    assert [one.step for one in recorded(again, "inspected")][-2 * 84 :: 84] == [2, 4]
 
 
 def test_what_is_kept_is_bounded(run):

@@ -131,13 +131,15 @@ def get_selection(run: str, session: Db, access: Reader) -> SelectionResult:
 
 @router.get("/runs/{run}/pairs", responses=problems(404))
 def get_inspected_pairs(run: str, session: Db, access: Reader, request: Request) -> RunPairs:
-    """Which pairs a run that learned from pairs kept rewards of, and at which evaluated steps."""
+    """Which pairs, or answers with a thumb, a run keeps rewards of, and at which evaluated steps: the newest one until
+    it has succeeded."""
     return InspectedPairs(session, request.app.state.store, queries.get_run(session, access.project, run)).about()
 
 
 @router.get("/runs/{run}/pairs/{step}", responses=problems(404))
 def list_pair_margins(run: str, step: int, session: Db, access: Reader, request: Request) -> list[PairMargin]:
-    """The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer."""
+    """The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer, or
+    goes against the thumb."""
     found = queries.get_run(session, access.project, run)
     return InspectedPairs(session, request.app.state.store, found).margins(step)
 
@@ -151,7 +153,7 @@ def read_pairs(
     request: Request,
     row: Annotated[list[int], Query(min_length=1, max_length=20, description="Rows of the dataset.")],
 ) -> list[PairRead]:
-    """Pairs with both answers and the log-ratio of each token, in the order of their margins."""
+    """Pairs with both answers, or single ones, and the log-ratio of each token, in the order of their margins."""
     found = queries.get_run(session, access.project, run)
     return InspectedPairs(session, request.app.state.store, found).read(step, row)
 

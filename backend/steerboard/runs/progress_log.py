@@ -14,8 +14,8 @@ from steerboard.runs.ledger import recorded
 from steerboard.runs.state import oversight
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import Claim, fenced
-from steerboard.runs.tables import Metric, ProbeStep, RunAttempt, RunLog, SampledGroup
-from steerboard_contracts.stage import Changed, HealthFound, Probed, Sampled
+from steerboard.runs.tables import LivePairRow, Metric, ProbeStep, RunAttempt, RunLog, SampledGroup
+from steerboard_contracts.stage import Changed, HealthFound, Inspected, Probed, Sampled
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 LINE_CHARACTERS = 4_000
@@ -24,18 +24,20 @@ LINE_CHARACTERS = 4_000
 @dataclass
 class Batch:
     """`metrics` by (name, step): a later value replaces an earlier one. `probed`: by step; `sampled`: by (step,
-    place). `phases`: what they have taken since the attempt began. `logs`: (level, message)."""
+    place); `inspected`: by place, of the newest step. `phases`: what they have taken since the attempt began. `logs`:
+    (level, message)."""
 
     progress: dict[str, Any] | None = None
     metrics: dict[tuple[str, int], float] = field(default_factory=dict)
     probed: dict[int, Probed] = field(default_factory=dict)
     sampled: dict[tuple[int, int], Sampled] = field(default_factory=dict)
+    inspected: dict[int, Inspected] = field(default_factory=dict)
     watched: list[Changed | HealthFound] = field(default_factory=list)
     phases: dict[Phase, PhaseTime] = field(default_factory=dict)
     logs: list[tuple[str, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        rows = (self.metrics, self.probed, self.sampled, self.watched, self.phases, self.logs)
+        rows = (self.metrics, self.probed, self.sampled, self.inspected, self.watched, self.phases, self.logs)
         return self.progress is not None or any(rows)
 
 
@@ -60,6 +62,24 @@ def write(session: Session, claim: Claim, batch: Batch) -> None:
     for (step, place), sampled in batch.sampled.items():
         document = storable(sampled.group.model_dump(mode="json"))
         session.merge(SampledGroup(run_id=run.id, step=step, place=place, attempt=claim.attempt, document=document))
+    if batch.inspected:
+        replace = postgresql.insert(LivePairRow)
+        session.execute(
+            replace.on_conflict_do_update(
+                index_elements=["run_id", "place"],
+                set_={name: replace.excluded[name] for name in ("step", "attempt", "document")},
+            ),
+            [
+                {
+                    "run_id": run.id,
+                    "place": place,
+                    "step": one.step,
+                    "attempt": claim.attempt,
+                    "document": storable(one.found.model_dump(mode="json")),
+                }
+                for place, one in batch.inspected.items()
+            ],
+        )
     for told in batch.watched:
         if isinstance(told, Changed):
             oversight.changed(session, run, told)

@@ -189,6 +189,19 @@ class SampledGroup(Base):
     document: Mapped[Json]
 
 
+class LivePairRow(Base):
+    """What a run that goes on makes of one of its inspected pairs at the newest evaluated step
+    (`steerboard_contracts.stage.Inspected`). When it succeeds, an output has all steps, and these rows go."""
+
+    __tablename__ = "live_pairs"
+
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    place: Mapped[int] = mapped_column(primary_key=True)
+    step: Mapped[int]
+    attempt: Mapped[int]
+    document: Mapped[Json]
+
+
 class RunLog(Base):
     """A line of a stage's log."""
 

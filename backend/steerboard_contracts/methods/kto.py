@@ -10,6 +10,7 @@ from steerboard_contracts.fields import Count, Positive
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.specs.method import Frozen, MethodSpec
 from steerboard_contracts.training import PAPER, TrainingConfig
+from steerboard_contracts.watching.inspected_pairs import InspectPairs
 
 PAPERS = {"source": "arXiv 2402.01306, Section 4.2"}
 TRL = {"source": "KTOConfig of TRL 1.16, whose documentation advises at most 1e-6 for beta 0.1"}
@@ -46,6 +47,7 @@ class KtoConfig(TrainingConfig):
             json_schema_extra={"source": "arXiv 2402.01306, Section 4.1: the sum"},
         ),
     ] = "sum"
+    inspect_pairs: InspectPairs = 64
 
 
 SPEC = MethodSpec(

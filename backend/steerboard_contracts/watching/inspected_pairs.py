@@ -1,4 +1,5 @@
-"""What a run that learns from pairs keeps of some of them at each evaluation: a folder with an index and step files."""
+"""What a run that learns from pairs, or from answers with a thumb, keeps of some of them at each evaluation: a folder
+with an index and step files. While it goes on, it reports those of the newest step one by one."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ InspectPairs = Annotated[
     Field(
         ge=0,
         le=256,
-        description="Of each split, pairs whose rewards and log-ratios are kept at every evaluation, to be read; "
-        "0: none.",
+        description="Of each split, pairs, or answers with a thumb, whose rewards and log-ratios are kept at every "
+        "evaluation, to be read; 0: none.",
     ),
 ]
 
@@ -30,12 +31,13 @@ def step_file(step: int) -> str:
 
 class InspectedPair(BaseModel):
     """`row` of the dataset that was trained on. `chosen` and `rejected`: the texts of an answer's first tokens, empty
-    for a token that completes a character with the next one."""
+    for a token that completes a character with the next one. A single answer is `chosen` where it is desirable and
+    `rejected` where it is not; the other is None."""
 
     row: int
     split: Split
-    chosen: list[str]
-    rejected: list[str]
+    chosen: list[str] | None
+    rejected: list[str] | None
 
 
 class PairsIndex(BaseModel):
@@ -50,10 +52,21 @@ class PairsIndex(BaseModel):
 
 class StepPairs(BaseModel):
     """Of each pair of the index, in its order: rewards as the run's metrics have them, and the log-ratio of each
-    token that the index has, in nats."""
+    token that the index has, in nats. The reward of a single answer is its log-ratio, without beta."""
 
     step: int
-    chosen_rewards: list[Finite]
-    rejected_rewards: list[Finite]
+    chosen_rewards: list[Finite | None]
+    rejected_rewards: list[Finite | None]
     chosen_log_ratios: list[list[Finite]]
     rejected_log_ratios: list[list[Finite]]
+
+
+class LivePair(BaseModel):
+    """One pair of the newest step: of the index and of the step what is about it."""
+
+    compared_with: Literal["reference", "start"] | None
+    pair: InspectedPair
+    chosen_reward: Finite | None
+    rejected_reward: Finite | None
+    chosen_log_ratios: list[Finite]
+    rejected_log_ratios: list[Finite]

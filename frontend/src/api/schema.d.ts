@@ -352,7 +352,8 @@ export interface paths {
         put?: never;
         /**
          * Edit Dataset
-         * @description A new version of a preference dataset, with marked pairs left out or their sides changed. `GET .../dropped` of
+         * @description A new version of a dataset of pairs or of answers with a thumb, with marked rows left out or flipped: the sides
+         *     of a pair change places, a thumb turns. `GET .../dropped` of
          *     the new version lists what it lacks.
          */
         post: operations["edit_dataset"];
@@ -2506,7 +2507,8 @@ export interface paths {
         };
         /**
          * Get Inspected Pairs
-         * @description Which pairs a run that learned from pairs kept rewards of, and at which evaluated steps.
+         * @description Which pairs, or answers with a thumb, a run keeps rewards of, and at which evaluated steps: the newest one until
+         *     it has succeeded.
          */
         get: operations["get_inspected_pairs"];
         put?: never;
@@ -2526,7 +2528,8 @@ export interface paths {
         };
         /**
          * List Pair Margins
-         * @description The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer.
+         * @description The margin of each inspected pair after a step, smallest first: below 0 the model prefers the rejected answer, or
+         *     goes against the thumb.
          */
         get: operations["list_pair_margins"];
         put?: never;
@@ -2546,7 +2549,7 @@ export interface paths {
         };
         /**
          * Read Pairs
-         * @description Pairs with both answers and the log-ratio of each token, in the order of their margins.
+         * @description Pairs with both answers, or single ones, and the log-ratio of each token, in the order of their margins.
          */
         get: operations["read_pairs"];
         put?: never;
@@ -4631,7 +4634,7 @@ export interface components {
             drop: number[];
             /**
              * Flip
-             * @description Rows whose sides change places; their margins, of the other order, go.
+             * @description Rows whose sides change places, or whose thumb turns. Margins, of the other order, go.
              * @default []
              */
             flip: number[];
@@ -7458,15 +7461,16 @@ export interface components {
         };
         /**
          * PairMargin
-         * @description `margin`: the reward of the chosen answer less that of the rejected one.
+         * @description `margin`: the reward of the chosen answer less that of the rejected one, where a missing one counts as 0. Of a
+         *     single answer that is its log-ratio, with the other sign where it is undesirable.
          */
         PairMargin: {
             /** Chosen Reward */
-            chosen_reward: number;
+            chosen_reward: number | null;
             /** Margin */
             margin: number;
             /** Rejected Reward */
-            rejected_reward: number;
+            rejected_reward: number | null;
             /** Row */
             row: number;
             /**
@@ -7483,13 +7487,13 @@ export interface components {
             /** Chosen */
             chosen: components["schemas"]["TokenRatio"][];
             /** Chosen Reward */
-            chosen_reward: number;
+            chosen_reward: number | null;
             /** Margin */
             margin: number;
             /** Rejected */
             rejected: components["schemas"]["TokenRatio"][];
             /** Rejected Reward */
-            rejected_reward: number;
+            rejected_reward: number | null;
             /** Row */
             row: number;
             /** @description The row of the dataset. */
@@ -9345,8 +9349,10 @@ export interface components {
         };
         /**
          * RunPairs
-         * @description Which pairs were inspected, and at which steps. `compared_with`: what log-ratios are relative to, the reference
-         *     or the model that training started from; null where there are rewards only.
+         * @description Which pairs were inspected, and at which steps: none before the first evaluation, only the newest until the run
+         *     has succeeded. `compared_with`: what log-ratios are relative to, the reference or the model that training started
+         *     from; null where there are rewards only. `of`: pairs, or single answers, each with one side: a desirable answer is
+         *     the chosen one, an undesirable one the rejected.
          */
         RunPairs: {
             /** Compared With */
@@ -9355,6 +9361,11 @@ export interface components {
             dataset: string;
             /** Held Out */
             held_out: number;
+            /**
+             * Of
+             * @enum {string}
+             */
+            of: "pairs" | "answers";
             /** Steps */
             steps: number[];
             /** Train */

@@ -1,5 +1,14 @@
 import { expect, it } from "vitest";
-import { adapted, along, type Attribute, conditionOf, defaultOf, shown, valuesOf } from "./condition";
+import {
+  adapted,
+  along,
+  type Attribute,
+  conditionOf,
+  defaultOf,
+  gradesOf,
+  shown,
+  valuesOf,
+} from "./condition";
 
 const attribute = (name: string, of: Partial<Attribute> = {}): Attribute => ({
   ...{ name, low: 0, high: 4, step: 1, decimals: 0 },
@@ -25,6 +34,12 @@ it("keeps of a condition what another policy knows, or takes its default", () =>
 
 it("is shown to people", () => {
   expect([shown(-5), shown("a:1,b:2"), shown(""), shown(null)]).toEqual(["−5.0", "a:1, b:2", "nothing", "–"]);
+});
+
+it("lists a row's grades by name, and none of a row without", () => {
+  const sample = { response: "Yes.", attributes: { verbosity: 1, coherence: 4, helpfulness: 3 } };
+  expect(Object.keys(gradesOf(sample))).toEqual(["coherence", "helpfulness", "verbosity"]);
+  expect([gradesOf({ response: "Yes." }), gradesOf(undefined)]).toEqual([{}, {}]);
 });
 
 it("knows along which attribute a curve is", () => {

@@ -20,6 +20,12 @@ export function valuesOf(condition: Condition | null | undefined): Values {
   );
 }
 
+/** Grades of a dataset's row in the order of their names: JSON in the database forgets another one. */
+export function gradesOf(sample: object | undefined): Values {
+  const { attributes } = (sample ?? {}) as { attributes?: Values | null };
+  return Object.fromEntries(Object.entries(attributes ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
 /** In the order of the policy's attributes; those without a value are not asked for. */
 export function conditionOf(values: Values, attributes: readonly Attribute[]): Condition {
   const asked = attributes.filter(({ name }) => values[name] !== undefined);

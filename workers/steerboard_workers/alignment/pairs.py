@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -84,6 +84,15 @@ class Responses:
         """l less the reference's."""
         assert self.reference is not None
         return self.log_probs - self.reference
+
+
+@runtime_checkable
+class GivesRewards(Protocol):
+    """A method whose rewards come from the log-probs of responses, and so can be shown token by token."""
+
+    def rewards(self, responses: Responses) -> Tensor:
+        """(S,)"""
+        ...
 
 
 class PairMethod(TrainingMethod[P]):

@@ -13,6 +13,7 @@ from steerboard_contracts.stage import (
     Changed,
     Checkpointed,
     HealthFound,
+    Inspected,
     Log,
     Metrics,
     Probed,
@@ -48,6 +49,8 @@ class Journal:
             self._batch.probed[event.step] = event
         elif isinstance(event, Sampled):
             self._batch.sampled[event.step, event.group.place] = event
+        elif isinstance(event, Inspected):
+            self._batch.inspected[event.place] = event
         elif isinstance(event, Changed | HealthFound):
             self._batch.watched.append(event)
         elif isinstance(event, Spent):

@@ -22,7 +22,8 @@ Write = Annotated[Access, Depends(AccessTo("write"))]
 
 @router.post("/{dataset}/edits", status_code=201, responses=problems(404, 409))
 def edit_dataset(session: Db, access: Write, dataset: str, body: EditCreate) -> DatasetOut:
-    """A new version of a preference dataset, with marked pairs left out or their sides changed. `GET .../dropped` of
+    """A new version of a dataset of pairs or of answers with a thumb, with marked rows left out or flipped: the sides
+    of a pair change places, a thumb turns. `GET .../dropped` of
     the new version lists what it lacks."""
     found = get_dataset(session, access.project, dataset)
     made = service.edit(session, access.project, found, body, access.actor)

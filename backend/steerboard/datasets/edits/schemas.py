@@ -14,7 +14,10 @@ class EditCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     drop: Annotated[Rows, Field(description="Rows to leave out.")]
-    flip: Annotated[Rows, Field(description="Rows whose sides change places; their margins, of the other order, go.")]
+    flip: Annotated[
+        Rows,
+        Field(description="Rows whose sides change places, or whose thumb turns. Margins, of the other order, go."),
+    ]
     name: Annotated[str | None, Field(description="Of the new version. Null: DATASET-edited-N.")] = None
 
     @model_validator(mode="after")

@@ -1,8 +1,10 @@
-"""A new version of a dataset of pairs, with marked rows dropped or flipped. Callers own the transaction."""
+"""A new version of a dataset of pairs, or of answers with a thumb, with marked rows dropped or flipped. Callers own
+the transaction."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import orjson
 from sqlalchemy import insert
@@ -18,6 +20,7 @@ from steerboard.datasets.tables import Dataset, DroppedRowRecord
 from steerboard.datasets.versions import next_version
 from steerboard.platform.names import check_name
 from steerboard_contracts.errors import BadInput, EmptySelection
+from steerboard_contracts.samples import SampleKind
 
 MARKED = "marked"
 
@@ -27,13 +30,15 @@ def edit(session: Session, project: Project, dataset: Dataset, given: EditCreate
     drop, flip = set(given.drop), set(given.flip)
     _check(dataset, drop, flip)
     name = check_name(given.name) if given.name is not None else next_version(session, project, dataset, "edited")
-    making = new_dataset(session, project, name, "preferences", hold_out=dataset.origin.get("split") != "train")
+    making = new_dataset(
+        session, project, name, cast(SampleKind, dataset.kind), hold_out=dataset.origin.get("split") != "train"
+    )
     with session.begin_nested(), making as (made, writer_for):
 
         def change(row: StoredRow) -> Any:
             if row.row in drop:
                 return None
-            return _flipped(row.sample) if row.row in flip else orjson.Fragment(row.sample)
+            return FLIPPED[dataset.kind](row.sample) if row.row in flip else orjson.Fragment(row.sample)
 
         writer = write_changed(session, dataset, writer_for, change)
         about = EditOrigin(
@@ -59,11 +64,11 @@ def edit(session: Session, project: Project, dataset: Dataset, given: EditCreate
 
 
 def _check(dataset: Dataset, drop: set[int], flip: set[int]) -> None:
-    if dataset.kind != "preferences":
+    if dataset.kind not in FLIPPED:
         raise BadInput(
-            f"{dataset.name!r} holds {dataset.kind}; only preferences have sides to flip",
+            f"{dataset.name!r} holds {dataset.kind}; only preferences have sides to flip, and unpaired answers a thumb",
             code="wrong_kind",
-            hint="Give a dataset of preferences.",
+            hint="Give a dataset of preferences, or of unpaired answers.",
         )
     unknown = sorted(row for row in drop | flip if row >= dataset.rows)
     if unknown:
@@ -76,8 +81,17 @@ def _check(dataset: Dataset, drop: set[int], flip: set[int]) -> None:
         raise EmptySelection(f"no row of {dataset.name!r} would be left", hint="Keep at least one.")
 
 
-def _flipped(sample: str) -> dict[str, Any]:
+def _sides_changed(sample: str) -> dict[str, Any]:
     fields: dict[str, Any] = orjson.loads(sample)
     fields["chosen"], fields["rejected"] = fields["rejected"], fields["chosen"]
     fields.pop("margin", None)
     return fields
+
+
+def _thumb_turned(sample: str) -> dict[str, Any]:
+    fields: dict[str, Any] = orjson.loads(sample)
+    fields["desirable"] = not fields["desirable"]
+    return fields
+
+
+FLIPPED: dict[str, Callable[[str], dict[str, Any]]] = {"preferences": _sides_changed, "unpaired": _thumb_turned}

@@ -1,9 +1,9 @@
-"""The rows of one dataset of pairs into another, some of them changed or left out."""
+"""The rows of one dataset into another of its kind, some of them changed or left out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from sqlalchemy.orm import Session
@@ -13,7 +13,7 @@ from steerboard.datasets.rows.row_writer import COPY_SAMPLES, RowWriter, canonic
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import create_file
-from steerboard_contracts.samples import validate_sample
+from steerboard_contracts.samples import SampleKind, validate_sample
 
 # Columns of the origin that describe the rows of a version as well.
 INHERITED = ("extra_columns", "prompts_as_text", "split")
@@ -32,9 +32,9 @@ def write_changed(
                 if sample is not None:
                     file.write(orjson.dumps([row.row, sample, row.extra], option=orjson.OPT_APPEND_NEWLINE))
         with copy_in(session, COPY_SAMPLES) as copy, path.open("rb") as lines:
-            writer = writer_for(copy)
+            writer, kind = writer_for(copy), cast(SampleKind, dataset.kind)
             for line in lines:
                 number, stored, extra_text = orjson.loads(line)
-                fields = ordered_fields("preferences", stored)
-                writer.add(validate_sample("preferences", fields, number), fields, canonical_json(fields), extra_text)
+                fields = ordered_fields(kind, stored)
+                writer.add(validate_sample(kind, fields, number), fields, canonical_json(fields), extra_text)
     return writer

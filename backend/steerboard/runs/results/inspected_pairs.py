@@ -1,8 +1,9 @@
-"""What a finished run kept of some of its pairs at each evaluation, out of the artifact store."""
+"""What a run keeps of some of its pairs, or answers with a thumb, at each evaluation: of a finished one all steps, out
+of the artifact store; of another the newest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -17,16 +18,25 @@ from steerboard.platform.http.errors import NotFound
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Artifact
 from steerboard.runs import inputs
-from steerboard.runs.tables import Run, RunOutput
+from steerboard.runs.tables import LivePairRow, Run, RunOutput
 from steerboard_contracts.samples import Split
-from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, PairsIndex, StepPairs, step_file
+from steerboard_contracts.watching.inspected_pairs import (
+    INDEX_FILE,
+    LivePair,
+    PairsIndex,
+    StepPairs,
+    step_file,
+)
 
 
 class RunPairs(BaseModel):
-    """Which pairs were inspected, and at which steps. `compared_with`: what log-ratios are relative to, the reference
-    or the model that training started from; null where there are rewards only."""
+    """Which pairs were inspected, and at which steps: none before the first evaluation, only the newest until the run
+    has succeeded. `compared_with`: what log-ratios are relative to, the reference or the model that training started
+    from; null where there are rewards only. `of`: pairs, or single answers, each with one side: a desirable answer is
+    the chosen one, an undesirable one the rejected."""
 
     dataset: str
+    of: Literal["pairs", "answers"]
     compared_with: Literal["reference", "start"] | None
     steps: list[int]
     held_out: int
@@ -34,12 +44,13 @@ class RunPairs(BaseModel):
 
 
 class PairMargin(BaseModel):
-    """`margin`: the reward of the chosen answer less that of the rejected one."""
+    """`margin`: the reward of the chosen answer less that of the rejected one, where a missing one counts as 0. Of a
+    single answer that is its log-ratio, with the other sign where it is undesirable."""
 
     row: int
     split: Split
-    chosen_reward: float
-    rejected_reward: float
+    chosen_reward: float | None
+    rejected_reward: float | None
     margin: float
 
 
@@ -59,29 +70,34 @@ class PairRead(PairMargin):
 
 
 class InspectedPairs:
-    """Of one run. Raises `NotFound` for one that has inspected no pairs."""
+    """Of one run. Raises `NotFound` for one that inspects none, or succeeded without."""
 
     def __init__(self, session: Session, store: ArtifactStore, run: Run) -> None:
         found = select(RunOutput).where(RunOutput.run_id == run.id, RunOutput.type == "pairs")
         output = session.scalar(found)
-        if output is None or output.artifact_hash is None:
+        self._session = session
+        self._step_of: Callable[[int], StepPairs]
+        if output is not None and output.artifact_hash is not None:
+            kept = _Kept(store, session.get_one(Artifact, output.artifact_hash))
+            self.index, self._step_of = kept.index, kept.step
+        elif run.config.get("inspect_pairs") and run.state != "succeeded":
+            newest = _Newest(session, run)
+            self.index, self._step_of = newest.index, newest.step
+        else:
             raise NotFound(
                 f"run {run.name} has no inspected pairs",
-                hint="A run that learns from pairs has them when it has succeeded, unless its `inspect_pairs` is 0.",
+                hint="A run that learns from pairs or from thumbs has them, unless its `inspect_pairs` is 0.",
             )
-        artifact = session.get_one(Artifact, output.artifact_hash)
-        self._session = session
-        self._store = store
-        self._files = {file["path"]: file["sha256"] for file in artifact.manifest["files"]}
         data = inputs.resolve(session, run)["data"]
         assert isinstance(data, Dataset)
         self.dataset = data
-        self.index = PairsIndex.model_validate_json(self._read(INDEX_FILE))
 
     def about(self) -> RunPairs:
         held_out = sum(pair.split == "held_out" for pair in self.index.pairs)
+        single = any(pair.chosen is None or pair.rejected is None for pair in self.index.pairs)
         return RunPairs(
             dataset=self.dataset.name,
+            of="answers" if single else "pairs",
             compared_with=self.index.compared_with,
             steps=self.index.steps,
             held_out=held_out,
@@ -90,36 +106,38 @@ class InspectedPairs:
 
     def margins(self, step: int) -> list[PairMargin]:
         """Of all inspected pairs, smallest first. Raises `NotFound` for a step that was not evaluated."""
+        return [margin for _, margin in self._placed(step)]
+
+    def _placed(self, step: int) -> list[tuple[int, PairMargin]]:
+        """With their places in the index: a row of a pair may be two answers."""
         found = self._step(step)
         sides = zip(self.index.pairs, found.chosen_rewards, found.rejected_rewards, strict=True)
         margins = [
             PairMargin(
-                row=pair.row, split=pair.split, chosen_reward=chosen, rejected_reward=rejected, margin=chosen - rejected
+                row=pair.row,
+                split=pair.split,
+                chosen_reward=chosen,
+                rejected_reward=rejected,
+                margin=(chosen or 0.0) - (rejected or 0.0),
             )
             for pair, chosen, rejected in sides
         ]
-        return sorted(margins, key=lambda one: (one.margin, one.row))
+        return sorted(enumerate(margins), key=lambda one: (one[1].margin, one[1].row))
 
     def read(self, step: int, rows: Sequence[int]) -> list[PairRead]:
         """Pairs by their rows, in the order of their margins; rows that were not inspected are left out."""
         found, wanted = self._step(step), set(rows)
-        places = {pair.row: place for place, pair in enumerate(self.index.pairs) if pair.row in wanted}
-        samples = self._samples(sorted(places))
-        read = []
-        for margin in self.margins(step):
-            if margin.row not in places:
-                continue
-            place = places[margin.row]
-            pair = self.index.pairs[place]
-            read.append(
-                PairRead(
-                    **margin.model_dump(),
-                    sample=samples[margin.row],
-                    chosen=_tokens(pair.chosen, found.chosen_log_ratios[place]),
-                    rejected=_tokens(pair.rejected, found.rejected_log_ratios[place]),
-                )
+        margins = [one for one in self._placed(step) if one[1].row in wanted]
+        samples = self._samples(sorted({margin.row for _, margin in margins}))
+        return [
+            PairRead(
+                **margin.model_dump(),
+                sample=samples[margin.row],
+                chosen=_tokens(self.index.pairs[place].chosen, found.chosen_log_ratios[place]),
+                rejected=_tokens(self.index.pairs[place].rejected, found.rejected_log_ratios[place]),
             )
-        return read
+            for place, margin in margins
+        ]
 
     def _samples(self, rows: Sequence[int]) -> dict[int, SampleOut]:
         mine = select(SampleRow).where(SampleRow.dataset_id == owner_of(self.dataset), SampleRow.row.in_(rows))
@@ -127,14 +145,52 @@ class InspectedPairs:
 
     def _step(self, step: int) -> StepPairs:
         if step not in self.index.steps:
-            steps = ", ".join(map(str, self.index.steps))
+            steps = ", ".join(map(str, self.index.steps)) or "none yet"
             raise NotFound(f"no pairs were kept of step {step}", hint=f"There are those of steps {steps}.")
+        return self._step_of(step)
+
+
+class _Kept:
+    """The output of a finished run."""
+
+    def __init__(self, store: ArtifactStore, artifact: Artifact) -> None:
+        self._store = store
+        self._files = {file["path"]: file["sha256"] for file in artifact.manifest["files"]}
+        self.index = PairsIndex.model_validate_json(self._read(INDEX_FILE))
+
+    def step(self, step: int) -> StepPairs:
         return StepPairs.model_validate_json(self._read(step_file(step)))
 
     def _read(self, name: str) -> bytes:
         return b"".join(self._store.read(self._files[name]))
 
 
-def _tokens(texts: Sequence[str], ratios: Sequence[float]) -> list[TokenRatio]:
-    """Empty where the method gives rewards only."""
-    return [TokenRatio(text=text, log_ratio=ratio) for text, ratio in zip(texts, ratios, strict=False)]
+class _Newest:
+    """What a run that goes on reported of its newest evaluation; without any, an index of no pairs and steps."""
+
+    def __init__(self, session: Session, run: Run) -> None:
+        mine = select(LivePairRow).where(LivePairRow.run_id == run.id).order_by(LivePairRow.place)
+        rows = session.scalars(mine).all()
+        newest = max(((row.attempt, row.step) for row in rows), default=None)
+        # While a batch is written in two parts, some rows are of the step before.
+        self._pairs = [LivePair.model_validate(row.document) for row in rows if (row.attempt, row.step) == newest]
+        self.index = PairsIndex(
+            method=str(run.config["method"]),
+            compared_with=self._pairs[0].compared_with if self._pairs else None,
+            pairs=[one.pair for one in self._pairs],
+            steps=[] if newest is None else [newest[1]],
+        )
+
+    def step(self, step: int) -> StepPairs:
+        return StepPairs(
+            step=step,
+            chosen_rewards=[one.chosen_reward for one in self._pairs],
+            rejected_rewards=[one.rejected_reward for one in self._pairs],
+            chosen_log_ratios=[one.chosen_log_ratios for one in self._pairs],
+            rejected_log_ratios=[one.rejected_log_ratios for one in self._pairs],
+        )
+
+
+def _tokens(texts: Sequence[str] | None, ratios: Sequence[float]) -> list[TokenRatio]:
+    """Empty where the method gives rewards only, and of the side that a single answer is not."""
+    return [TokenRatio(text=text, log_ratio=ratio) for text, ratio in zip(texts or (), ratios, strict=False)]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import exists, or_, select
+from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -20,7 +20,7 @@ from steerboard.registry.tables import Model
 from steerboard.runs import hooks
 from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.inputs import MAIN_MODEL
-from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.stage import (
     AnswersOutput,
@@ -90,6 +90,7 @@ def register(
         elif isinstance(output, PairsOutput):
             row.artifact_hash = registry.store_folder(session, store, path).hash
             row.document = {"pairs": output.pairs, "steps": output.steps}
+            session.execute(delete(LivePairRow).where(LivePairRow.run_id == run.id))
         elif isinstance(output, ResponsesOutput):
             row.document = {"responses": hooks.store_responses(session, run, path)}
         elif isinstance(output, ResponseRewardsOutput):

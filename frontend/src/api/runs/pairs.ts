@@ -5,18 +5,20 @@ export type RunPairs = Schemas["RunPairs"];
 export type PairMargin = Schemas["PairMargin"];
 export type PairRead = Schemas["PairRead"];
 
-/** Pairs of a finished run never change. */
-export const runPairsQuery = (project: string, run: string) =>
+/** Those of a finished run never change; while it goes on, each evaluation replaces them. */
+export const runPairsQuery = (project: string, run: string, live: boolean) =>
   queryOptions({
-    queryKey: [project, "pairs", run],
+    queryKey: [project, "pairs", run, live],
     queryFn: () =>
       data(api.GET("/api/v1/projects/{project}/runs/{run}/pairs", { params: { path: { project, run } } })),
-    staleTime: Infinity,
+    staleTime: live ? 0 : Infinity,
+    refetchInterval: live ? 3000 : false,
   });
 
-export const pairMarginsQuery = (project: string, run: string, step: number) =>
+/** `known`: how many there are; of a step that is being written there are more later. */
+export const pairMarginsQuery = (project: string, run: string, step: number, known: number) =>
   queryOptions({
-    queryKey: [project, "pairs", run, step],
+    queryKey: [project, "pairs", run, step, known],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/runs/{run}/pairs/{step}", {
@@ -29,7 +31,7 @@ export const pairMarginsQuery = (project: string, run: string, step: number) =>
 
 export const readPairsQuery = (project: string, run: string, step: number, rows: number[]) =>
   queryOptions({
-    queryKey: [project, "pairs", run, step, rows],
+    queryKey: [project, "pairs", run, step, "rows", rows],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/runs/{run}/pairs/{step}/rows", {

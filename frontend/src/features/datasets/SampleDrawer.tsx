@@ -18,6 +18,8 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { type Sample, sampleBlockQuery, wholeRow } from "../../api/datasets/datasets";
+import { AttributeBadges } from "../../shared/AttributeBadges";
+import { gradesOf } from "../../shared/condition";
 import { differences } from "../../shared/text/difference";
 import { Marked } from "../../shared/text/Marked";
 import { Empty, Loaded } from "../../shared/Feedback";
@@ -25,6 +27,8 @@ import { count, signed } from "../../shared/format";
 import { ShownInPart } from "../../shared/text/ShownInPart";
 import { Turns } from "../../shared/text/Turns";
 
+// Not among the facts at the top.
+const SHOWN_APART = ["prompt", "chosen", "rejected", "response", "reference", "attributes"];
 const route = getRouteApi("/p/$project/datasets/$dataset");
 
 interface Properties {
@@ -105,12 +109,8 @@ function Whole({ sample }: { sample: Sample }) {
   const prompt = (fields.prompt ?? []) as { role: string; content: string }[];
   const { chosen, rejected } = fields as Record<string, string | undefined>;
   const single = ["response", "reference"].filter((name) => typeof fields[name] === "string");
-  const facts = Object.entries(fields)
-    .filter(([name]) => !["prompt", "chosen", "rejected", "response", "reference"].includes(name))
-    .flatMap(([name, value]) =>
-      // Grades by name, each of which is a fact of its own.
-      name === "attributes" ? Object.entries(value as Record<string, number>) : [[name, value] as const],
-    );
+  const facts = Object.entries(fields).filter(([name]) => !SHOWN_APART.includes(name));
+  const grades = gradesOf(fields);
   const extra = Object.entries(sample.extra ?? {});
   return (
     <Stack>
@@ -139,6 +139,7 @@ function Whole({ sample }: { sample: Sample }) {
           <Badge className="state-badge">reward {signed(sample.reward)}</Badge>
         )}
       </Group>
+      {Object.keys(grades).length > 0 && <AttributeBadges values={grades} label="Attributes" />}
       <Turns turns={prompt} />
       {chosen !== undefined && rejected !== undefined ? (
         <Pair chosen={chosen} rejected={rejected} />

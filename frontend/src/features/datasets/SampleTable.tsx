@@ -1,9 +1,11 @@
 import { Group, NumberInput, Text } from "@mantine/core";
 import { useElementSize, useMergedRef } from "@mantine/hooks";
 import { getRouteApi } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { type CSSProperties, useRef, useState } from "react";
 import type { Schemas } from "../../api/client";
 import type { Sample, SampleFilters } from "../../api/datasets/datasets";
+import { AttributeBadges } from "../../shared/AttributeBadges";
+import { gradesOf } from "../../shared/condition";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
 import { count, signed } from "../../shared/format";
 import { Link } from "../../shared/links";
@@ -44,9 +46,26 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
     setScrollTop(0);
   }
   const rewarded = dataset.kind === "labelled";
-  const columns = columnsOf(dataset.kind);
-  const template = `76px ${columns.map(() => "minmax(160px, 1fr)").join(" ")} ${rewarded ? "minmax(90px, 150px) 84px" : ""}`;
   const places = Array.from({ length: Math.max(0, seen.end - seen.first) }, (_, at) => seen.first + at);
+  // Once a row with grades was seen, the column stays.
+  const [graded, setGraded] = useState(false);
+  if (!graded && places.some((place) => Object.keys(gradesOf(rows.at(place)?.sample)).length))
+    setGraded(true);
+  const columns = columnsOf(dataset.kind);
+  const template = [
+    "76px",
+    ...columns.map(() => "minmax(160px, 1fr)"),
+    ...(graded ? ["minmax(160px, 1.4fr)"] : []),
+    ...(rewarded ? ["minmax(90px, 150px) 84px"] : []),
+  ].join(" ");
+  // All columns at their narrowest, with the gaps, the padding and the scrollbar.
+  const least = 120 + 172 * (columns.length + Number(graded)) + (rewarded ? 198 : 0);
+  const titles = [
+    "Row",
+    ...columns,
+    ...(graded ? ["Attributes"] : []),
+    ...(rewarded ? ["Source", "Reward"] : []),
+  ];
   return (
     <section aria-label="Samples">
       <Filters dataset={dataset} />
@@ -78,10 +97,16 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
       ) : rows.total === 0 ? (
         <Empty title="No row fits">Remove a filter, or search for fewer words.</Empty>
       ) : (
-        <div role="table" aria-label="Rows" aria-rowcount={rows.total} className="rows">
+        <div
+          role="table"
+          aria-label="Rows"
+          aria-rowcount={rows.total}
+          className="rows"
+          style={{ "--rows-width": `${Math.max(560, least)}px` } as CSSProperties}
+        >
           <div role="rowgroup">
             <div role="row" className="rows-head" style={{ gridTemplateColumns: template }}>
-              {["Row", ...columns, ...(rewarded ? ["Source", "Reward"] : [])].map((name) => (
+              {titles.map((name) => (
                 <div role="columnheader" key={name}>
                   {name}
                 </div>
@@ -107,6 +132,7 @@ export function SampleTable({ project, dataset }: { project: string; dataset: Da
                     place={place}
                     numbered={rows.numbered}
                     template={template}
+                    graded={graded}
                     rewarded={rewarded}
                     open={search.row !== undefined && rows.at(place)?.row === search.row}
                   />
@@ -134,11 +160,12 @@ interface LineProperties {
   place: number;
   numbered: boolean;
   template: string;
+  graded: boolean;
   rewarded: boolean;
   open: boolean;
 }
 
-function RowLine({ sample, place, numbered, template, rewarded, open }: LineProperties) {
+function RowLine({ sample, place, numbered, template, graded, rewarded, open }: LineProperties) {
   const { project, dataset } = route.useParams();
   const fields = (sample?.sample ?? {}) as Record<string, unknown>;
   const prompt = (fields.prompt as { role: string; content: string }[] | undefined) ?? [];
@@ -180,6 +207,11 @@ function RowLine({ sample, place, numbered, template, rewarded, open }: LineProp
           {text?.slice(0, 300)}
         </div>
       ))}
+      {graded && (
+        <div role="cell" className="rows-text">
+          <AttributeBadges values={gradesOf(fields)} label={`Attributes of row ${place}`} wrap="nowrap" />
+        </div>
+      )}
       {rewarded && (
         <>
           <div role="cell" className="rows-text">

@@ -15,6 +15,7 @@ import { useClipboard } from "@mantine/hooks";
 import { IconAdjustments, IconCheck, IconCopy, IconMessagePlus, IconX } from "@tabler/icons-react";
 import { type Answer, ENDED } from "../../api/models/playground";
 import { seconds, signed } from "../../shared/format";
+import { Asked } from "../../shared/AttributeBadges";
 import { adapted, type Condition, shown } from "../../shared/condition";
 import type { Column, Target } from "./draft";
 import { Sliders } from "./Sliders";
@@ -158,6 +159,7 @@ function AnswerBody({
   const live = !ENDED.includes(answer.state);
   return (
     <>
+      <Asked condition={answer.score} />
       <div style={{ minHeight: 96, flex: 1 }} aria-busy={live} aria-live="polite">
         {answer.text ? (
           <pre className={live ? "text writing" : "text"}>{answer.text}</pre>

@@ -67,7 +67,10 @@ function RunView({ run }: { run: RunDetail }) {
     Schemas["BenchmarkResult"] | undefined;
   const selection = run.outputs.find((output) => output.type === "selection")?.document as
     Schemas["SelectionResult"] | undefined;
-  const inspected = run.outputs.some((output) => output.type === "pairs");
+  // A run that has not succeeded may have those of its newest evaluation.
+  const inspected =
+    run.outputs.some((output) => output.type === "pairs") ||
+    (!!run.config.inspect_pairs && run.state !== "succeeded");
   const combination = run.outputs.find((output) => output.type === "combination")?.document as
     Schemas["CombinationResult"] | undefined;
   const parts = run.kind === "evaluate" ? "Parts" : "Shards";
@@ -227,7 +230,7 @@ function RunView({ run }: { run: RunDetail }) {
         )}
         {inspected && (
           <Tabs.Panel value="pairs" pt="md">
-            <PairsView project={project} run={run.id} />
+            <PairsView project={project} run={run.id} live={live} />
           </Tabs.Panel>
         )}
         <Tabs.Panel value="log" pt="md">

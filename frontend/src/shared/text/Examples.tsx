@@ -1,7 +1,8 @@
-import { Badge, Card, Group, Pagination, SimpleGrid, Text, Title } from "@mantine/core";
+import { Card, Group, Pagination, SimpleGrid, Text, Title } from "@mantine/core";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
-import { type Condition, shown } from "../condition";
+import { Asked } from "../AttributeBadges";
+import type { Condition } from "../condition";
 import { signed } from "../format";
 
 interface Answer {
@@ -42,10 +43,8 @@ export function Examples({ examples }: { examples: Schemas["Example"][] }) {
               <Text size="sm" c="dimmed" truncate>
                 {answer.entrant ?? answer.method}
               </Text>
-              {answer.score !== null && answer.score !== undefined && (
-                <Badge color="helm">score {shown(answer.score)}</Badge>
-              )}
             </Group>
+            <Asked condition={answer.score} />
             <pre className="text">{answer.text ?? answer.response}</pre>
             {answer.reward !== undefined && (
               <Text size="xs" c="dimmed" mt={6}>

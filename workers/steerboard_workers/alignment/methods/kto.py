@@ -36,6 +36,7 @@ from steerboard_workers.alignment.batches.mismatch import mismatched, partners
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.losses import sequence_sums
 from steerboard_workers.alignment.objectives import Objective, Passes
+from steerboard_workers.alignment.pairs import Responses
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.training_method import Row, Selection, Source, TrainingMethod
 
@@ -120,6 +121,12 @@ class Kto(TrainingMethod[KtoConfig]):
 
     def _places(self, examples: Sequence[Example]) -> list[int] | None:
         return partners([self._prompts[example.row] for example in examples]) if examples else []
+
+    def rewards(self, responses: Responses) -> Tensor:
+        """r of each response, without beta; over all that is learned of its sequence."""
+        assert responses.reference is not None
+        ratios = responses.log_probs + responses.before - responses.reference
+        return ratios / (responses.lengths + responses.before_lengths) if self.config.log_probs == "mean" else ratios
 
     def objective(self) -> Objective:
         return KtoObjective(self.config.beta, self.config.log_probs == "mean")

@@ -1,7 +1,8 @@
-"""Keeps, at each evaluation of a run that learns from pairs, what the model makes of some of them: rewards and the
-log-ratio of each token. A fixed sample of both splits, drawn once.
+"""Keeps, at each evaluation of a run that learns from pairs or from answers with a thumb, what the model makes of some
+of them: rewards and the log-ratio of each token. A fixed sample of both splits, drawn once.
 
-What is kept travels with checkpoints, so that a run that resumes has the steps before.
+The newest step is emitted, so that it is read while the run goes on. What is kept travels with checkpoints, so that a
+run that resumes has the steps before.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from numpy.typing import NDArray
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.samples import Split
-from steerboard_contracts.stage import PairsOutput
+from steerboard_contracts.stage import Inspected, PairsOutput
 from steerboard_contracts.watching.inspected_pairs import (
     INDEX_FILE,
     MOST_STEPS,
     MOST_TOKENS,
     InspectedPair,
+    LivePair,
     PairsIndex,
     StepPairs,
     step_file,
 )
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.pairs import PairMethod, Responses
+from steerboard_workers.alignment.pairs import GivesRewards, Responses
 from steerboard_workers.alignment.token_texts import token_texts
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.runtime import Stage
@@ -42,12 +44,14 @@ class PairInspector:
 
     def __init__(
         self,
+        stage: Stage,
         method: TrainingMethod[Any],
         pairs: Sequence[tuple[Split, Example]],
         index: PairsIndex,
         passes: ForwardPasses,
         before: Labels | None,
     ) -> None:
+        self._stage = stage
         self._method = method
         self._examples = [example for _, example in pairs]
         self._index = index
@@ -58,26 +62,53 @@ class PairInspector:
     def look(self, step: int) -> None:
         """What the model makes of the pairs after `step` optimiser steps."""
         self._steps[step] = self._rewarded(step) if self._before is None else self._by_token(step, self._before)
+        self._tell(step)
         if len(self._steps) > MOST_STEPS:
             # The newest stays; of the others every second goes.
             for one in sorted(self._steps)[-2::-2]:
                 del self._steps[one]
 
     def _rewarded(self, step: int) -> StepPairs:
-        rewards = np.stack(self._passes.per_sequence(self._examples))
-        none: list[list[float]] = [[] for _ in self._examples]
-        return _found(step, rewards, none, none)
+        rewards = self._passes.per_sequence(self._examples)
+        return self._found(step, rewards, [[[]] * len(example.responses) for example in self._examples])
 
     def _by_token(self, step: int, before: Labels) -> StepPairs:
-        assert isinstance(self._method, PairMethod)
+        assert isinstance(self._method, GivesRewards)
         now = self._passes.per_label(self._examples)
-        rewards = self._method.rewards(Responses.of_labels(self._examples, now)).view(-1, 2).numpy()
-        sides: tuple[list[list[float]], list[list[float]]] = ([], [])
-        for example, new, old in zip(self._examples, now, before, strict=True):
-            for side, into in enumerate(sides):
-                ratios = (new[side] - old[side])[-len(example.responses[side]) :]
-                into.append([round(float(one), 4) for one in ratios[:MOST_TOKENS]])
-        return _found(step, rewards, *sides)
+        rewards = self._method.rewards(Responses.of_labels(self._examples, now)).numpy()
+        counts = [len(example.responses) for example in self._examples]
+        ratios = [
+            [_rounded((new - old)[-len(response) :]) for new, old, response in zip(*sides, strict=True)]
+            for sides in zip(now, before, (example.responses for example in self._examples), strict=True)
+        ]
+        return self._found(step, np.split(rewards, np.cumsum(counts)[:-1]), ratios)
+
+    def _found(self, step: int, rewards: Sequence[NDArray[Any]], ratios: Sequence[list[list[float]]]) -> StepPairs:
+        """`rewards`, (responses,), and `ratios` of each example."""
+        found: dict[str, list[Any]] = {}
+        for side, name in enumerate(("chosen", "rejected")):
+            places = [_sides(example)[side] for example in self._examples]
+            found[f"{name}_rewards"] = [
+                None if at is None else float(one[at]) for one, at in zip(rewards, places, strict=True)
+            ]
+            found[f"{name}_log_ratios"] = [
+                [] if at is None else one[at] for one, at in zip(ratios, places, strict=True)
+            ]
+        return StepPairs(step=step, **found)
+
+    def _tell(self, step: int) -> None:
+        """Of every pair by itself: a line of all of them would be too long."""
+        found = self._steps[step]
+        for place, pair in enumerate(self._index.pairs):
+            live = LivePair(
+                compared_with=self._index.compared_with,
+                pair=pair,
+                chosen_reward=found.chosen_rewards[place],
+                rejected_reward=found.rejected_rewards[place],
+                chosen_log_ratios=found.chosen_log_ratios[place],
+                rejected_log_ratios=found.rejected_log_ratios[place],
+            )
+            self._stage.emit(Inspected(step=step, place=place, found=live))
 
     # -- across attempts ------------------------------------------------------------------------------------------
 
@@ -90,6 +121,8 @@ class PairInspector:
         """Of other pairs, as of a run that resumes with another number of them, nothing is taken."""
         if state is not None and state["rows"] == [pair.row for pair in self._index.pairs]:
             self._steps = {one["step"]: StepPairs.model_validate(one) for one in state["steps"]}
+            if self._steps:
+                self._tell(max(self._steps))
 
     def save(self, stage: Stage) -> PairsOutput | None:
         """A folder among the run's outputs; None where no step was evaluated."""
@@ -112,11 +145,12 @@ def inspector_of(
     passes: ForwardPasses,
     frozen: FrozenModels,
 ) -> PairInspector | None:
-    """None for methods that do not compare the two answers of a pair, and where none are to be inspected. Called by
+    """None for methods that neither compare the two answers of a pair nor learn thumbs, and where none are to be
+    inspected. Called by
     every process before the first step, with the weights that training starts from."""
     config = method.config
     limit = getattr(config, "inspect_pairs", 0)
-    by_token = isinstance(method, PairMethod)
+    by_token = isinstance(method, GivesRewards)
     compares = by_token or (len(method.sides) == 2 and needed_method(config.method).reads == "ends")
     pairs = [*_sample("held_out", data.held_out, limit, config.seed), *_sample("train", data.train, limit, config.seed)]
     if not compares or not pairs:
@@ -131,8 +165,9 @@ def inspector_of(
             "steps": [],
         }
     )
-    stage.log(f"{len(pairs)} pairs are inspected at each evaluation")
-    return PairInspector(method, pairs, index, passes, before)
+    what = "pairs" if len(method.sides) == 2 else "answers"
+    stage.log(f"{len(pairs)} {what} are inspected at each evaluation")
+    return PairInspector(stage, method, pairs, index, passes, before)
 
 
 def _sample(split: Split, examples: Sequence[Example], limit: int, seed: int) -> list[tuple[Split, Example]]:
@@ -145,15 +180,17 @@ def _sample(split: Split, examples: Sequence[Example], limit: int, seed: int) ->
 
 
 def _described(split: Split, example: Example, tokenizer: Any) -> InspectedPair:
-    chosen, rejected = (token_texts(tokenizer, ids[:MOST_TOKENS]) for ids in example.responses)
+    texts = [token_texts(tokenizer, ids[:MOST_TOKENS]) for ids in example.responses]
+    chosen, rejected = (None if at is None else texts[at] for at in _sides(example))
     return InspectedPair(row=example.row, split=split, chosen=chosen, rejected=rejected)
 
 
-def _found(step: int, rewards: NDArray[Any], chosen: list[list[float]], rejected: list[list[float]]) -> StepPairs:
-    return StepPairs(
-        step=step,
-        chosen_rewards=[float(one) for one in rewards[:, 0]],
-        rejected_rewards=[float(one) for one in rewards[:, 1]],
-        chosen_log_ratios=chosen,
-        rejected_log_ratios=rejected,
-    )
+def _sides(example: Example) -> tuple[int | None, int | None]:
+    """Which of its responses is chosen, and which rejected. A single one is undesirable if its weight is negative."""
+    if len(example.responses) == 2:
+        return 0, 1
+    return (0, None) if example.weight > 0 else (None, 0)
+
+
+def _rounded(ratios: NDArray[Any]) -> list[float]:
+    return [round(float(one), 4) for one in ratios[:MOST_TOKENS]]

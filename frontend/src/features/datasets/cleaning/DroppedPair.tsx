@@ -8,7 +8,7 @@ type Sample = Schemas["SampleOut"];
 /** Characters of common text before the first difference. */
 const BEFORE = 60;
 
-/** A dropped pair, and the one that it repeats or contradicts. */
+/** A dropped pair or answer, and of a pair the one that it repeats or contradicts. */
 export function DroppedPair({ row }: { row: DroppedRow }) {
   const near = row.rule === "near_duplicate" && row.of_sample ? row.of_sample : undefined;
   return (
@@ -40,19 +40,20 @@ function because(row: DroppedRow): string {
   return ` repeats row ${count(row.of_row)}${alike}`;
 }
 
+/** Of an answer with a thumb, `response` and `desirable`. */
 interface Pair {
   prompt: { role: string; content: string }[];
-  chosen: string;
-  rejected: string;
+  chosen?: string;
+  rejected?: string;
+  response?: string;
+  desirable?: boolean;
   margin?: number;
 }
 
-function partsOf({ prompt, chosen, rejected }: Pair): [string, string][] {
-  return [
-    ...prompt.map((turn): [string, string] => [turn.role, turn.content]),
-    ["chosen", chosen],
-    ["rejected", rejected],
-  ];
+function partsOf({ prompt, chosen = "", rejected = "", response, desirable }: Pair): [string, string][] {
+  const turns = prompt.map((turn): [string, string] => [turn.role, turn.content]);
+  if (response !== undefined) return [...turns, [desirable ? "desirable" : "undesirable", response]];
+  return [...turns, ["chosen", chosen], ["rejected", rejected]];
 }
 
 /** `other`: a pair that is nearly the same, from which the words that differ are marked. */

@@ -24,7 +24,7 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
   return (
     <Stack>
       <Text size="sm" c="dimmed">
-        {count(total)} of the {count(read)} pairs of{" "}
+        {count(total)} of the {count(read)} rows of{" "}
         <Link
           size="sm"
           underline="always"
@@ -40,7 +40,7 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
         label="Why"
         maw={320}
         clearable
-        placeholder={`all: ${count(total)} pairs`}
+        placeholder={`all: ${count(total)} rows`}
         data={counts.map(([value, rows]) => ({ value, label: `${title(value)}: ${count(rows)}` }))}
         value={rule}
         onChange={(value) => setRule(value as Reason | null)}

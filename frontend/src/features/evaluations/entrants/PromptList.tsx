@@ -10,6 +10,8 @@ import {
   type PromptFilters,
   wholePrompt,
 } from "../../../api/evaluation/evaluations";
+import { Asked } from "../../../shared/AttributeBadges";
+import type { Condition } from "../../../shared/condition";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, percent, signed } from "../../../shared/format";
 import { Link } from "../../../shared/links";
@@ -160,7 +162,7 @@ function PromptCard({
       )}
       <div className="evaluation-answers">
         {evaluation.entrants.map((entrant) => (
-          <Answer key={entrant.id} name={entrant.name} responses={of(entrant.name)} />
+          <Answer key={entrant.id} name={entrant.name} asked={entrant.score} responses={of(entrant.name)} />
         ))}
       </div>
     </Card>
@@ -202,7 +204,13 @@ function Prompt({ prompt }: { prompt: EvaluationPrompt }) {
   );
 }
 
-function Answer({ name, responses }: { name: string; responses: Response[] }) {
+interface AnswerProperties {
+  name: string;
+  asked: Condition | null;
+  responses: Response[];
+}
+
+function Answer({ name, asked, responses }: AnswerProperties) {
   const [page, setPage] = useState(1);
   const shown = responses[Math.min(page, responses.length) - 1];
   return (
@@ -223,6 +231,7 @@ function Answer({ name, responses }: { name: string; responses: Response[] }) {
           />
         )}
       </Group>
+      <Asked condition={asked} />
       {shown ? (
         <>
           <div className="evaluation-text" tabIndex={0} role="group" aria-label={`Text of ${name}`}>

@@ -167,23 +167,28 @@ function Variants({
 function Stage({ project, name, id }: { project: string; name: string; id: string | undefined }) {
   if (!id) return <Text size="xs">{name}</Text>;
   return (
-    <Link size="xs" to="/p/$project/runs/$run" params={{ project, run: id }}>
+    <Link size="xs" style={{ whiteSpace: "nowrap" }} to="/p/$project/runs/$run" params={{ project, run: id }}>
       {name}
     </Link>
   );
 }
 
 function Standing({ sweep, variant }: { sweep: Sweep; variant: Variant }) {
-  if (variant.number === sweep.best) return <Badge variant="filled">best</Badge>;
+  if (variant.number === sweep.best)
+    return (
+      <Badge variant="filled" miw="max-content">
+        best
+      </Badge>
+    );
   if (variant.within_noise)
     return (
-      <Badge variant="default" tt="none">
+      <Badge variant="default" miw="max-content">
         within noise
       </Badge>
     );
   if (variant.dropped_after !== null)
     return (
-      <Badge variant="default" tt="none" title={variant.reason ?? undefined}>
+      <Badge variant="default" miw="max-content" title={variant.reason ?? undefined}>
         dropped after rung {variant.dropped_after}
         {variant.dropped_within_noise && ", within noise"}
       </Badge>

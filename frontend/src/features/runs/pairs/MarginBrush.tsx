@@ -10,10 +10,12 @@ interface Properties {
   whole: Range;
   range: Range;
   onChange: (range: Range) => void;
+  /** What a margin below 0 means. */
+  below: string;
 }
 
 /** Margins as a histogram. A range is drawn over it with a pointer, or set by the two thumbs below. */
-export function MarginBrush({ pairs, whole, range, onChange }: Properties) {
+export function MarginBrush({ pairs, whole, range, onChange, below }: Properties) {
   const [from, setFrom] = useState<number | null>(null);
   const [low, high] = whole;
   const valueAt = (event: PointerEvent<HTMLDivElement>) => {
@@ -66,8 +68,7 @@ export function MarginBrush({ pairs, whole, range, onChange }: Properties) {
         thumbToLabel="Largest margin"
       />
       <Text size="xs" c="dimmed" mt={4}>
-        Margins from {signed(range[0], 3)} to {signed(range[1], 3)}. Below 0 the model prefers the rejected
-        answer.
+        Margins from {signed(range[0], 3)} to {signed(range[1], 3)}. Below 0 {below}.
       </Text>
     </div>
   );

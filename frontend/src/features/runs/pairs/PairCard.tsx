@@ -1,10 +1,14 @@
 import { Badge, Card, Group, SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
 import type { PairRead } from "../../../api/runs/pairs";
 import { count, signed } from "../../../shared/format";
+import { IconThumbDown, IconThumbUp } from "@tabler/icons-react";
 import { Turns } from "../../../shared/text/Turns";
 import { TokenText } from "./TokenText";
 
 export type Mark = "drop" | "flip";
+
+const THUMB = { chosen: "desirable", rejected: "undesirable" };
+const ICON = { size: 14, style: { verticalAlign: "-2px" }, "aria-hidden": true } as const;
 
 interface Properties {
   pair: PairRead;
@@ -14,14 +18,22 @@ interface Properties {
   onMark: ((mark: Mark | undefined) => void) | null;
 }
 
-/** One pair with both answers, token by token where log-ratios are known, and the mark that drops or flips it. */
+const SIDES = ["chosen", "rejected"] as const;
+
+/**
+ * One pair with both answers, or a single answer with its thumb, token by token where log-ratios are known, and the mark
+ * that drops or flips it.
+ */
 export function PairCard({ pair, most, mark, onMark }: Properties) {
   const sample = pair.sample.sample as {
     prompt: { role: string; content: string }[];
-    chosen: string;
-    rejected: string;
+    chosen?: string;
+    rejected?: string;
+    response?: string;
   };
-  const name = `Row ${count(pair.row)}`;
+  const sides = SIDES.filter((side) => rewardOf(pair, side) !== null);
+  const single = sides.length === 1;
+  const name = `Row ${count(pair.row)}${single ? `, ${THUMB[sides[0]!]}` : ""}`;
   return (
     <Card withBorder p="sm" role="group" aria-label={name}>
       <Group justify="space-between" gap="xs">
@@ -54,16 +66,25 @@ export function PairCard({ pair, most, mark, onMark }: Properties) {
       </Group>
       <Stack gap="xs" mt="xs">
         <Turns turns={sample.prompt} />
-        <SimpleGrid cols={{ base: 1, md: 2 }}>
-          {(["chosen", "rejected"] as const).map((side) => (
+        <SimpleGrid cols={{ base: 1, md: sides.length }}>
+          {sides.map((side) => (
             <div key={side}>
               <Text size="xs" c="dimmed">
-                {side}, reward {signed(side === "chosen" ? pair.chosen_reward : pair.rejected_reward)}
+                {single ? (
+                  <>
+                    {side === "chosen" ? <IconThumbUp {...ICON} /> : <IconThumbDown {...ICON} />} marked{" "}
+                    {THUMB[side]}, log-ratio {signed(rewardOf(pair, side), 3)}
+                  </>
+                ) : (
+                  <>
+                    {side}, reward {signed(rewardOf(pair, side))}
+                  </>
+                )}
               </Text>
               {pair[side].length > 0 ? (
                 <TokenText tokens={pair[side]} most={most} />
               ) : (
-                <pre className="text">{sample[side]}</pre>
+                <pre className="text">{sample[side] ?? sample.response}</pre>
               )}
             </div>
           ))}
@@ -72,3 +93,7 @@ export function PairCard({ pair, most, mark, onMark }: Properties) {
     </Card>
   );
 }
+
+/** null: it is a single answer, and not of this side. */
+const rewardOf = (pair: PairRead, side: (typeof SIDES)[number]) =>
+  side === "chosen" ? pair.chosen_reward : pair.rejected_reward;

@@ -13,7 +13,7 @@ import {
   runPairsQuery,
 } from "../../../api/runs/pairs";
 import { ActionBar } from "../../../shared/ActionBar";
-import { Loaded } from "../../../shared/Feedback";
+import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, percent } from "../../../shared/format";
 import { Link } from "../../../shared/links";
 import { MadeVersion } from "../../../shared/MadeVersion";
@@ -26,20 +26,49 @@ const PAGE = 10;
 /** Rows that one edit takes. */
 const MOST_MARKS = 1000;
 
-/** The margins of a run's pairs at an evaluated step; a range of them to be read, marked, and dropped or flipped. */
-export function PairsView({ project, run }: { project: string; run: string }) {
-  const query = useQuery(runPairsQuery(project, run));
-  return <Loaded query={query}>{(about) => <Steps project={project} run={run} about={about} />}</Loaded>;
+interface ViewProperties {
+  project: string;
+  run: string;
+  /** The run goes on: there is only the newest step, until there is a newer one. */
+  live: boolean;
 }
 
-function Steps({ project, run, about }: { project: string; run: string; about: RunPairs }) {
-  const [step, setStep] = useState(about.steps.at(-1)!);
+/**
+ * The margins of a run's pairs, or of its answers with a thumb, at an evaluated step; a range of them to be read, marked,
+ * and dropped or flipped.
+ */
+export function PairsView({ project, run, live }: ViewProperties) {
+  const query = useQuery(runPairsQuery(project, run, live));
+  return (
+    <Loaded query={query}>
+      {(about) =>
+        about.steps.length ? (
+          <Steps project={project} run={run} live={live} about={about} />
+        ) : (
+          <Empty title="No step evaluated yet">
+            {live
+              ? "They are there after the first evaluation."
+              : "It ended before its first evaluation; the log and the timeline say more."}
+          </Empty>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Steps({ project, run, live, about }: ViewProperties & { about: RunPairs }) {
+  // The newest, also of those that are yet to come, until somebody looks at another.
+  const [chosen, choose] = useState<number>();
+  const last = about.steps.at(-1)!;
+  const step = chosen !== undefined && about.steps.includes(chosen) ? chosen : last;
   const [split, setSplit] = useState<string>(about.held_out ? "held_out" : "train");
-  const query = useQuery(pairMarginsQuery(project, run, step));
+  const known = about.held_out + about.train;
+  const query = useQuery(pairMarginsQuery(project, run, step, known));
+  const single = about.of === "answers";
   return (
     <Stack>
       <Text size="sm" c="dimmed" maw={720}>
-        A sample of the pairs of{" "}
+        A sample of the {about.of} of{" "}
         <Link
           size="sm"
           underline="always"
@@ -49,8 +78,10 @@ function Steps({ project, run, about }: { project: string; run: string; about: R
         >
           {about.dataset}
         </Link>
-        , as the model saw them after a step. The margin is the reward of the chosen answer less that of the
-        rejected one.
+        , as the model saw them after a step.{" "}
+        {single
+          ? "The margin is the log-ratio of an answer, without beta, with the other sign where the answer is undesirable."
+          : "The margin is the reward of the chosen answer less that of the rejected one."}
         {about.compared_with && (
           <>
             {" "}
@@ -67,7 +98,7 @@ function Steps({ project, run, about }: { project: string; run: string; about: R
           allowDeselect={false}
           data={about.steps.map(String)}
           value={String(step)}
-          onChange={(value) => value && setStep(Number(value))}
+          onChange={(value) => value && choose(Number(value) === last ? undefined : Number(value))}
         />
         <SegmentedControl
           aria-label="Split"
@@ -79,14 +110,21 @@ function Steps({ project, run, about }: { project: string; run: string; about: R
           ]}
         />
       </Group>
+      {live && (
+        <Text size="xs" c="dimmed">
+          The newest evaluated step. The next evaluation replaces it; when the run has succeeded, all steps
+          are here.
+        </Text>
+      )}
       <Loaded query={query}>
         {(pairs) => (
           <Margins
-            key={`${step} ${split}`}
+            key={`${step} ${split} ${known} ${query.isPlaceholderData}`}
             project={project}
             run={run}
             step={step}
             dataset={about.dataset}
+            of={about.of}
             pairs={pairs.filter((one) => one.split === split)}
           />
         )}
@@ -100,10 +138,11 @@ interface MarginsProperties {
   run: string;
   step: number;
   dataset: string;
+  of: RunPairs["of"];
   pairs: PairMargin[];
 }
 
-function Margins({ project, run, step, dataset, pairs }: MarginsProperties) {
+function Margins({ project, run, step, dataset, of, pairs }: MarginsProperties) {
   const mayWrite = useMay(project, "write");
   const whole = extent(pairs);
   const [range, setRange] = useState<Range>(whole);
@@ -115,17 +154,22 @@ function Margins({ project, run, step, dataset, pairs }: MarginsProperties) {
   const wrongHere = chosen.filter((one) => one.margin < 0);
   const markAll = (mark: Mark) =>
     setMarks((old) => ({ ...old, ...Object.fromEntries(wrongHere.map((one) => [one.row, mark])) }));
+  // While a step is being written, those of this split may be missing.
+  if (!pairs.length) return <Empty title={`No ${of} of this split`} />;
   return (
     <Stack>
       <Card withBorder maw={860}>
         <Text size="sm" mb="xs" role="status">
-          {count(wrong.length)} of {count(pairs.length)} pairs ({percent(wrong.length / pairs.length, 0)}) are
+          {count(wrong.length)} of {count(pairs.length)} {of} ({percent(wrong.length / pairs.length, 0)}) are
           wrong-sided; {count(chosen.length)} in the range.
         </Text>
         <MarginBrush
           pairs={pairs}
           whole={whole}
           range={range}
+          below={
+            of === "pairs" ? "the model prefers the rejected answer" : "the model goes against the thumb"
+          }
           onChange={(next) => {
             setRange(next);
             setShown(PAGE);
@@ -159,9 +203,9 @@ function Margins({ project, run, step, dataset, pairs }: MarginsProperties) {
       </Card>
       {chunks(chosen.slice(0, shown)).map((part) => (
         <Pairs
-          key={part[0]!.row}
+          key={placeOf(part[0]!)}
           {...{ project, run, step, marks }}
-          rows={part.map((one) => one.row)}
+          shown={part}
           onMark={
             mayWrite
               ? (row, mark) =>
@@ -186,16 +230,19 @@ interface PairsProperties {
   project: string;
   run: string;
   step: number;
-  rows: number[];
+  shown: PairMargin[];
   marks: Marks;
   onMark: ((row: number, mark: Mark | undefined) => void) | null;
 }
 
-function Pairs({ project, run, step, rows, marks, onMark }: PairsProperties) {
+function Pairs({ project, run, step, shown, marks, onMark }: PairsProperties) {
+  const rows = [...new Set(shown.map((one) => one.row))];
   const query = useQuery(readPairsQuery(project, run, step, rows));
+  const sides = new Set(shown.map(placeOf));
   return (
     <Loaded query={query} rows={4}>
-      {(pairs) => {
+      {(read) => {
+        const pairs = read.filter((pair) => sides.has(placeOf(pair)));
         const ratios = pairs.flatMap((pair) =>
           [...pair.chosen, ...pair.rejected].map((token) => Math.abs(token.log_ratio)),
         );
@@ -205,7 +252,7 @@ function Pairs({ project, run, step, rows, marks, onMark }: PairsProperties) {
           <Stack gap="sm">
             {pairs.map((pair) => (
               <PairCard
-                key={pair.row}
+                key={placeOf(pair)}
                 pair={pair}
                 most={most}
                 mark={marks[pair.row]}
@@ -274,3 +321,7 @@ function chunks(pairs: PairMargin[]): PairMargin[][] {
     pairs.slice(at * PAGE, (at + 1) * PAGE),
   );
 }
+
+/** Its row, and the side that it is: a pair that is learned as two answers has both in one row. */
+const placeOf = (one: PairMargin) =>
+  `${one.row} ${one.chosen_reward === null ? "rejected" : one.rejected_reward === null ? "chosen" : "both"}`;
