@@ -200,6 +200,10 @@ bench-scale: $(DEV_STAMP) $(VLLM_STAMP) ## Labelling with 1, 2 and 4 workers, an
 bench-start: $(DEV_STAMP) ## Seconds from a run's claim to its first work, cold and warm, as JSON
 	@$(BIN)/python benchmarks/start.py $(BENCH_ARGS)
 
+.PHONY: bench-claim
+bench-claim: $(DEV_STAMP) ## What DT costs next to DPO, best of n, PPO and RLOO on the demo data, three seeds, as JSON
+	@$(BIN)/python benchmarks/claim.py $(BENCH_ARGS)
+
 .PHONY: tour
 tour: $(DEV_STAMP) browser ## The pictures of docs/tour.md, taken again from the demo that runs
 	@$(BIN)/python docs/tour/take.py

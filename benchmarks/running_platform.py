@@ -1,4 +1,4 @@
-"""A `steerboard up` of the benchmark's own: real servers, no worker, data in a folder that goes with it."""
+"""A `steerboard up` of the benchmark's own: real servers, workers on request, data in a folder that goes with it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Bench:
 
 
 @contextmanager
-def platform(home: Path) -> Iterator[Bench]:
+def platform(home: Path, *, workers: int = 0) -> Iterator[Bench]:
     """Started, and stopped at the end. On a server that STEERBOARD_DATABASE_URL names, with a database of its own."""
     home.mkdir(parents=True, exist_ok=True)
     given = Settings()
@@ -71,7 +71,7 @@ def platform(home: Path) -> Iterator[Bench]:
         environment["STEERBOARD_REDIS_URL"] = given.redis_url
     embedded = EmbeddedServers(home)
     try:
-        with _up(home, environment) as ready:
+        with _up(home, environment, workers) as ready:
             yield Bench(
                 home=home,
                 url=ready["url"],
@@ -87,11 +87,11 @@ def platform(home: Path) -> Iterator[Bench]:
 
 
 @contextmanager
-def _up(home: Path, environment: dict[str, str]) -> Iterator[dict[str, str]]:
+def _up(home: Path, environment: dict[str, str], workers: int) -> Iterator[dict[str, str]]:
     ready = home / "ready.json"
     ready.unlink(missing_ok=True)
     command = [str(Path(sys.executable).with_name("steerboard")), "up", "--home", str(home), "--port", "0"]
-    command += ["--no-worker", "--ready-file", str(ready)]
+    command += ["--workers", str(workers), "--ready-file", str(ready)]
     with (home / "up.log").open("ab") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
