@@ -35,9 +35,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from claim_document import document
-from claim_platform import Outcome, Sizes, import_data, outcome, recipe_of, run, steps_of, swept
-from claim_words import told
+from contests.claim_document import document
+from contests.claim_platform import Outcome, Sizes, import_data, outcome, recipe_of, run, steps_of, swept
+from contests.claim_words import told
 from machine import machine
 from measure import say
 from running_platform import platform

@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from contests.training_setup import made_up_answers, write_models
 from machine import machine
 from measure import say
-from training_setup import made_up_answers, write_models
 
 THREADS = 2
 WINDOW = 512

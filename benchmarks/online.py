@@ -27,9 +27,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from contests.online_setup import METHODS, Sizes, prepare
 from machine import machine
 from measure import say
-from online_setup import METHODS, Sizes, prepare
 
 OURS, TRL = "ours", "trl"
 WITH_TRL = ("grpo", "rloo")
@@ -41,9 +41,9 @@ def main() -> None:
     sizes = Sizes(given.prompts, given.answers, given.prompt_tokens, given.new_tokens, given.hidden, given.layers)
     if given.contestant:
         if given.contestant == OURS:
-            from online_ours import run_ours as run
+            from contests.online_ours import run_ours as run
         else:
-            from online_trl import run_trl as run
+            from contests.online_trl import run_trl as run
         print(json.dumps(run(given.folder, given.only[0], sizes, given.steps)))
         return
     found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "sizes": sizes.__dict__}

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.errors import ErrorLocation
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.prompts import Normaliser

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from other_server import Answer, other_server
-from steerboard_contracts.local_folders import FolderNotAllowed, LocalFolders
+from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.network.safe_http import AddressRefused, BadUrl
 from steerboard_contracts.online.reward_rules import HttpReward, PythonReward

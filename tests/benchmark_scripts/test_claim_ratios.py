@@ -29,10 +29,7 @@ ABOUT = {
 def claim(monkeypatch) -> SimpleNamespace:
     monkeypatch.syspath_prepend(str(SCRIPTS))
     import claim
-    import claim_costs
-    import claim_document
-    import claim_platform
-    import claim_words
+    from contests import claim_costs, claim_document, claim_platform, claim_words
 
     return SimpleNamespace(
         script=claim, costs=claim_costs, document=claim_document, platform=claim_platform, words=claim_words

@@ -20,7 +20,7 @@ TRL = {"loss": 0.68, "reads": 2.0, "reference_tokens": 20_000, "reference_second
 @pytest.fixture
 def summary(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
-    from training_race import summary
+    from contests.training_race import summary
 
     return summary
 
@@ -49,15 +49,16 @@ def test_ours_and_trl_have_the_same_held_out_loss_after_as_many_steps(method, tm
     """Steps of 4 sequences, so that TRL's KTO has one pass a step: its z is of a pass, ours of the whole step."""
     losses = {}
     small = (
-        "import training_setup as s; s.SEQUENCES, s.HELD_OUT = 4, 6; every = s.pairs; s.pairs = lambda: every()[:80]"
+        "from contests import training_setup as s; s.SEQUENCES, s.HELD_OUT = 4, 6; "
+        "every = s.pairs; s.pairs = lambda: every()[:80]"
     )
     rows = 2 if method == "dpo" else 4
     for name in ("prepare", "ours", "trl"):
         work = {
             "prepare": "s.prepare(f, 3)",
-            "ours": f"import training_contestants as c; c.run_ours(f, {method!r}, 'fp32', 3)",
-            "trl": f"import training_trl as t; t.TRL = {{{method!r}: {{'trl': {{'rows': {rows}, 'accumulate': 1, "
-            f"'precompute_ref_log_probs': True}}}}}}; t.run_trl(f, {method!r}, 'fp32', 3, 'trl')",
+            "ours": f"from contests import training_contestants as c; c.run_ours(f, {method!r}, 'fp32', 3)",
+            "trl": f"from contests import training_trl as t; t.TRL = {{{method!r}: {{'trl': {{'rows': {rows}, "
+            f"'accumulate': 1, 'precompute_ref_log_probs': True}}}}}}; t.run_trl(f, {method!r}, 'fp32', 3, 'trl')",
         }[name]
         code = f"{small}; from pathlib import Path; f = Path({str(tmp_path)!r}); {work}"
         done = subprocess.run(

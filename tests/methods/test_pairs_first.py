@@ -43,7 +43,7 @@ PLAN = """
 import json, sys
 from recipe_shelf import Shelf
 from steerboard.recipes.errors import InvalidRecipe
-from steerboard.recipes.plan import make_plan
+from steerboard.recipes.planning.plan import make_plan
 text, settings = sys.stdin.read(), ["instructions=graded", "preferences=hh"]
 plan = make_plan(text, settings, Shelf())
 names = lambda source: getattr(source, "text", None) or "$" + source.name

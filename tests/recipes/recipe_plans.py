@@ -7,7 +7,7 @@ import pytest
 
 from steerboard.recipes.errors import InvalidRecipe
 from steerboard.recipes.lookup import Catalogue
-from steerboard.recipes.plan import Plan, PlannedStage, make_plan
+from steerboard.recipes.planning.plan import Plan, PlannedStage, make_plan
 
 # Verbatim from CONTRACTS.md.
 CONTRACT = """\

@@ -6,7 +6,7 @@ import uuid
 
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard_contracts.configs import BaseModelConfig
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 
 
 class Shelf:

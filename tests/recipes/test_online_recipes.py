@@ -8,7 +8,7 @@ import pytest
 from recipe_plans import refused
 from recipe_shelf import Shelf
 
-from steerboard.recipes.plan import make_plan
+from steerboard.recipes.planning.plan import make_plan
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 RLOO, GRPO = (RECIPES / f"{name}.yaml" for name in ("rloo", "grpo"))

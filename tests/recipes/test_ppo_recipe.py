@@ -7,7 +7,7 @@ from pathlib import Path
 from recipe_plans import refused, stage
 from recipe_shelf import Shelf
 
-from steerboard.recipes.plan import make_plan
+from steerboard.recipes.planning.plan import make_plan
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes" / "ppo.yaml"
 SETTINGS = ["preferences=hh", "base=tiny"]

@@ -12,7 +12,7 @@ from recipe_shelf import Shelf
 
 from steerboard.recipes.errors import InvalidRecipe
 from steerboard.recipes.lookup import Catalogue
-from steerboard.recipes.plan import read_recipe
+from steerboard.recipes.planning.plan import read_recipe
 from steerboard.recipes.schemas import DraftOut, RecipeOut
 
 

@@ -12,9 +12,9 @@ from recipe_shelf import Shelf
 
 from steerboard.recipes.errors import InvalidRecipe
 from steerboard.recipes.lookup import Catalogue, KnownModel
-from steerboard.recipes.plan import make_plan
+from steerboard.recipes.planning.plan import make_plan
 from steerboard.recipes.schemas import RecipeOut
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 
 
 def test_a_folder_that_is_no_model_is_refused(shelf: Shelf, tmp_path: Path) -> None:

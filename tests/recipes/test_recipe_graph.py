@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerboard.recipes.graph import cycles, ordered
+from steerboard.recipes.planning.graph import cycles, ordered
 
 
 @st.composite

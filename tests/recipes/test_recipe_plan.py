@@ -14,8 +14,8 @@ from recipe_shelf import Shelf
 
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import Catalogue
-from steerboard.recipes.plan import Plan, make_plan
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard.recipes.planning.plan import Plan, make_plan
+from steerboard_contracts.files.local_folders import LocalFolders
 
 SHIPPED = Path(__file__).parents[2] / "recipes" / "offline-rlhf.yaml"
 

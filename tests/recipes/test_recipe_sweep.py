@@ -8,7 +8,7 @@ import pytest
 from recipe_plans import refused, stage
 from recipe_shelf import Shelf
 
-from steerboard.recipes.plan import Plan, make_plan
+from steerboard.recipes.planning.plan import Plan, make_plan
 
 RECIPE = """\
 name: swept

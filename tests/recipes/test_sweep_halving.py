@@ -10,7 +10,7 @@ from recipe_shelf import Shelf
 
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import KnownDataset
-from steerboard.recipes.plan import Plan, make_plan
+from steerboard.recipes.planning.plan import Plan, make_plan
 
 RECIPE = """\
 name: halved

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerboard_statistics.near_duplicates import NearDuplicate, NearDuplicateIndex, comparable, grams, similarity
+from steerboard_statistics.texts.near_duplicates import NearDuplicate, NearDuplicateIndex, comparable, grams, similarity
 
 Record = tuple[str, str, str]
 WORDS = [f"word{number}" for number in range(4000)]

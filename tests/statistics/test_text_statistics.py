@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steerboard_statistics.diversity import distinct_n
-from steerboard_statistics.overlap import Match, PromptIndex
-from steerboard_statistics.text_normal import normalise, words
+from steerboard_statistics.texts.diversity import distinct_n
+from steerboard_statistics.texts.overlap import Match, PromptIndex
+from steerboard_statistics.texts.text_normal import normalise, words
 
 LONG = (
     "Imagine you are participating in a race with a group of people. If you have just overtaken the second person, "

@@ -10,7 +10,7 @@ import pytest
 
 from steerboard.maintenance.stored_log_probs import clear_log_probs
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_workers.supervisor import log_prob_sharing
 
 RUN, OTHER = "0198a5a0-0000-7000-8000-000000000001", "0198a5a0-0000-7000-8000-000000000002"

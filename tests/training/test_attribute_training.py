@@ -15,7 +15,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_workers.alignment.attributes import fit_attribute
 from steerboard_workers.alignment.methods.decision_transformer import DecisionTransformer
-from steerboard_workers.stages.labelled import Labelled
+from steerboard_workers.stages.rows.labelled import Labelled
 from steerboard_workers.stages.training.data import load_data
 from steerboard_workers.stages.training.setup import open_model
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from steerboard_contracts.errors import BadInput, BadModel, EmptySelection, NoSpaceLeft, UnsafeModelFile
-from steerboard_contracts.local_folders import FolderNotAllowed
+from steerboard_contracts.files.local_folders import FolderNotAllowed
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import base
 from steerboard_workers.stages.models.foreign import its_own_fault

@@ -20,7 +20,7 @@ from steerboard.cli.usage import EXIT_USAGE, GatedCommand, exit_code_of
 from steerboard.evaluation.gate.rules import GateRules, parse_rules
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
-from steerboard_contracts.local_folders import FolderNotAllowed
+from steerboard_contracts.files.local_folders import FolderNotAllowed
 
 app = typer.Typer(help="Check recipes and see what ships.", no_args_is_help=True)
 commands = typer.Typer()

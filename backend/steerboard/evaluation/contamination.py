@@ -28,7 +28,7 @@ from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, PromptSet
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import NotFound
 from steerboard.registry.tables import Model
-from steerboard_statistics.overlap import PromptIndex
+from steerboard_statistics.texts.overlap import PromptIndex
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from steerboard.platform.security.secrets import KEY_FILE, write_key_file
 from steerboard.platform.storage.artifacts import IMPORTS, ArtifactStore, safe_member
 from steerboard.platform.storage.disk import database_disk
 from steerboard.platform.storage.protocol import Storage
-from steerboard_contracts.disk import Disk
+from steerboard_contracts.files.disk import Disk
 
 Say = Callable[[str], None]
 

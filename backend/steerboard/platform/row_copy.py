@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from steerboard.platform.storage.disk import no_space_for_rows
-from steerboard_contracts.disk import Disk
+from steerboard_contracts.files.disk import Disk
 
 # Between two looks at the disk.
 _LOOK_BYTES = 2 << 20

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_valid
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.network.addresses import AllowList
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -65,8 +65,8 @@ class Settings(BaseSettings):
     vllm_python: Path | None = None
     # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.storage.local_cache`).
     cache_mb: Annotated[int | None, Field(ge=1)] = None
-    # Of every disk that is written to, kept free for the database (`steerboard_contracts.disk`); by default a twentieth
-    # of it, at most 2 GB.
+    # Of every disk that is written to, kept free for the database (`steerboard_contracts.files.disk`); by default a
+    # twentieth of it, at most 2 GB.
     disk_reserve_mb: Annotated[int | None, Field(ge=0)] = None
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1

@@ -13,8 +13,8 @@ from steerboard.recipes.errors import Faults
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import KnownDataset
 from steerboard.recipes.overrides import MAX_OVERRIDES
-from steerboard.recipes.plan import Plan, PlannedStage, Reading
-from steerboard.recipes.rounds import unroll
+from steerboard.recipes.planning.plan import Plan, PlannedStage, Reading
+from steerboard.recipes.planning.rounds import unroll
 from steerboard.recipes.sources import Source
 from steerboard.runs.kinds import needs_whole
 

@@ -17,7 +17,7 @@ from steerboard.recipes.document import MAX_BYTES
 from steerboard.recipes.errors import UnknownRecipe, did_you_mean
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import KnownDataset, KnownModel
-from steerboard.recipes.plan import Plan, Reading, make_plan, read_recipe
+from steerboard.recipes.planning.plan import Plan, Reading, make_plan, read_recipe
 from steerboard.recipes.sources import Source
 from steerboard.registry.base_sources import pinned
 from steerboard.registry.endpoints.service import endpoints_of
@@ -26,7 +26,7 @@ from steerboard.registry.tables import Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.configs import BaseModelConfig
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 
 SHIPPED = shipped_folder("recipes")
 SUGGESTIONS = 1000

@@ -9,7 +9,7 @@ from steerboard.registry.uploads import service as uploads
 from steerboard_contracts.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.configs import BaseModelConfig
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 
 
 def pinned(

@@ -25,7 +25,7 @@ from steerboard.runs.tables import Run
 from steerboard.runs.texts import all_held_out
 from steerboard_contracts.configs import EVALUATION_RUNS, RUN_CONFIG, BaseModelConfig, RunConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.run_kinds import kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot

@@ -1,6 +1,6 @@
 import { Badge, Group, type GroupProps, Text } from "@mantine/core";
-import { type Condition, SCORE, titleOf, type Values, valuesOf } from "./condition";
-import { short, signed } from "./format";
+import { type Condition, SCORE, titleOf, type Values, valuesOf } from "./forms/condition";
+import { short, signed } from "./format/format";
 
 interface Properties extends GroupProps {
   /** In the order in which they are shown. */

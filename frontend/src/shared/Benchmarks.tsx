@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Schemas } from "../api/client";
 import { DataTable, type Column } from "./tables/DataTable";
 import { Facts, type Fact } from "./Facts";
-import { count, percent } from "./format";
+import { count, percent } from "./format/format";
 import { Link } from "./links";
 import { When } from "./When";
 

@@ -1,6 +1,6 @@
 import { Alert } from "@mantine/core";
 import type { Schemas } from "../api/client";
-import { count } from "./format";
+import { count } from "./format/format";
 import { Link } from "./links";
 
 /** What is shown when an edit has made a new version of a dataset of pairs. */

@@ -3,7 +3,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import { DataTable, type Column } from "./tables/DataTable";
 import { Empty } from "./Feedback";
-import { count } from "./format";
+import { count } from "./format/format";
 
 interface Properties<T> {
   label: string;

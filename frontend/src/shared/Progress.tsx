@@ -1,5 +1,5 @@
 import { Progress, Text } from "@mantine/core";
-import { count } from "./format";
+import { count } from "./format/format";
 import type { Run } from "../api/runs/runs";
 
 interface Counted {

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import type { Schemas } from "../api/client";
 import { Chart } from "./charts/Chart";
 import { Examples } from "./text/Examples";
-import { count, percent, signed } from "./format";
+import { count, percent, signed } from "./format/format";
 import { Link, useProject } from "./links";
 import { MethodsTable } from "./tables/MethodsTable";
 

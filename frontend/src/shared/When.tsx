@@ -1,6 +1,6 @@
 import { Tooltip } from "@mantine/core";
-import { ago } from "./format";
-import { useNow } from "./clock";
+import { ago } from "./format/format";
+import { useNow } from "./format/clock";
 
 /** A moment: how long ago, and on hover the time in the reader's zone. */
 export function When({ at }: { at: string | null }) {

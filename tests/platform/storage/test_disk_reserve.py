@@ -20,9 +20,9 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.platform.storage.local_cache import LocalCache
 from steerboard.platform.storage.opening import open_storage
 from steerboard.registry.local_copies import materialise
-from steerboard_contracts.disk import Disk
 from steerboard_contracts.errors import NoSpaceLeft
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.disk import Disk
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_workers.stages.models.foreign import copy_model
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import RewardModule
 from steerboard_workers.alignment.rendering.render import Rendered, Renderer
@@ -15,6 +16,13 @@ from steerboard_workers.engines.shared_prompts import SharedPrompts
 
 # On a CPU larger batches fall out of its caches and run several times slower. Scores do not depend on the batch.
 CPU_BATCH_TOKENS = 2048
+
+
+class RewardNotFinite(BadInput):
+    """A reward model gave NaN or infinity; its weights are broken, or its precision is too low."""
+
+    code = "non_finite_reward"
+    title = "A reward is not a finite number"
 
 
 class RewardEngine(Protocol):

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard_contracts.configs import MOST_SAMPLES, AnswerConfig, Decoding
-from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_contracts.stage import ResponsesOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Engine, Request
+from steerboard_workers.engines.rewards import RewardNotFinite
 from steerboard_workers.stages.generate import score_text
 from steerboard_workers.stages.log_ratios import KEY, KL_TO, log_ratios
 from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_texts
-from steerboard_workers.stages.resumable_rows import resumable_rows
+from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.score import RewardNotFinite
 
 # Padded tokens of one forward pass of the reward model; it changes no result.
 _SCORED_TOKENS = 8192

@@ -17,9 +17,9 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Pr
 from steerboard_contracts.base_sources import MODEL_FILES, RANDOM_BASES, source_type
 from steerboard_contracts.conditions.format import SCORE_MARKER
 from steerboard_contracts.configs import BaseModelConfig
-from steerboard_contracts.disk import Disk
 from steerboard_contracts.errors import BadInput, BadModel, EmptySelection
-from steerboard_contracts.local_folders import LocalFolders, ModelFolder
+from steerboard_contracts.files.disk import Disk
+from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
 from steerboard_contracts.stage import UPLOADED, ModelOutput, Succeeded
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault

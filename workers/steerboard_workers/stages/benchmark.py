@@ -14,12 +14,12 @@ from steerboard_contracts.stage import BenchmarkOutput, Succeeded
 from steerboard_statistics.benchmarks.pairs import benchmark
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
-from steerboard_workers.stages.cached_scoring import KEY, Scorer
-from steerboard_workers.stages.kept_comparisons import Asked, compared
 from steerboard_workers.stages.models.model_io import read_info
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
-from steerboard_workers.stages.resumable_rows import resumable_rows
+from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
+from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
 

@@ -20,8 +20,8 @@ from steerboard_contracts.report.combination import CombinationResult, CombinedR
 from steerboard_contracts.stage import CombinationOutput, RewardsOutput, Succeeded
 from steerboard_statistics.correlation import correlations
 from steerboard_statistics.rewards import histograms
+from steerboard_workers.stages.rows.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from typing import Any
 from steerboard_contracts.configs import CompareConfig
 from steerboard_contracts.stage import Succeeded, VerdictsOutput
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
-from steerboard_workers.stages.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
 from steerboard_workers.stages.runtime import Stage
 
 ITEM = ("position", "turn", "a", "b")

@@ -17,7 +17,7 @@ from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.stage import Answer, AnswersOutput, DatasetOutput, Succeeded
 from steerboard_workers.engines.protocol import Completion, Request
 from steerboard_workers.stages.models.open_models import OpenPolicy, open_policy
-from steerboard_workers.stages.resumable_rows import resumable_rows
+from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from steerboard_contracts.configs import AnswerConfig
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_workers.alignment.rendering.render import answer_room
 from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
 from steerboard_workers.stages.generate import score_text

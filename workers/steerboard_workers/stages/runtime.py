@@ -17,8 +17,8 @@ from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ValidationError
 
-from steerboard_contracts.disk import sync_folder
 from steerboard_contracts.errors import BadInput, BadRow, SteerboardError
+from steerboard_contracts.files.disk import sync_folder
 from steerboard_contracts.samples import sample_problems
 from steerboard_contracts.stage import (
     STAGE_FILE,

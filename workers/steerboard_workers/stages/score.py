@@ -8,23 +8,16 @@ from typing import Any
 
 from steerboard_contracts.configs import ScoreConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_contracts.stage import RewardsOutput, Succeeded
-from steerboard_workers.engines.rewards import RewardEngine
+from steerboard_workers.engines.rewards import RewardEngine, RewardNotFinite
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_batches
-from steerboard_workers.stages.resumable_rows import resumable_rows
+from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
 # Rows read, rendered and scored at a time: enough to sort by length, few enough to keep in memory.
 BLOCK_ROWS = 16_384
-
-
-class RewardNotFinite(BadInput):
-    """A reward model gave NaN or infinity; its weights are broken, or its precision is too low."""
-
-    code = "non_finite_reward"
-    title = "A reward is not a finite number"
 
 
 def run(stage: Stage) -> Succeeded:

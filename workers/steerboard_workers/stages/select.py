@@ -18,8 +18,8 @@ from steerboard_contracts.selection import KEPT_AS, SelectConfig
 from steerboard_contracts.stage import DatasetOutput, SelectionOutput, Succeeded
 from steerboard_statistics.selection import AnswerGroups
 from steerboard_workers.alignment.choice import Choice, choose
+from steerboard_workers.stages.rows.scored_answers import ScoredAnswers, read_answers, weighted_rewards
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.scored_answers import ScoredAnswers, read_answers, weighted_rewards
 
 Row = dict[str, Any]
 _CHARACTERS, _SCORE = "characters", "score"

@@ -12,9 +12,9 @@ from steerboard_contracts.selection import SelectConfig
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.alignment.tournament import schedule, win_rates
-from steerboard_workers.stages.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
+from steerboard_workers.stages.rows.scored_answers import Answers
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.scored_answers import Answers
 
 JUDGE = "judge"
 # Rows of two answers; the first is that with the earlier candidate.

@@ -30,14 +30,14 @@ from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData, load_data, load_further
 from steerboard_workers.stages.training.frozen import FrozenModels
 from steerboard_workers.stages.training.further import batcher_for_all, open_further
-from steerboard_workers.stages.training.inspection import inspector_of
 from steerboard_workers.stages.training.loop import Observer, Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
-from steerboard_workers.stages.training.run_control import RunControl
-from steerboard_workers.stages.training.sampled_groups import SampledGroups
 from steerboard_workers.stages.training.saving import save_all
 from steerboard_workers.stages.training.setup import open_model
+from steerboard_workers.stages.training.watching.inspection import inspector_of
+from steerboard_workers.stages.training.watching.run_control import RunControl
+from steerboard_workers.stages.training.watching.sampled_groups import SampledGroups
 
 
 def run(stage: Stage) -> Succeeded | Paused:
@@ -100,7 +100,7 @@ def run(stage: Stage) -> Succeeded | Paused:
     prober = None
     if config.probe is not None:
         # Only here, as above.
-        from steerboard_workers.stages.training.probing import prober_of
+        from steerboard_workers.stages.training.watching.probing import prober_of
 
         prober = prober_of(stage, config, start, module, sharing, data)
     found = {"pairs": inspector, "probed": prober, "sampled": sampled if policy is not None else None}

@@ -29,8 +29,8 @@ from steerboard.runs.state import attempt_outcomes, claims, dependencies, oversi
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
-from steerboard_contracts.disk import FULL, Disk
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
+from steerboard_contracts.files.disk import FULL, Disk
 from steerboard_contracts.stage import Checkpointed, Paused, Succeeded
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process

@@ -24,7 +24,7 @@ from steerboard.runs import inputs
 from steerboard.runs.tables import Run
 from steerboard_contracts.base_sources import source_type
 from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
 from steerboard_contracts.online.reward_rules import OutsideReward

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import Request
 
 from steerboard.accounts.access import Access
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 
 
 def folders_for(request: Request, access: Access) -> LocalFolders | None:

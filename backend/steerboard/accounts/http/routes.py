@@ -26,7 +26,7 @@ from steerboard.accounts.access import admit
 from steerboard.platform.http.body_limits import JSON_BYTES, UNKNOWN_BYTES, Body
 from steerboard.platform.http.errors import TooLarge
 from steerboard.platform.storage.disk import disk_of
-from steerboard_contracts.disk import FULL
+from steerboard_contracts.files.disk import FULL
 
 # Of an uploaded form.
 MAX_FILES, MAX_FIELDS = 1, 20

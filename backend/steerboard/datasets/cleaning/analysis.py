@@ -20,8 +20,8 @@ from steerboard.datasets.cleaning import rules
 from steerboard.datasets.cleaning.rules import RULES, Rule
 from steerboard.datasets.cleaning.schemas import CleaningRules, Dropped, EvaluationMatch
 from steerboard.datasets.hooks import EvaluationText
-from steerboard_statistics.near_duplicates import NearDuplicateIndex
-from steerboard_statistics.overlap import PromptIndex
+from steerboard_statistics.texts.near_duplicates import NearDuplicateIndex
+from steerboard_statistics.texts.overlap import PromptIndex
 
 Sample = dict[str, Any]
 _KEPT = 0

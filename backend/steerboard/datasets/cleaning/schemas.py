@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.datasets.cleaning.rules import Reason, Rule
 from steerboard.datasets.schemas import SampleOut
-from steerboard_statistics.near_duplicates import LEAST_SIMILARITY, SIMILARITY
+from steerboard_statistics.texts.near_duplicates import LEAST_SIMILARITY, SIMILARITY
 
 _WORKFLOW = {"source": "RLHF Workflow, arXiv 2405.07863, sec. 2.1"}
 _LEE = {"source": "arXiv 2107.06499, app. A: word 5-grams, Jaccard similarity of 0.8."}

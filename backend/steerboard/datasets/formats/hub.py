@@ -15,8 +15,8 @@ from steerboard.datasets.errors import FileTooLarge
 from steerboard.datasets.formats.records import Source
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import disk_of
-from steerboard_contracts.disk import FULL
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.files.disk import FULL
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[\w./-]+))?(?::(?P<part>[\w./-]+))?")
 _SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".json.gz", ".csv", ".tsv", ".json")

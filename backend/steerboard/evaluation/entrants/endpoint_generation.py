@@ -24,8 +24,8 @@ from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_contracts.generation import Messages, check_written, sample_of, selected
-from steerboard_contracts.resumable_rows import ResumableRows
 from steerboard_contracts.stage import DatasetInput, DatasetOutput, Log, Progress, StageSpec, Succeeded
 
 _MOST_THREADS = 32

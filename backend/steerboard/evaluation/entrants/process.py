@@ -37,7 +37,7 @@ from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import AnswerConfig, GenerateConfig
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_contracts.stage import STAGE_FILE, Failed, Log, Progress, ResponsesOutput, StageSpec, Succeeded
 
 log = logging.getLogger("steerboard.answering")

@@ -23,8 +23,8 @@ from steerboard_contracts.report.pipeline import (
 from steerboard_contracts.stage import RewardSummary
 from steerboard_statistics.bootstrap import Resamples
 from steerboard_statistics.correlation import spearman
-from steerboard_statistics.diversity import distinct_n
 from steerboard_statistics.paired import win_rate
+from steerboard_statistics.texts.diversity import distinct_n
 
 Prompt = list[dict[str, str]]
 

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from steerboard.platform.settings import Settings
-from steerboard_contracts.disk import sync_folder
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.files.disk import sync_folder
 
 KEY_FILE = "secret.key"
 _PURPOSE = b"steerboard sealed secrets 1"

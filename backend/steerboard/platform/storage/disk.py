@@ -1,4 +1,4 @@
-"""Files whose writing stops before the disk is full (`steerboard_contracts.disk`), and the disk of the database."""
+"""Files whose writing stops before the disk is full (`steerboard_contracts.files.disk`), and the database's disk."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, cast
 import psycopg
 
 from steerboard.platform.settings import Settings, get_settings
-from steerboard_contracts.disk import FULL, Disk
 from steerboard_contracts.errors import NoSpaceLeft
+from steerboard_contracts.files.disk import FULL, Disk
 
 _BUFFER = 1 << 20
 # Space above the reserve at which we start to warn.

@@ -15,7 +15,7 @@ from typing import IO
 from steerboard.platform.storage.disk import create_file, disk_of, full_disk_named
 from steerboard.platform.storage.errors import CorruptArtifact
 from steerboard.platform.storage.protocol import CHUNK, Hashed, Stored
-from steerboard_contracts.disk import sync_folder
+from steerboard_contracts.files.disk import sync_folder
 
 _PARTIAL = ".partial"
 _WHAT = "the file store"

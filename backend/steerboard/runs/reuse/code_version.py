@@ -25,7 +25,7 @@ _STAGES_OF = {"reward": ("reward_responses",), "evaluate": ("answer", "reward_re
 # Of training, for methods that sample from their own weights alone.
 _SAMPLING = f"{_STAGES}.training.live_policy"
 # Of training, for runs that answer probe prompts alone.
-_PROBING = f"{_STAGES}.training.probing"
+_PROBING = f"{_STAGES}.training.watching.probing"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "peft", "numpy")
 # What is imported by its name: `steerboard_workers.alignment.methods.sft:Sft`.
 _NAMED = re.compile(rf"(?:{'|'.join(_OURS)})(?:\.\w+)+(?::\w+)?")

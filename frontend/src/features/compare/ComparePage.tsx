@@ -21,7 +21,7 @@ import { metricsQuery, type RunDetail, runQuery } from "../../api/runs/runs";
 import { Chart, type Line } from "../../shared/charts/Chart";
 import { Costs } from "../../shared/costs/Costs";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
-import { result, seconds } from "../../shared/format";
+import { result, seconds } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { StateBadge } from "../../shared/StateBadge";

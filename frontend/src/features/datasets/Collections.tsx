@@ -13,7 +13,7 @@ import {
 } from "../../api/datasets/collections";
 import { useMay } from "../../api/accounts/session";
 import { Empty, Failure, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { Turns } from "../../shared/text/Turns";
 

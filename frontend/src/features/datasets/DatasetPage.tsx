@@ -7,7 +7,7 @@ import { datasetQuery } from "../../api/datasets/datasets";
 import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
 import { LoadedPage } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";

@@ -5,7 +5,7 @@ import { datasetsQuery } from "../../api/datasets/datasets";
 import { useMay } from "../../api/accounts/session";
 import type { Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { NamedList } from "../../shared/NamedList";
 import { Page } from "../../shared/Page";

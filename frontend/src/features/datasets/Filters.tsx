@@ -15,7 +15,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { statisticsQuery } from "../../api/datasets/datasets";
-import { short } from "../../shared/format";
+import { short } from "../../shared/format/format";
 import type { DatasetSearch } from "../../shared/search";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");

@@ -14,7 +14,7 @@ import {
 import { useMay } from "../../api/accounts/session";
 import { ActionBar } from "../../shared/ActionBar";
 import { Failure, LoadedPage } from "../../shared/Feedback";
-import { bytes, count } from "../../shared/format";
+import { bytes, count } from "../../shared/format/format";
 import { Page } from "../../shared/Page";
 import { Link, LinkButton } from "../../shared/links";
 import { CheckReport } from "./CheckReport";

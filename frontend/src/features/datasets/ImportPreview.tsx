@@ -2,7 +2,7 @@ import { Alert, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type Import, previewQuery } from "../../api/datasets/imports";
 import { Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Turns } from "../../shared/text/Turns";
 
 /** The first rows as they would be stored; while the columns do not fit, their raw content. */

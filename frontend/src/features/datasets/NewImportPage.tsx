@@ -16,7 +16,7 @@ import { useRef, useState } from "react";
 import { type Import, importFromHub, importQuery, importsQuery, upload } from "../../api/datasets/imports";
 import { useMay } from "../../api/accounts/session";
 import { Empty, Failure } from "../../shared/Feedback";
-import { bytes } from "../../shared/format";
+import { bytes } from "../../shared/format/format";
 import { Page } from "../../shared/Page";
 import { UnfinishedImports } from "./UnfinishedImports";
 

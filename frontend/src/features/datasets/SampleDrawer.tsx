@@ -19,11 +19,11 @@ import type { ReactNode } from "react";
 import type { Schemas } from "../../api/client";
 import { type Sample, sampleBlockQuery, wholeRow } from "../../api/datasets/datasets";
 import { AttributeBadges } from "../../shared/AttributeBadges";
-import { gradesOf } from "../../shared/condition";
+import { gradesOf } from "../../shared/forms/condition";
 import { differences } from "../../shared/text/difference";
 import { Marked } from "../../shared/text/Marked";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { count, signed } from "../../shared/format";
+import { count, signed } from "../../shared/format/format";
 import { ShownInPart } from "../../shared/text/ShownInPart";
 import { Turns } from "../../shared/text/Turns";
 

@@ -5,7 +5,7 @@ import type { Schemas } from "../../api/client";
 import { type Statistics, statisticsQuery } from "../../api/datasets/datasets";
 import { Chart, type Line } from "../../shared/charts/Chart";
 import { Loaded } from "../../shared/Feedback";
-import { count, percent, signed } from "../../shared/format";
+import { count, percent, signed } from "../../shared/format/format";
 import { Histogram } from "../../shared/charts/Histogram";
 
 /** What a dataset is made of: lengths, sources, repetitions, rewards. */

@@ -1,7 +1,7 @@
 import { Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type Import, importsQuery } from "../../api/datasets/imports";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { When } from "../../shared/When";
 

@@ -5,7 +5,7 @@ import { lazy, Suspense } from "react";
 import { type Evaluation, evaluationQuery } from "../../api/evaluation/evaluations";
 import { useMay } from "../../api/accounts/session";
 import { LoadedPage, Loading } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";

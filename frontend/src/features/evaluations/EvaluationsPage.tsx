@@ -5,7 +5,7 @@ import { evaluationsQuery, type EvaluationSummary } from "../../api/evaluation/e
 import { useMay } from "../../api/accounts/session";
 import { DataTable, type Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";

@@ -1,7 +1,7 @@
 import { Button, FileButton, Group, Progress, Text, Title } from "@mantine/core";
 import { IconFileUpload } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 
 /** A section of a tab: what it is, why, and what can be done there. */
 export function Section({

@@ -7,7 +7,7 @@ import { Badge, Card, Code, Group, SimpleGrid, Stack, Table, Text, Title } from 
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { PipelinesTable } from "../../shared/tables/PipelinesTable";

@@ -1,5 +1,5 @@
 import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
-import { type Field, faultsIn, show } from "../../shared/schemaForm";
+import { type Field, faultsIn, show } from "../../shared/forms/schemaForm";
 import { ListField } from "./ListField";
 import { WithCode } from "../../shared/text/WithCode";
 

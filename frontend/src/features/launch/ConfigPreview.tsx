@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/client";
-import { type Field, show } from "../../shared/schemaForm";
+import { type Field, show } from "../../shared/forms/schemaForm";
 import { SelectionPreview } from "./SelectionPreview";
 import { WeightsPreview } from "./WeightsPreview";
 

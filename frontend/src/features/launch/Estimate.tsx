@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { estimateQuery, type PoolMemory, type RunEstimate } from "../../api/runs/runs";
-import { bytes, seconds } from "../../shared/format";
+import { bytes, seconds } from "../../shared/format/format";
 
 /** What equal work cost before, or why the server would not start this one. */
 export function useEstimate(

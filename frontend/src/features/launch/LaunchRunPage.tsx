@@ -21,7 +21,7 @@ import { ActionBar } from "../../shared/ActionBar";
 import { Empty, Failure, LoadedPage, Loading } from "../../shared/Feedback";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
-import { asked, changed, type Field, faultsIn, fieldsOf, textsOf } from "../../shared/schemaForm";
+import { asked, changed, type Field, faultsIn, fieldsOf, textsOf } from "../../shared/forms/schemaForm";
 import { ConfigFields } from "./ConfigFields";
 import { ConfigPreview } from "./ConfigPreview";
 import { Estimate, useEstimate } from "./Estimate";

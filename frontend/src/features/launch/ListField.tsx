@@ -10,7 +10,7 @@ import {
   kindOf,
   newItem,
   withText,
-} from "../../shared/schemaForm";
+} from "../../shared/forms/schemaForm";
 import { WithCode } from "../../shared/text/WithCode";
 import { ConfigFields } from "./ConfigFields";
 

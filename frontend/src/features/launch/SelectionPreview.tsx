@@ -5,7 +5,7 @@ import type { Schemas } from "../../api/client";
 import { datasetQuery } from "../../api/datasets/datasets";
 import { selectionPreviewQuery, rewardHistogramQuery } from "../../api/runs/previews";
 import { Failure } from "../../shared/Feedback";
-import { count, percent, signed } from "../../shared/format";
+import { count, percent, signed } from "../../shared/format/format";
 import { Histogram } from "../../shared/charts/Histogram";
 
 interface Properties {

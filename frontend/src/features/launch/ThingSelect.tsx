@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { datasetsQuery } from "../../api/datasets/datasets";
 import { modelsQuery } from "../../api/models/models";
 import { runKindsQuery } from "../../api/runs/runKinds";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 
 interface Properties {

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { weightsPreviewQuery } from "../../api/runs/previews";
 import { Failure } from "../../shared/Feedback";
-import { count, percent, short } from "../../shared/format";
+import { count, percent, short } from "../../shared/format/format";
 import { Histogram } from "../../shared/charts/Histogram";
 
 interface Properties {

@@ -25,7 +25,7 @@ import {
 import { modelsQuery } from "../../api/models/models";
 import { useMay } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 
 /** vLLM and other OpenAI-compatible servers that can be used like the project's own models. */
 export function Endpoints({ project }: { project: string }) {

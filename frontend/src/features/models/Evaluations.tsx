@@ -3,9 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { modelEvaluationsQuery } from "../../api/models/models";
 import { DataTable, type Column } from "../../shared/tables/DataTable";
-import { count, percent, signed } from "../../shared/format";
+import { count, percent, signed } from "../../shared/format/format";
 import { Link } from "../../shared/links";
-import { shown } from "../../shared/condition";
+import { shown } from "../../shared/forms/condition";
 import { When } from "../../shared/When";
 
 interface Properties {

@@ -1,7 +1,7 @@
 import { Card, Title } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { Facts, type Fact } from "../../shared/Facts";
-import { count, percent } from "../../shared/format";
+import { count, percent } from "../../shared/format/format";
 
 type Model = Pick<Schemas["ModelOut"], "role" | "info">;
 

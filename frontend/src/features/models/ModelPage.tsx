@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { lineageQuery, modelQuery } from "../../api/models/models";
 import { Loaded, LoadedPage } from "../../shared/Feedback";
-import { bytes, count, result, signed } from "../../shared/format";
+import { bytes, count, result, signed } from "../../shared/format/format";
 import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
@@ -13,7 +13,7 @@ import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
 import { HeldOut } from "./HeldOut";
 import { ModelActions } from "./ModelActions";
-import { type Attribute, SCORE } from "../../shared/condition";
+import { type Attribute, SCORE } from "../../shared/forms/condition";
 import { History, StageBadge } from "./Promotion";
 
 type Model = Schemas["ModelDetail"];

@@ -7,7 +7,7 @@ import { runKindsQuery } from "../../api/runs/runKinds";
 import { useMay } from "../../api/accounts/session";
 import type { Column } from "../../shared/tables/DataTable";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { bytes, count, percent } from "../../shared/format";
+import { bytes, count, percent } from "../../shared/format/format";
 import { Link, LinkButton } from "../../shared/links";
 import { NamedList } from "../../shared/NamedList";
 import { Page } from "../../shared/Page";

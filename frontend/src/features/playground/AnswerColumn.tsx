@@ -14,9 +14,9 @@ import {
 import { useClipboard } from "@mantine/hooks";
 import { IconAdjustments, IconCheck, IconCopy, IconMessagePlus, IconX } from "@tabler/icons-react";
 import { type Answer, ENDED } from "../../api/models/playground";
-import { seconds, signed } from "../../shared/format";
+import { seconds, signed } from "../../shared/format/format";
 import { Asked } from "../../shared/AttributeBadges";
-import { adapted, type Condition, shown } from "../../shared/condition";
+import { adapted, type Condition, shown } from "../../shared/forms/condition";
 import type { Column, Target } from "./draft";
 import { Sliders } from "./Sliders";
 

@@ -26,7 +26,7 @@ import { useMay } from "../../api/accounts/session";
 import { Chart, type Line } from "../../shared/charts/Chart";
 import { DataTable } from "../../shared/tables/DataTable";
 import { Failure } from "../../shared/Feedback";
-import { count, signed } from "../../shared/format";
+import { count, signed } from "../../shared/format/format";
 import {
   along,
   type Attribute,
@@ -37,7 +37,7 @@ import {
   shown,
   titleOf,
   valuesOf,
-} from "../../shared/condition";
+} from "../../shared/forms/condition";
 import { When } from "../../shared/When";
 import { requestedZ, type ScoreScale } from "./scoreScale";
 

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { comparisonsQuery } from "../../api/models/playground";
 import { Link } from "../../shared/links";
 import { When } from "../../shared/When";
-import { shown as asked } from "../../shared/condition";
+import { shown as asked } from "../../shared/forms/condition";
 import { targetOf } from "./draft";
 
 /** Comparisons that were made before, each behind its own link. */

@@ -8,8 +8,8 @@ import { addCollectionRow, collectionsQuery, createCollection } from "../../api/
 import type { Answer, Comparison } from "../../api/models/playground";
 import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
-import { count, signed } from "../../shared/format";
-import { shown } from "../../shared/condition";
+import { count, signed } from "../../shared/format/format";
+import { shown } from "../../shared/forms/condition";
 import { targetOf } from "./draft";
 
 type Kind = "preferences" | "instructions";

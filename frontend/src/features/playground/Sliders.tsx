@@ -1,6 +1,6 @@
 import { Checkbox, Group, NumberInput, Slider } from "@mantine/core";
-import { type Attribute, type Condition, conditionOf, SCORE, valuesOf } from "../../shared/condition";
-import { signed } from "../../shared/format";
+import { type Attribute, type Condition, conditionOf, SCORE, valuesOf } from "../../shared/forms/condition";
+import { signed } from "../../shared/format/format";
 
 interface Properties {
   attributes: Attribute[];

@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/client";
 import type { Answer, Comparison } from "../../api/models/playground";
-import { type Attribute, type Condition, defaultOf, SCORE } from "../../shared/condition";
+import { type Attribute, type Condition, defaultOf, SCORE } from "../../shared/forms/condition";
 
 type Model = Schemas["ModelOut"];
 

@@ -6,7 +6,7 @@ import { queueQuery, queuesQuery } from "../../api/runs/queue";
 import { type Run, runsQuery } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";

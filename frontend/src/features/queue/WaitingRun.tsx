@@ -3,8 +3,8 @@ import { IconArrowBarToUp, IconArrowDown, IconArrowUp } from "@tabler/icons-reac
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import type { QueuedRun } from "../../api/runs/queue";
-import { useNow } from "../../shared/clock";
-import { seconds } from "../../shared/format";
+import { useNow } from "../../shared/format/clock";
+import { seconds } from "../../shared/format/format";
 import { Link, useProject } from "../../shared/links";
 import { When } from "../../shared/When";
 import { PartOf } from "./PartOf";

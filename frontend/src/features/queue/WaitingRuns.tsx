@@ -5,7 +5,7 @@ import type { Schemas } from "../../api/client";
 import { type QueuedRun, queuesQuery } from "../../api/runs/queue";
 import { moveRun } from "../../api/runs/runs";
 import { sessionQuery } from "../../api/accounts/session";
-import { useNow } from "../../shared/clock";
+import { useNow } from "../../shared/format/clock";
 import { Failure } from "../../shared/Feedback";
 import { moved, plan, priorityAt, type Step } from "./reorder";
 import { WaitingRun } from "./WaitingRun";

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { campaignsToRankQuery, type OpenCampaign } from "../../api/evaluation/ranking";
 import { Empty, LoadedPage } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 

@@ -8,7 +8,7 @@ import { Problem } from "../../api/client";
 import { campaignsToRankQuery } from "../../api/evaluation/ranking";
 import { sessionQuery } from "../../api/accounts/session";
 import { Empty, Failure, Loading } from "../../shared/Feedback";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { TaskView } from "./TaskView";
 import { useQueue, type Queue } from "./work/useQueue";

@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 import { CorrelationTable } from "../../shared/CorrelationTable";
 import { Facts } from "../../shared/Facts";
 import { Histogram } from "../../shared/charts/Histogram";
-import { count, percent, signed } from "../../shared/format";
+import { count, percent, signed } from "../../shared/format/format";
 import { type Column, DataTable } from "../../shared/tables/DataTable";
 
 type Result = Schemas["CombinationResult"];

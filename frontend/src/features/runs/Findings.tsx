@@ -1,7 +1,7 @@
 import { Alert, List, Text } from "@mantine/core";
 import { IconHeartbeat } from "@tabler/icons-react";
 import type { RunDetail } from "../../api/runs/runs";
-import { count } from "../../shared/format";
+import { count } from "../../shared/format/format";
 import { WithCode } from "../../shared/text/WithCode";
 
 const SHOWN = 5;

@@ -1,9 +1,9 @@
 import { Button, Card, SimpleGrid, Text } from "@mantine/core";
 import { useState } from "react";
 import type { RunDetail } from "../../api/runs/runs";
-import { useNow } from "../../shared/clock";
-import { between, result, seconds } from "../../shared/format";
-import { timeTaken } from "../../shared/runTime";
+import { useNow } from "../../shared/format/clock";
+import { between, result, seconds } from "../../shared/format/format";
+import { timeTaken } from "../../shared/format/runTime";
 
 /** How many figures are shown where there are many; the others unfold. */
 const FIRST = 5;

@@ -11,7 +11,7 @@ import { Page } from "../../shared/Page";
 import { RunProgress } from "../../shared/Progress";
 import { ReportBody, type Report } from "../../shared/ReportBody";
 import { StateBadge } from "../../shared/StateBadge";
-import { inWords } from "../../shared/schemaForm";
+import { inWords } from "../../shared/forms/schemaForm";
 import { Findings } from "./Findings";
 import { GroupsView } from "./groups/GroupsView";
 import { PairsView } from "./pairs/PairsView";

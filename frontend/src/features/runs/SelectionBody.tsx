@@ -5,7 +5,7 @@ import { CorrelationTable } from "../../shared/CorrelationTable";
 import { Chart, type Line } from "../../shared/charts/Chart";
 import { Histogram } from "../../shared/charts/Histogram";
 import { Facts, type Fact } from "../../shared/Facts";
-import { count, percent, signed } from "../../shared/format";
+import { count, percent, signed } from "../../shared/format/format";
 import { type Column, DataTable } from "../../shared/tables/DataTable";
 
 type Result = Schemas["SelectionResult"];

@@ -2,8 +2,8 @@ import { Badge, Stack, Text, Timeline as MantineTimeline, Title } from "@mantine
 import type { ReactNode } from "react";
 import type { RunDetail } from "../../api/runs/runs";
 import { DataTable } from "../../shared/tables/DataTable";
-import { count, seconds } from "../../shared/format";
-import { show } from "../../shared/schemaForm";
+import { count, seconds } from "../../shared/format/format";
+import { show } from "../../shared/forms/schemaForm";
 import { DONE } from "./Findings";
 import { StateBadge } from "../../shared/StateBadge";
 import { WithCode } from "../../shared/text/WithCode";

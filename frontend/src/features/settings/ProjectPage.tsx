@@ -5,7 +5,7 @@ import { useState } from "react";
 import { createProject, projectQuery } from "../../api/accounts/accounts";
 import { sessionQuery } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
-import { percent } from "../../shared/format";
+import { percent } from "../../shared/format/format";
 import { useProject } from "../../shared/links";
 import { When } from "../../shared/When";
 

@@ -2,7 +2,7 @@ import { Badge, Button, Group, Modal, Stack, Table, Text } from "@mantine/core";
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { revokeToken, type Token, tokensQuery } from "../../api/accounts/accounts";
-import { useNow } from "../../shared/clock";
+import { useNow } from "../../shared/format/clock";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
 import { When } from "../../shared/When";

@@ -1,5 +1,5 @@
 import { useElementSize } from "@mantine/hooks";
-import { count, short } from "../format";
+import { count, short } from "../format/format";
 
 interface Bin {
   low: number;

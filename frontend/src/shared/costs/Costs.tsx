@@ -1,5 +1,5 @@
 import { Box, Group, Stack, Table, Text } from "@mantine/core";
-import { count, percent, seconds } from "../format";
+import { count, percent, seconds } from "../format/format";
 import { PhaseBar } from "./PhaseBar";
 import classes from "./PhaseBar.module.css";
 import { ABOUT, COLOURS, failedInWords, type Ledger, phasesOf } from "./phases";

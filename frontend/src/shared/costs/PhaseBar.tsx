@@ -1,5 +1,5 @@
 import { Box } from "@mantine/core";
-import { seconds } from "../format";
+import { seconds } from "../format/format";
 import { COLOURS, inWords, type Ledger } from "./phases";
 import classes from "./PhaseBar.module.css";
 

@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/client";
-import { count, percent, seconds } from "../format";
+import { count, percent, seconds } from "../format/format";
 
 export type Ledger = Schemas["Ledger"];
 export type Phase = Schemas["PhaseCost"]["phase"];

@@ -1,8 +1,8 @@
 import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
-import { percent, seconds, signed } from "../format";
+import { percent, seconds, signed } from "../format/format";
 import { bestOf } from "../bestOf";
-import { shown } from "../condition";
+import { shown } from "../forms/condition";
 import { Link, useProject } from "../links";
 
 type Row = Schemas["MethodRow"];

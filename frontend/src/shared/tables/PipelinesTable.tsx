@@ -1,7 +1,7 @@
 import { Group, Progress, Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
-import { useNow } from "../clock";
-import { between, seconds } from "../format";
+import { useNow } from "../format/clock";
+import { between, seconds } from "../format/format";
 import { Link } from "../links";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";

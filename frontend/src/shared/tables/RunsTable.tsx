@@ -1,10 +1,10 @@
 import { Checkbox, Table, Text } from "@mantine/core";
 import type { Run } from "../../api/runs/runs";
-import { useNow } from "../clock";
-import { seconds } from "../format";
+import { useNow } from "../format/clock";
+import { seconds } from "../format/format";
 import { Link, useProject } from "../links";
 import { RunProgress } from "../Progress";
-import { timeTaken } from "../runTime";
+import { timeTaken } from "../format/runTime";
 import { StateBadge } from "../StateBadge";
 import { When } from "../When";
 import { WithCode } from "../text/WithCode";

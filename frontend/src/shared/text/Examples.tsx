@@ -2,8 +2,8 @@ import { Card, Group, Pagination, SimpleGrid, Text, Title } from "@mantine/core"
 import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Asked } from "../AttributeBadges";
-import type { Condition } from "../condition";
-import { signed } from "../format";
+import type { Condition } from "../forms/condition";
+import { signed } from "../format/format";
 
 interface Answer {
   entrant?: string;

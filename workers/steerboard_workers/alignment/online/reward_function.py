@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Any
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.online.reward_rules import PythonReward
 
 MEMORY = 4 << 30

@@ -19,9 +19,9 @@ import torch
 from safetensors import safe_open
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from steerboard_contracts.disk import FULL, Disk
 from steerboard_contracts.errors import BadModel, SteerboardError
-from steerboard_contracts.local_folders import ModelFolder
+from steerboard_contracts.files.disk import FULL, Disk
+from steerboard_contracts.files.local_folders import ModelFolder
 from steerboard_workers.stages.oom import ran_out_of_memory
 
 _SETTINGS = ("config.json", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")

@@ -21,7 +21,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from steerboard_contracts.disk import Disk, sync_folder
+from steerboard_contracts.files.disk import Disk, sync_folder
 from steerboard_contracts.stage import CHECKPOINT_MANIFEST as MANIFEST
 from steerboard_contracts.stage import checkpoint_name, checkpoint_place
 from steerboard_workers.stages.runtime import sync_file

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from steerboard_contracts.resumable_rows import ResumableRows
+from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_workers.alignment import attention, losses, modules
 from steerboard_workers.alignment.batches import batching, layouts, rows
 from steerboard_workers.alignment.batches.batching import Batcher

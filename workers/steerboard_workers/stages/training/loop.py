@@ -36,7 +36,6 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.health import HealthWatch, StoppedByHealthRule
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.randomness import (
     gathered_states,
@@ -44,8 +43,9 @@ from steerboard_workers.stages.training.randomness import (
     restore_random_states,
     seed_everything,
 )
-from steerboard_workers.stages.training.run_control import RunControl
 from steerboard_workers.stages.training.update import Update
+from steerboard_workers.stages.training.watching.health import HealthWatch, StoppedByHealthRule
+from steerboard_workers.stages.training.watching.run_control import RunControl
 
 
 class TrainingDiverged(SteerboardError):

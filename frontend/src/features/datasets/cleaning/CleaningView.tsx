@@ -13,7 +13,7 @@ import { datasetsQuery } from "../../../api/datasets/datasets";
 import { placeOf } from "../../../api/evaluation/evaluations";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { MadeVersion } from "../../../shared/MadeVersion";
 import { RuleCard } from "./RuleCard";
 

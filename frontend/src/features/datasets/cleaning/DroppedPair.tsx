@@ -1,7 +1,7 @@
 import { Card, SimpleGrid, Text } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import type { DroppedRow } from "../../../api/datasets/cleaning";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 import { differences, type Part } from "../../../shared/text/difference";
 
 type Sample = Schemas["SampleOut"];

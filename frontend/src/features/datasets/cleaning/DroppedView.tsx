@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Schemas } from "../../../api/client";
 import { droppedQuery, type Reason } from "../../../api/datasets/cleaning";
 import { Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { DroppedPair } from "./DroppedPair";
 import { title } from "./RuleCard";

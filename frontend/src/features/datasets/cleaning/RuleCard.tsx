@@ -1,7 +1,7 @@
 import { Badge, Button, Card, Group, Stack, Switch } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { Schemas } from "../../../api/client";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { DroppedPair } from "./DroppedPair";
 
 /** One rule: its switch, its settings, how many pairs it drops, and some of them. */

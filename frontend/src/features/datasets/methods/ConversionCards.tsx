@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { convertDataset, type MethodFit, type Way } from "../../../api/datasets/conversions";
 import { datasetsQuery } from "../../../api/datasets/datasets";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 
 const LOST: Record<string, string> = {
   equal_sides: "with equal answers",

@@ -1,6 +1,6 @@
 import type { MethodFit } from "../../../api/datasets/conversions";
 import { Text } from "@mantine/core";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { LinkButton } from "../../../shared/links";
 import { DataTable } from "../../../shared/tables/DataTable";
 

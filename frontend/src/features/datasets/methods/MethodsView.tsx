@@ -5,7 +5,7 @@ import { useMay } from "../../../api/accounts/session";
 import type { Schemas } from "../../../api/client";
 import { datasetMethodsQuery, type MethodFit } from "../../../api/datasets/conversions";
 import { Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { DataTable } from "../../../shared/tables/DataTable";
 import { ConversionCards } from "./ConversionCards";
 import { DirectTable } from "./DirectTable";

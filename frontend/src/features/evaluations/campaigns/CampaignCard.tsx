@@ -7,7 +7,7 @@ import { type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluat
 import { useMay } from "../../../api/accounts/session";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent, seconds } from "../../../shared/format";
+import { count, percent, seconds } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { When } from "../../../shared/When";
 import { FlagList } from "./FlagList";

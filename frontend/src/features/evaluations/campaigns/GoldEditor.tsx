@@ -4,7 +4,7 @@ import { useState } from "react";
 import { type Campaign, goldQuery, removeGold, saveGold } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys, promptAtQuery } from "../../../api/evaluation/evaluations";
 import { Failure, Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 
 interface Properties {
   project: string;

@@ -22,7 +22,7 @@ import { modelsQuery } from "../../../api/models/models";
 import { useMay } from "../../../api/accounts/session";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Empty } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { Page } from "../../../shared/Page";
 import { answersOf, byLine, emptyEntrant, entrantsOf, messageAt } from "../entrants/draft";
 import { EntrantFields } from "../entrants/EntrantFields";

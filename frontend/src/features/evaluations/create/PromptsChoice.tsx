@@ -25,7 +25,7 @@ import {
 } from "../../../api/evaluation/promptSets";
 import { useMay } from "../../../api/accounts/session";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { messageAt } from "../entrants/draft";
 
 export interface PromptsDraft {

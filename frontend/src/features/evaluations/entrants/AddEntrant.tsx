@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Problem } from "../../../api/client";
 import { addEntrant, type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
 import { Failure } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { answersOf, emptyEntrant, entrantsOf } from "./draft";
 import { EntrantFields } from "./EntrantFields";
 

@@ -13,7 +13,7 @@ import { IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { endpointsQuery } from "../../../api/models/endpoints";
 import { modelsQuery } from "../../../api/models/models";
-import { type Attribute, SCORE } from "../../../shared/condition";
+import { type Attribute, SCORE } from "../../../shared/forms/condition";
 import { type DecodingChoice, type EntrantDraft, messageAt } from "./draft";
 
 /** Fields of a line are level whether they have a description or not. */

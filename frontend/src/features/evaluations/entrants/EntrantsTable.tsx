@@ -1,12 +1,12 @@
 import { Text } from "@mantine/core";
 import type { Entrant } from "../../../api/evaluation/evaluations";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";
 import { bestOf } from "../../../shared/bestOf";
-import { shown } from "../../../shared/condition";
+import { shown } from "../../../shared/forms/condition";
 import { Share } from "../parts";
 
 /** Every entrant with how far its answers are. */

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Schemas } from "../../../api/client";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { importAnswers } from "../../../api/evaluation/files";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { ImportFile } from "../ImportFile";
 
 const FORMATS = {

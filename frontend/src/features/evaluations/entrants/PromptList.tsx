@@ -11,9 +11,9 @@ import {
   wholePrompt,
 } from "../../../api/evaluation/evaluations";
 import { Asked } from "../../../shared/AttributeBadges";
-import type { Condition } from "../../../shared/condition";
+import type { Condition } from "../../../shared/forms/condition";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count, percent, signed } from "../../../shared/format";
+import { count, percent, signed } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { ShownInPart } from "../../../shared/text/ShownInPart";
 import "../evaluations.css";

@@ -8,7 +8,7 @@ import { modelsQuery } from "../../../api/models/models";
 import { useMay } from "../../../api/accounts/session";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { Section, Share } from "../parts";

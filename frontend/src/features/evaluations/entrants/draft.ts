@@ -1,5 +1,5 @@
 import type { Schemas } from "../../../api/client";
-import type { Condition } from "../../../shared/condition";
+import type { Condition } from "../../../shared/forms/condition";
 
 type EntrantIn = Schemas["EntrantIn"];
 

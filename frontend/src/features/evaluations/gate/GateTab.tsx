@@ -5,7 +5,7 @@ import { Problem } from "../../../api/client";
 import { decideGate, type Evaluation, type GateVerdict } from "../../../api/evaluation/evaluations";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Failure } from "../../../shared/Feedback";
-import { short } from "../../../shared/format";
+import { short } from "../../../shared/format/format";
 import { StateBadge } from "../../../shared/StateBadge";
 import { Section } from "../parts";
 import { RuleForm } from "./RuleForm";

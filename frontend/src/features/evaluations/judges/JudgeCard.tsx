@@ -6,7 +6,7 @@ import { judgmentsHref } from "../../../api/evaluation/files";
 import { type Judge, removeJudge, retryJudge } from "../../../api/evaluation/judges";
 import { useMay } from "../../../api/accounts/session";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";

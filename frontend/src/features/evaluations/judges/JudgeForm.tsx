@@ -21,7 +21,7 @@ import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluatio
 import { modelsQuery } from "../../../api/models/models";
 import { addJudge, judgeEstimateQuery, type JudgeStyle } from "../../../api/evaluation/judges";
 import { ActionRow } from "../../../shared/ActionBar";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 
 const STYLES: { style: JudgeStyle; label: string; about: string }[] = [

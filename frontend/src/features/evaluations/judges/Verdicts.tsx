@@ -6,7 +6,7 @@ import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { type Judge, type Verdict, verdictsQuery, type VerdictStatus } from "../../../api/evaluation/judges";
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Loaded } from "../../../shared/Feedback";
-import { signed } from "../../../shared/format";
+import { signed } from "../../../shared/format/format";
 
 const route = getRouteApi("/p/$project/evaluations/$evaluation");
 const STATUSES: { value: VerdictStatus; label: string; color: string }[] = [

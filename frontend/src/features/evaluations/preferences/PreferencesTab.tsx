@@ -19,7 +19,7 @@ import { makePreferences, preferencesPreviewQuery } from "../../../api/evaluatio
 import { useMay } from "../../../api/accounts/session";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Empty } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { Link, LinkButton } from "../../../shared/links";
 import { Section } from "../parts";
 import { runKindsQuery } from "../../../api/runs/runKinds";

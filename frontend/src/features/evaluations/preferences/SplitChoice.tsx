@@ -2,7 +2,7 @@ import { Radio, Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { Schemas } from "../../../api/client";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 
 type Preview = Schemas["PreferencesPreview"];
 export type Split = NonNullable<Schemas["PreferencesCreate"]["split"]>;

@@ -1,5 +1,5 @@
 import { Alert, Badge, Group, Stack, Table, Text } from "@mantine/core";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { asPercent, Figure, plain, type Report } from "./figures";
 

@@ -1,7 +1,7 @@
 import { Alert, Stack, Table, Text } from "@mantine/core";
 import { IconMedal, IconScale } from "@tabler/icons-react";
 import type { Schemas } from "../../../api/client";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { asPercent, Figure, plain, pValue } from "./figures";
 
 type Comparison = Schemas["Comparison"];

@@ -1,5 +1,5 @@
 import { Costs } from "../../../shared/costs/Costs";
-import { count, seconds } from "../../../shared/format";
+import { count, seconds } from "../../../shared/format/format";
 import type { Report } from "./figures";
 
 /** Which names of shared runs are told before the rest is counted. */

@@ -1,5 +1,5 @@
 import { Stack, Table, Text } from "@mantine/core";
-import { count, seconds } from "../../../shared/format";
+import { count, seconds } from "../../../shared/format/format";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, plain, type Report } from "./figures";
 import { Facts } from "../../../shared/Facts";

@@ -1,5 +1,5 @@
 import { Table, Text } from "@mantine/core";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, plain, type Report } from "./figures";
 import { Facts } from "../../../shared/Facts";

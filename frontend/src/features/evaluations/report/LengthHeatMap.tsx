@@ -1,6 +1,6 @@
 import { Box, Group, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useMemo } from "react";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import type { Report } from "./figures";
 
 type Cell = Report["rewards"][number]["length_correlation"][number];

@@ -1,8 +1,8 @@
 import { Table, Text } from "@mantine/core";
 import { bestOf } from "../../../shared/bestOf";
-import { shown } from "../../../shared/condition";
+import { shown } from "../../../shared/forms/condition";
 import { PhaseBar } from "../../../shared/costs/PhaseBar";
-import { seconds } from "../../../shared/format";
+import { seconds } from "../../../shared/format/format";
 import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./figures";
 
 interface Column {

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count, seconds } from "../../../shared/format";
+import { count, seconds } from "../../../shared/format/format";
 import { ReportBody } from "../../../shared/ReportBody";
 import { Agreement, Contamination, Hacking } from "./Cautions";
 import { CostsSection } from "./CostsSection";

@@ -2,7 +2,7 @@ import { Card, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/co
 import { useMemo, useState } from "react";
 import { BenchmarksTable } from "../../../shared/Benchmarks";
 import { Chart } from "../../../shared/charts/Chart";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 import { Histogram } from "../../../shared/charts/Histogram";
 import { useProject } from "../../../shared/links";
 import { ComparisonView } from "./ComparisonView";

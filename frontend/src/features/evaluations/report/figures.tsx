@@ -1,6 +1,6 @@
 import { Text, Tooltip } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 
 export type Estimate = Schemas["Estimate"];
 export type Report = Schemas["EvaluationReport"];

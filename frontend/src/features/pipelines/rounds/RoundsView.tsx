@@ -5,7 +5,7 @@ import type { Schemas } from "../../../api/client";
 import { roundsQuery } from "../../../api/runs/pipelines";
 import type { Run } from "../../../api/runs/runs";
 import { Loaded } from "../../../shared/Feedback";
-import { count, percent, seconds, short } from "../../../shared/format";
+import { count, percent, seconds, short } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { Findings } from "../Findings";

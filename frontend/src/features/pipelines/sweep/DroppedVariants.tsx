@@ -2,7 +2,7 @@ import { Alert, Badge, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../../api/client";
 import { sweepQuery } from "../../../api/runs/pipelines";
-import { short } from "../../../shared/format";
+import { short } from "../../../shared/format/format";
 import { written } from "./axes";
 
 type Variant = Schemas["VariantRow"];

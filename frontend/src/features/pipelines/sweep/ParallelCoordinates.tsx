@@ -1,7 +1,7 @@
 import { useElementSize } from "@mantine/hooks";
 import { useMemo } from "react";
 import type { Schemas } from "../../../api/client";
-import { short } from "../../../shared/format";
+import { short } from "../../../shared/format/format";
 import { axisOf, written } from "./axes";
 
 type Sweep = Schemas["SweepReport"];

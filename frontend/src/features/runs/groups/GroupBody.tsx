@@ -1,7 +1,7 @@
 import { Badge, Card, Group, SegmentedControl, Spoiler, Stack, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import type { AnswerGroup, GroupAnswer } from "../../../api/runs/groups";
-import { count, figure, signed } from "../../../shared/format";
+import { count, figure, signed } from "../../../shared/format/format";
 import { TokenText } from "../pairs/TokenText";
 
 type Shading = "none" | "log_ratios" | "advantages";

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { groupQuery, groupsQuery, type RunGroups } from "../../../api/runs/groups";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { GroupBody } from "./GroupBody";
 
 /** What an online run sampled to some prompts, step by step: the answers to each, by reward. */

@@ -1,7 +1,7 @@
 import { RangeSlider, Text } from "@mantine/core";
 import { type PointerEvent, useState } from "react";
 import { Histogram } from "../../../shared/charts/Histogram";
-import { signed } from "../../../shared/format";
+import { signed } from "../../../shared/format/format";
 import type { PairMargin } from "../../../api/runs/pairs";
 import { binsOf, type Range } from "./margins";
 

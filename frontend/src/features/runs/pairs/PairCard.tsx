@@ -1,6 +1,6 @@
 import { Badge, Card, Group, SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
 import type { PairRead } from "../../../api/runs/pairs";
-import { count, signed } from "../../../shared/format";
+import { count, signed } from "../../../shared/format/format";
 import { IconThumbDown, IconThumbUp } from "@tabler/icons-react";
 import { Turns } from "../../../shared/text/Turns";
 import { TokenText } from "./TokenText";

@@ -14,7 +14,7 @@ import {
 } from "../../../api/runs/pairs";
 import { ActionBar } from "../../../shared/ActionBar";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count, percent } from "../../../shared/format";
+import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { MadeVersion } from "../../../shared/MadeVersion";
 import { extent, inside, type Range } from "./margins";

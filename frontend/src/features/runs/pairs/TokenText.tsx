@@ -1,5 +1,5 @@
 import type { PairRead } from "../../../api/runs/pairs";
-import { signed } from "../../../shared/format";
+import { signed } from "../../../shared/format/format";
 
 /**
  * An answer, each token on a ground that shows its log-ratio, or another figure of it in `unit`: teal for likelier than

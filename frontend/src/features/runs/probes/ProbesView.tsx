@@ -2,9 +2,9 @@ import { Badge, Card, Group, SimpleGrid, Slider, Stack, Text } from "@mantine/co
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
 import { type ProbedStep, probesQuery, type RunProbes } from "../../../api/runs/probes";
-import { shown } from "../../../shared/condition";
+import { shown } from "../../../shared/forms/condition";
 import { Empty, Loaded } from "../../../shared/Feedback";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { differences, type Part } from "../../../shared/text/difference";
 import { Marked } from "../../../shared/text/Marked";
 import { Turns } from "../../../shared/text/Turns";

@@ -8,9 +8,9 @@ import {
   type Webhook,
   webhooksQuery,
 } from "../../../api/accounts/webhooks";
-import { useNow } from "../../../shared/clock";
+import { useNow } from "../../../shared/format/clock";
 import { Empty, Failure, Loaded } from "../../../shared/Feedback";
-import { seconds } from "../../../shared/format";
+import { seconds } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { When } from "../../../shared/When";
 import { DeliveryState } from "./DeliveryState";

@@ -1,5 +1,5 @@
 import { useElementSize } from "@mantine/hooks";
-import { short } from "../../../../shared/format";
+import { short } from "../../../../shared/format/format";
 import { asPercent } from "../figures";
 import { type Curve, type Measure, type Place, rangeOf, ticksOf } from "./frontier";
 

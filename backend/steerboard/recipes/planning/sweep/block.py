@@ -1,0 +1,289 @@
+"""The `sweep` of a recipe, read and checked: what varies, over which values, and the figure that decides.
+
+    sweep:
+      vary:
+        tuned.beta: [0.01, 0.05, 0.1]           # a list
+        tuned.lr: {min: 1.0e-7, max: 1.0e-6}    # or, of a random search, a range
+      search: random                            # grid (every combination) by default
+      variants: 8                               # of a random search: how many are drawn
+      seed: 0
+      halving: {rungs: [50, 100, 200]}          # optional: halving.py
+      metric: report                            # an evaluation, an evaluation.judge, or a training stage.figure
+
+variants.py writes the stages of each variant.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from steerboard.recipes.document import Document, Path, Place
+from steerboard.recipes.errors import Faults, did_you_mean
+from steerboard.recipes.overrides import Override
+from steerboard.recipes.planning.rounds import ROUND
+from steerboard.recipes.planning.stop_rule import ROUNDS
+from steerboard.recipes.planning.sweep.halving import HalvingBlock
+from steerboard.recipes.validation import add_validation_faults
+from steerboard.runs.kinds import STAGE_OPTIONS
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.run_kinds import kind_of
+from steerboard_contracts.sweep import SweepGoal, SweepSearch
+
+SWEEP = "sweep"
+MOST_VARIANTS = 64
+# Draws of a random search are rounded to this many digits, so that a value can be read, and written by hand.
+_DIGITS = 3
+_TRIES = 1000
+
+Number = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class SweepBlock(BaseModel):
+    """What is under `sweep`. `entrant`: whose figure decides, where an evaluation has several that vary; `score`: what
+    it is asked for, where it is asked for several."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    vary: dict[str, Any]
+    metric: str
+    search: SweepSearch = "grid"
+    variants: Annotated[int, Field(ge=2, le=MOST_VARIANTS)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+    goal: SweepGoal | None = None
+    entrant: str | None = None
+    score: Condition | None = None
+    halving: HalvingBlock | None = None
+
+
+class Range(BaseModel):
+    """From `min` to `max`, both included, evenly on the scale; whole numbers where both ends are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    min: Number
+    max: Number
+    scale: Literal["linear", "log"] = "linear"
+
+    @model_validator(mode="after")
+    def _has_width(self) -> Self:
+        if not self.min < self.max:
+            raise ValueError(f"`min` must be below `max`, got {self.min:g} and {self.max:g}")
+        if self.scale == "log" and self.min <= 0:
+            raise ValueError(f"a log scale begins above 0, got {self.min:g}")
+        return self
+
+    def draw(self, source: random.Random) -> int | float:
+        whole = isinstance(self.min, int) and isinstance(self.max, int)
+        if self.scale == "log":
+            drawn = math.exp(source.uniform(math.log(self.min), math.log(self.max)))
+        elif whole:
+            return source.randint(int(self.min), int(self.max))
+        else:
+            drawn = source.uniform(self.min, self.max)
+        drawn = min(max(float(f"{drawn:.{_DIGITS}g}"), self.min), self.max)
+        return round(drawn) if whole else drawn
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value of a swept field, and where it is in the file."""
+
+    value: Any
+    place: Place | None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """`choices[variant][field]`."""
+
+    block: SweepBlock
+    choices: list[dict[str, Choice]]
+
+
+def set_sweep(document: Document, changes: Sequence[Override]) -> list[Override]:
+    """Writes overrides of the sweep itself into it, such as `sweep.variants=4`, `sweep.vary.tuned.beta=[0.1, 0.5]`, or
+    `sweep=null` for a start without one. Gives the others."""
+    if SWEEP not in document.data:
+        return list(changes)
+    left = []
+    for change in changes:
+        path: Path = change.path[:1] if len(change.path) == 1 else change.path[:2]
+        if change.head != SWEEP:
+            left.append(change)
+        elif change.path == (SWEEP,) and change.value is None:
+            del document.data[SWEEP]
+        elif not isinstance(document.data.get(SWEEP), dict) or len(change.path) == 1:
+            left.append(change)
+        elif len(change.path) == 2:
+            document.put(path, change.value, change.place)
+        elif (
+            change.path[1] == "halving"
+            and len(change.path) == 3
+            and isinstance(document.data[SWEEP].get("halving"), dict)
+        ):
+            document.put(change.path, change.value, change.place)
+        elif change.path[1] == "vary" and isinstance(document.data[SWEEP].get("vary"), dict):
+            document.put((*path, ".".join(change.path[2:])), change.value, change.place)
+        else:
+            left.append(change)
+    return left
+
+
+def read_sweep(document: Document, faults: Faults) -> Sweep | None:
+    """None where there is no sweep, or where it has faults."""
+    if SWEEP not in document.data:
+        return None
+    raw = document.data[SWEEP]
+    if ROUND in document.data or ROUNDS in document.data:
+        document.fault(faults, (SWEEP,), "a recipe with rounds takes no sweep; write the one recipe or the other")
+        return None
+    if not isinstance(raw, dict):
+        document.fault(faults, (SWEEP,), "must be a mapping with `vary` and `metric`")
+        return None
+    try:
+        block = SweepBlock.model_validate(raw, strict=True)
+    except ValidationError as error:
+        add_validation_faults(document, (SWEEP,), error, list(SweepBlock.model_fields), faults)
+        return None
+    fields = _fields(document, block, faults)
+    if fields is None:
+        return None
+    search = _grid if block.search == "grid" else _drawn
+    choices = search(document, block, fields, faults)
+    return None if choices is None else Sweep(block, choices)
+
+
+Fields = Mapping[str, list[Choice] | Range]
+
+
+def _fields(document: Document, block: SweepBlock, faults: Faults) -> Fields | None:
+    """The values of every swept field. None where one has a fault."""
+    if not block.vary:
+        document.fault(faults, (SWEEP, "vary"), "names no field: write `STAGE.FIELD: [one value, another]`")
+        return None
+    found: dict[str, list[Choice] | Range] = {}
+    for name, values in block.vary.items():
+        at = (SWEEP, "vary", name)
+        wrong = _unknown(document, name)
+        if wrong:
+            document.fault(faults, at, wrong)
+            continue
+        read = _range(document, at, values, faults) if isinstance(values, dict) else _list(document, at, values, faults)
+        if read is not None:
+            found[name] = read
+    return found if len(found) == len(block.vary) else None
+
+
+def _unknown(document: Document, name: str) -> str | None:
+    """Why this is no field that can vary."""
+    stages: dict[str, Any] = document.data["stages"]
+    stage, dot, field = name.partition(".")
+    if not dot or not all(field.split(".")):
+        return "must be a stage and its field: `STAGE.FIELD`"
+    if stage not in stages:
+        return f"there is no stage `{stage}`" + did_you_mean(stage, stages)
+    fields = stages[stage]
+    kind = kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
+    if kind is None:
+        return f"the stage `{stage}` cannot be read"
+    if kind.run == "evaluate":
+        return f"`{stage}` compares the variants, so it must be the same for all of them"
+    first, *inner = field.split(".")
+    if first in ("run", "method", *STAGE_OPTIONS):
+        return f"`{first}` cannot vary; give each its own stage, and name them all in one evaluation"
+    known = [one for one in (*kind.config.model_fields, *kind.slots) if one not in ("run", "method")]
+    if first not in known:
+        return f"the stage `{stage}` ({kind.word}) has no field `{first}`" + did_you_mean(first, known)
+    return _no_way(fields.get(first), first, inner)
+
+
+def _no_way(value: Any, name: str, parts: list[str]) -> str | None:
+    """Why nothing can be set at `parts` below a field. A mapping that is not there yet is made."""
+    for part in parts:
+        if isinstance(value, list):
+            if not part.isdigit() or int(part) >= len(value):
+                return f"`{part}` is no item of the list `{name}`; it has {len(value)}, counted from 0"
+            value = value[int(part)]
+            if not isinstance(value, dict) and part != parts[-1]:
+                return f"item {part} of `{name}` is written in short; write it as a mapping"
+        else:
+            value = value.get(part) if isinstance(value, dict) else None
+        name = f"{name}.{part}"
+    return None
+
+
+def _list(document: Document, at: Path, values: Any, faults: Faults) -> list[Choice] | None:
+    if not isinstance(values, list) or not values:
+        got = "an empty list" if values == [] else repr(values)
+        document.fault(faults, at, f"needs a list of values, or {{min: ..., max: ...}} of a random search; got {got}")
+        return None
+    for i, value in enumerate(values):
+        first = values.index(value)
+        if first != i and type(values[first]) is type(value):
+            document.fault(faults, (*at, i), f"{value!r} is in the list twice")
+            return None
+    return [Choice(value, document.place((*at, i))) for i, value in enumerate(values)]
+
+
+def _range(document: Document, at: Path, values: dict[str, Any], faults: Faults) -> Range | None:
+    try:
+        found = Range.model_validate(values)
+    except ValidationError as error:
+        add_validation_faults(document, at, error, list(Range.model_fields), faults)
+        return None
+    if document.data[SWEEP].get("search", "grid") == "grid":
+        document.fault(faults, at, "a grid needs a list of values; a range is drawn from with `search: random`")
+        return None
+    return found
+
+
+def _grid(document: Document, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Choice]] | None:
+    if block.variants is not None:
+        message = "a grid takes every combination; `variants` belongs to `search: random`"
+        document.fault(faults, (SWEEP, "variants"), message)
+        return None
+    lists = [values for values in fields.values() if isinstance(values, list)]
+    number = math.prod(len(values) for values in lists)
+    if number < 2:
+        document.fault(faults, (SWEEP, "vary"), "makes one variant; give two values or more")
+        return None
+    if number > MOST_VARIANTS:
+        message = f"makes {number:,} variants; the limit is {MOST_VARIANTS}: draw some of them with `search: random`"
+        document.fault(faults, (SWEEP, "vary"), message)
+        return None
+    return [dict(zip(fields, row, strict=True)) for row in itertools.product(*lists)]
+
+
+def _drawn(document: Document, block: SweepBlock, fields: Fields, faults: Faults) -> list[dict[str, Choice]] | None:
+    """Distinct draws. Each field has its own stream of numbers, so that the values of one field stay where another one
+    is added; the first variants stay where more are asked for."""
+    if block.variants is None:
+        message = f"needs `variants`: how many a random search draws, at most {MOST_VARIANTS}"
+        document.fault(faults, (SWEEP,), message)
+        return None
+    streams = {name: random.Random(f"{block.seed}:{name}") for name in fields}
+    found: list[dict[str, Choice]] = []
+    seen: set[str] = set()
+    for _ in range(_TRIES):
+        row = {}
+        for name, values in fields.items():
+            if isinstance(values, list):
+                row[name] = streams[name].choice(values)
+            else:
+                row[name] = Choice(values.draw(streams[name]), document.place((SWEEP, "vary", name)))
+        identity = repr([choice.value for choice in row.values()])
+        if identity not in seen:
+            seen.add(identity)
+            found.append(row)
+        if len(found) == block.variants:
+            return found
+    message = f"{block.variants} different variants are asked for, and only {len(found)} were found among the values"
+    document.fault(faults, (SWEEP, "variants"), message)
+    return None

@@ -1,0 +1,86 @@
+"""What `make bench-online` answers and learns: the prompts, the model and the config of every contestant."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from contests.training_setup import WORDS
+
+METHODS = ("ppo", "grpo", "rloo")
+ROWS = "prompts.jsonl"
+MODEL = "model"
+LETTER = "a"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    prompts: int
+    answers: int
+    prompt_tokens: int
+    new_tokens: int
+    hidden: int
+    layers: int
+
+    @property
+    def options(self) -> dict[str, int]:
+        return asdict(self)
+
+    @property
+    def window(self) -> int:
+        return self.prompt_tokens + self.new_tokens + 16
+
+
+def prepare(folder: Path, sizes: Sizes, steps: int) -> None:
+    """Write prompts for `steps` steps, of about as many tokens as asked for, and the start model."""
+    from steerboard_contracts.configs import BaseModelConfig
+    from steerboard_contracts.models import ModelInfo
+    from steerboard_workers.stages.base import random_llama, train_tokenizer
+    from steerboard_workers.stages.models.model_io import save_model
+
+    draw = random.Random(0)
+    texts = [" ".join(draw.choices(WORDS, k=max(1, sizes.prompt_tokens // 2))) for _ in range(sizes.prompts * steps)]
+    with (folder / ROWS).open("w") as file:
+        for row, text in enumerate(texts):
+            about = {"row": row, "split": "train", "half": "a"}
+            file.write(json.dumps({**about, "prompt": [{"role": "user", "content": text}]}) + "\n")
+    tokenizer = train_tokenizer((f"User: {text} Assistant:" for text in texts), 8192, sizes.window)
+    shape = BaseModelConfig(
+        source="random:tiny-llama",
+        vocabulary=8192,
+        hidden=sizes.hidden,
+        layers=sizes.layers,
+        heads=4,
+        max_length=sizes.window,
+    )
+    model = random_llama(shape, tokenizer)
+    if len(tokenizer) < 8192:
+        model.resize_token_embeddings(8192, mean_resizing=False)
+    info = ModelInfo(role="base", architecture=type(model).__name__, parameters=0, max_length=sizes.window)
+    save_model(folder / MODEL, model, tokenizer, info)
+
+
+def config_of(method: str, sizes: Sizes, steps: int) -> dict[str, Any]:
+    answers = 1 if method == "ppo" else sizes.answers
+    return {
+        "run": "train",
+        "method": method,
+        # As many answers to learn from in a step of each method.
+        "batch": sizes.prompts * sizes.answers if method == "ppo" else sizes.prompts,
+        "answers": answers,
+        "epochs": 1000,
+        "max_steps": steps,
+        **({"minibatches": 1} if method == "ppo" else {}),
+        "lr": 1e-6,
+        "kl_weight": 0.04,
+        "max_new_tokens": sizes.new_tokens,
+        "sample_batch": sizes.prompts * sizes.answers,
+        "max_length": sizes.window,
+        "rules": [{"kind": "regex", "pattern": LETTER}],
+        "precision": "fp32",
+        "checkpoint_every": 0,
+        "checkpoint_seconds": 0,
+    }

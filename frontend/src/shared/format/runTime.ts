@@ -1,0 +1,11 @@
+import type { Schemas } from "../../api/client";
+
+type Timed = Pick<Schemas["RunSummary"], "started_at" | "ended_at" | "paused_seconds" | "paused_since">;
+
+/** Seconds from its first start to its end, or until now, without those in which it was paused; null before its start. */
+export function timeTaken(run: Timed, now: number): number | null {
+  if (!run.started_at) return null;
+  const end = run.ended_at ?? run.paused_since;
+  const whole = (end ? Date.parse(end) : now) - Date.parse(run.started_at);
+  return Math.max(0, whole / 1000 - run.paused_seconds);
+}

@@ -1,0 +1,63 @@
+import type { Schemas } from "../../api/client";
+import { signed } from "../format/format";
+
+/** What a policy is asked for: a score, or several attributes as `helpfulness:4,verbosity:2`. */
+export type Condition = Schemas["Condition"];
+export type Attribute = Schemas["Attribute"];
+export type Values = Record<string, number>;
+
+/** The attribute that a plain number asks for. */
+export const SCORE = "rm_score";
+
+export function valuesOf(condition: Condition | null | undefined): Values {
+  if (condition === null || condition === undefined || condition === "") return {};
+  if (typeof condition === "number") return { [SCORE]: condition };
+  return Object.fromEntries(
+    condition.split(",").map((part) => {
+      const at = part.lastIndexOf(":");
+      return [part.slice(0, at), Number(part.slice(at + 1))];
+    }),
+  );
+}
+
+/** Grades of a dataset's row in the order of their names: JSON in the database forgets another one. */
+export function gradesOf(sample: object | undefined): Values {
+  const { attributes } = (sample ?? {}) as { attributes?: Values | null };
+  return Object.fromEntries(Object.entries(attributes ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** In the order of the policy's attributes; those without a value are not asked for. */
+export function conditionOf(values: Values, attributes: readonly Attribute[]): Condition {
+  const asked = attributes.filter(({ name }) => values[name] !== undefined);
+  if (asked.length === 1 && asked[0]!.name === SCORE) return values[SCORE]!;
+  return asked.map(({ name }) => `${name}:${values[name]}`).join(",");
+}
+
+/** What a policy is asked for by default. */
+export function defaultOf(attributes: readonly Attribute[]): Condition {
+  const given = attributes.filter((one) => typeof one.default === "number");
+  return conditionOf(Object.fromEntries(given.map((one) => [one.name, one.default!])), attributes);
+}
+
+/** What is left of a condition when another policy is asked; its own default where that is nothing. */
+export function adapted(condition: Condition | null, attributes: readonly Attribute[]): Condition {
+  const kept = conditionOf(valuesOf(condition), attributes);
+  return kept === "" ? defaultOf(attributes) : kept;
+}
+
+/** For people: `5.0`, `helpfulness:4`, or `nothing` where it was asked for none of its attributes. */
+export function shown(condition: Condition | null | undefined, digits = 1): string {
+  if (typeof condition !== "string") return signed(condition, digits);
+  return condition.replaceAll(",", ", ") || "nothing";
+}
+
+/** The values of the one attribute in which conditions differ; a curve is along it. */
+export function along(conditions: readonly Condition[]): { name: string; values: number[] } {
+  const values = conditions.map(valuesOf);
+  const names = Object.keys(values[0] ?? {});
+  const name = names.find((one) => new Set(values.map((each) => each[one])).size > 1) ?? names[0] ?? SCORE;
+  return { name, values: values.map((one) => one[name] ?? 0) };
+}
+
+/** What an attribute is called on a page. */
+export const titleOf = (name: string) => (name === SCORE ? "score" : name);

@@ -1,0 +1,231 @@
+"""The memory estimate: parameters as the model has them, states as ZeRO splits them, activations as autograd saves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from steerboard_contracts.memory import (
+    ModelShape,
+    TrainingLoad,
+    generation_memory,
+    scoring_memory,
+    training_memory,
+)
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.training import LoraConfig
+from steerboard_workers.stages.models.adapters import add_lora
+from steerboard_workers.stages.training.preflight import Way, smaller
+
+LLAMA_8B = {
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "tie_word_embeddings": False,
+}
+LLAMA_70B = LLAMA_8B | {
+    "hidden_size": 8192,
+    "num_hidden_layers": 80,
+    "num_attention_heads": 64,
+    "intermediate_size": 28672,
+}
+GIB = 1 << 30
+SCALING = Path(__file__).parents[3] / "docs" / "scaling.md"
+
+
+def tiny(**changes) -> LlamaConfig:
+    shape = {
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 160,
+        "vocab_size": 300,
+    }
+    return LlamaConfig(**{**shape, **changes})
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_parameters_are_counted_as_the_model_has_them(tied):
+    config = tiny(tie_word_embeddings=tied)
+    expected = sum(p.numel() for p in LlamaForCausalLM(config).parameters())
+    assert ModelShape.of(config.to_dict()).parameters == expected
+
+
+@pytest.mark.parametrize("targets", ["linear", "attention"])
+def test_adapters_are_counted_as_they_are_put_in(targets):
+    config, lora = tiny(), LoraConfig(rank=3, targets=targets)
+    model = LlamaForCausalLM(config)
+    add_lora(model, lora, head=False, seed=0)
+    learned = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    assert ModelShape.of(config.to_dict()).adapters(lora) == learned
+
+
+def test_adapters_over_a_4_bit_base_need_a_fraction():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, gradient_checkpointing=True)
+    adapted = load.model_copy(update={"trained": shape.adapters(LoraConfig())})
+    quantised = adapted.model_copy(update={"quantised": True})
+    whole, over_bf16, over_nf4 = (training_memory(shape, one).total / GIB for one in (load, adapted, quantised))
+    assert over_nf4 < 12 < over_bf16 < 60 < whole
+
+
+def test_an_8b_llama_has_8_billion():
+    assert ModelShape.of(LLAMA_8B).parameters == 8_030_261_248
+
+
+def test_what_is_no_decoder_has_no_shape():
+    assert ModelShape.of({"model_type": "resnet", "hidden_sizes": [1, 2]}) is None
+    assert ModelShape.of({**LLAMA_8B, "num_attention_heads": 0}) is None
+
+
+def saved_bytes(model: LlamaForCausalLM, tokens: int) -> int:
+    """What autograd keeps for the backward pass, weights apart."""
+    own = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        hidden = model.model(input_ids=torch.arange(tokens)[None] % 300, use_cache=False).last_hidden_state
+    assert hidden.requires_grad
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("layers", [2, 6])
+def test_activations_are_about_what_autograd_saves(layers):
+    config = tiny(num_hidden_layers=layers)
+    measured = saved_bytes(LlamaForCausalLM(config).train(), 512)
+    load = TrainingLoad(positions=512, mixed=False, on_gpu=False)
+    assert training_memory(ModelShape.of(config.to_dict()), load).activations == pytest.approx(measured, rel=0.25)
+
+
+def test_zero_splits_what_the_paper_says():
+    """Table 1 of arXiv 1910.02054, with float32 accumulation of gradients: 2, 4 and 12 bytes a parameter."""
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, processes=8)
+    p = shape.parameters
+    two = training_memory(shape, load.model_copy(update={"strategy": "zero2"}))
+    three = training_memory(shape, load.model_copy(update={"strategy": "zero3"}))
+    assert (two.weights, two.optimiser) == (2 * p, 12 * p // 8)
+    assert three.weights < two.weights / 3
+    assert three.optimiser == two.optimiser
+    assert three.total < 80 * GIB < training_memory(shape, load).total
+
+
+def test_offload_moves_states_to_the_host():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=2048, mixed=True, strategy="zero3")
+    at_home, away = (
+        training_memory(shape, load.model_copy(update={"offload": offload})) for offload in ("none", "all")
+    )
+    assert away.optimiser == 0
+    assert away.host == (12 + 4 + 2) * shape.parameters  # states, accumulated gradients, weights
+    on_cpu = load.model_copy(update={"on_gpu": False})
+    assert training_memory(shape, on_cpu.model_copy(update={"offload": "all"})) == training_memory(shape, on_cpu)
+    assert away.total < at_home.total / 3
+
+
+def test_a_key_value_cache_is_two_tensors_a_layer():
+    found = generation_memory(ModelShape.of(LLAMA_8B), sequences=64, tokens=1024, mixed=True)
+    assert found.kv_cache == 64 * 1024 * 32 * 2 * 8 * 128 * 2  # 128 KiB a token
+    assert found.weights == 2 * 8_030_261_248
+
+
+def test_sampling_in_training_counts_where_it_needs_more_than_the_step():
+    shape = ModelShape.of(LLAMA_8B)
+    step = TrainingLoad(positions=2048, mixed=True)
+    few, many = (step.model_copy(update={"sampled": sampled, "window": 2048}) for sampled in (1, 64))
+    assert training_memory(shape, few) == training_memory(shape, step)
+    found = training_memory(shape, many)
+    assert found.kv_cache == 64 * 2048 * 32 * 2 * 8 * 128 * 2
+    assert found.total > training_memory(shape, step).total
+
+
+def test_logits_are_a_chunk_its_gradient_and_a_float32_copy():
+    shape = ModelShape.of(LLAMA_8B)
+    load = TrainingLoad(positions=8192, mixed=True)
+    assert training_memory(shape, load).logits == (1 << 24) * (2 + 2 + 4)
+    short = load.model_copy(update={"positions": 10, "mixed": False})
+    assert training_memory(shape, short).logits == 10 * 128256 * (4 + 4 + 4)
+    assert training_memory(shape, load.model_copy(update={"reads_logits": False})).logits == 0
+
+
+def test_scoring_needs_weights_and_no_layer_but_one():
+    shape = ModelShape.of(LLAMA_8B)
+    found = scoring_memory(shape, positions=8192, mixed=True)
+    assert found.weights == 2 * 8_030_261_248
+    assert found.kv_cache == found.optimiser == found.gradients == found.logits == 0
+    assert 0 < found.activations < training_memory(shape, TrainingLoad(positions=8192, mixed=True)).activations / 8
+
+
+def test_smaller_ways_keep_the_cheapest_first_and_end():
+    ways = list(smaller(Way(8192, False, "ddp", "none"), least=1500, processes=2))
+    assert ways[:3] == [
+        Way(4096, False, "ddp", "none"),
+        Way(2048, False, "ddp", "none"),
+        Way(1500, False, "ddp", "none"),
+    ]
+    assert ways[3] == Way(8192, True, "ddp", "none")
+    assert [(way.strategy, way.offload) for way in ways[-4:]] == [
+        ("zero2", "none"),
+        ("zero3", "none"),
+        ("zero2", "optimiser"),
+        ("zero3", "all"),
+    ]
+    assert list(smaller(Way(100, True, "zero3", "all"), least=500, processes=1)) == []
+
+
+def cells(first: str) -> list[float]:
+    """Figures of the row of the scaling page that begins so."""
+    (line,) = [line for line in SCALING.read_text().splitlines() if line.startswith(f"| {first}")]
+    return [float(re.match(r"[0-9.]+", cell.strip()).group()) for cell in line.split("|")[2:-1]]
+
+
+@pytest.mark.parametrize(("config", "processes", "row"), [(LLAMA_8B, 8, "8B Llama"), (LLAMA_70B, 32, "70B Llama")])
+def test_the_scaling_page_shows_the_estimates(config, processes, row):
+    shape = ModelShape.of(config)
+    ways = [{"strategy": "ddp"}, {"strategy": "zero2"}, {"strategy": "zero3"}, {"strategy": "zero3", "offload": "all"}]
+    ways += [{"strategy": "zero2", "trained": shape.parameters // 200}]
+    loads = [
+        TrainingLoad(processes=processes, positions=4096, mixed=True, gradient_checkpointing=True, **way)
+        for way in ways
+    ]
+    assert [round(training_memory(shape, load).total / GIB) for load in loads] == cells(row)
+
+
+@pytest.mark.parametrize(("config", "column"), [(LLAMA_8B, 0), (LLAMA_70B, 1)])
+def test_the_scaling_pages_hours_follow_from_its_assumptions(config, column):
+    parameters, hour, tokens = ModelShape.of(config).parameters, 312e12 * 3600, 100_000 * 512
+    train = 6 * parameters * tokens / (0.4 * hour)
+    written = 33_333 * 256
+    generate = 2 * parameters * written * (1 / 0.1 + 1 / 0.4) / hour
+    label = 2 * parameters * tokens / (0.4 * hour)
+    steps = {"SFT": train, "reward model": train, "generate 3": generate, "label": label, "Decision": train}
+    for row, hours in [*steps.items(), ("total", sum(steps.values()))]:
+        assert cells(row)[column] == pytest.approx(hours, rel=0.05), row
+
+
+def test_a_critic_doubles_what_learns_and_a_frozen_model_adds_its_weights_where_it_is_given():
+    shape = ModelShape.of(LLAMA_8B)
+    alone = TrainingLoad(positions=2048, mixed=True)
+    one, two = (training_memory(shape, alone.model_copy(update={"further": n})) for n in (0, 1))
+    for name in ("weights", "gradients", "optimiser", "activations"):
+        assert getattr(two, name) == 2 * getattr(one, name)
+    spec = needed_method("ppo")
+    config = spec.config(method="ppo")
+    # The reference is always there, unless nothing asks for it; of the reward models, those that are given.
+    assert spec.kept(config, {"model", "data", "reward"}) == 2
+    assert spec.kept(config, {"model", "data"}) == 1
+    assert spec.kept(config.model_copy(update={"kl_weight": 0.0}), {"reward", "reward_2"}) == 2

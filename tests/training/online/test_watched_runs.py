@@ -1,0 +1,158 @@
+"""Training that is watched: settings change at one step and stay changed, a pause loses nothing, health rules act."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from pydantic import TypeAdapter
+from running import final_weights, forked, metrics_of, ran, recorded, weights_of
+
+from steerboard_contracts.stage import Paused
+from steerboard_contracts.watching.control import CONTROL_FILE, Change, Control
+from steerboard_contracts.watching.health import HealthRule, JudgeRule, KlRule
+from steerboard_workers.stages import train
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.watching.health import HealthWatch, StoppedByHealthRule
+
+CONFIG = {
+    "run": "train",
+    "method": "rloo",
+    "rules": [{"kind": "regex", "pattern": "s"}],
+    "batch": 4,
+    "answers": 2,
+    "epochs": 9,
+    "max_length": 96,
+    "max_new_tokens": 4,
+    "checkpoint_seconds": 0,
+    "checkpoint_every": 2,
+    "lr": 1e-2,
+    "warmup_ratio": 0,
+    "max_steps": 6,
+    "evaluate_rows": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def started(make_stage, base_model):
+    def start(control: Control | None = None, **config) -> Stage:
+        stage = make_stage({**CONFIG, **config}, model=base_model)
+        ask(stage, control or Control())
+        return stage
+
+    return start
+
+
+def ask(stage: Stage, control: Control) -> None:
+    (stage.directory / CONTROL_FILE).write_text(control.model_dump_json())
+
+
+def changing(step: int | None, **values: float) -> Control:
+    return Control(changes=[Change(number=1, values=values, step=step)])
+
+
+def test_a_change_is_in_force_from_its_step_on_and_part_of_the_lineage(started):
+    plain, stage = started(), started(changing(4, lr=1e-3, kl_weight=2.0))
+    before, after = ran(plain), ran(stage)
+    for step in (1, 2, 3):
+        assert after[step] == before[step]
+    for step in (4, 5, 6):
+        assert after[step]["lr"] == pytest.approx(before[step]["lr"] / 10)
+    assert after[4]["reward"] == before[4]["reward"]  # the same answers, and another loss of them
+    assert after[4]["grad_norm"] != before[4]["grad_norm"]
+    (told,) = recorded(stage, "changed")
+    assert (told.number, told.step, told.values) == (1, 4, {"lr": 1e-3, "kl_weight": 2.0})
+    info = json.loads((stage.directory / "outputs" / "model" / "steerboard.json").read_text())
+    assert info["lineage"]["changed_settings"] == "lr 0.001, kl_weight 2 from step 4"
+    about_plain = json.loads((plain.directory / "outputs" / "model" / "steerboard.json").read_text())
+    assert "changed_settings" not in about_plain["lineage"]
+
+
+@pytest.mark.parametrize("kill_after", [3, pytest.param(5, marks=pytest.mark.long)])
+def test_a_killed_run_changes_at_the_same_step_again(started, kill_after):
+    """Killed before the checkpoint that has the change, and after it. The platform then knows the step."""
+    control = changing(4, lr=1e-3)
+    whole, stage = started(control), started(control)
+    metrics = metrics_of(forked(whole, 1, None, random.Random(1)))
+    forked(stage, 1, kill_after, random.Random(2))
+    last = forked(stage, 2, None, random.Random(3))
+    assert metrics_of(last) == metrics
+    assert [one.step for one in last if one.type == "changed"] == [4]
+    weights = final_weights(whole)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(stage).items())
+
+
+def test_a_paused_run_goes_on_bit_for_bit(started):
+    whole, stage = started(), started(Control(pause=True))
+    first = run_once(stage, 1)
+    assert isinstance(first, Paused)
+    assert first.step == 0
+    rule = [{"kind": "kl", "above": 1e-9, "steps": 2, "action": "pause"}]
+    ask(stage, Control())
+    paused = started(health=rule)
+    ended = run_once(paused, 1)
+    assert (ended.by_rule, ended.step) == ("kl", 3)  # the first KL is 0
+    assert not (paused.directory / "outputs").exists()
+    assert run_once(paused, 2).type == "succeeded"
+    ran(whole)
+    weights = weights_of(whole)
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in weights_of(paused).items())
+
+
+def run_once(stage: Stage, attempt: int):
+    """The last word of an attempt in this process."""
+    AcceleratorState._reset_state(reset_partial_state=True)
+    return train.run(Stage(stage.directory, stage.spec.model_copy(update={"attempt": attempt}), stage._events))
+
+
+def test_a_rule_stops_the_run_which_is_no_success_unless_asked(started):
+    rule = {"kind": "kl", "above": 1e-9, "steps": 1, "action": "stop"}
+    stage = started(health=[rule])
+    with pytest.raises(StoppedByHealthRule, match=r"stopped after step 2 by the rule kl: KL above 1e-09 nats, once"):
+        ran(stage)
+    (found,) = recorded(stage, "health")
+    assert (found.step, found.action) == (2, "stop")
+    asked = started(health=[{**rule, "succeed": True}])
+    ended = run_once(asked, 1)
+    assert (ended.type, ended.summary["steps"], ended.summary["stopped_by"]) == ("succeeded", 2, "kl")
+    assert "eval_reward" in ended.summary
+
+
+# -- rules by their figures -------------------------------------------------------------------------------------------
+
+
+def found(rule: object, lines: list[dict[str, float]]) -> list[int]:
+    watch = HealthWatch([rule])
+    return [one.step for step, values in enumerate(lines, 1) for one in watch.add(step, values)]
+
+
+def test_a_rule_is_found_once_each_time_that_it_comes_to_hold():
+    values = [9, 11, 11, 11, 11, 9, 11, 11]
+    lines = [one for value in values for one in ({"kl": value}, {"loss": 1.0})]  # every other step samples
+    assert found(KlRule(above=10, steps=2), lines) == [5, 15]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "values", "step"),
+    [
+        ({"kind": "entropy", "below": 0.5, "steps": 2}, "entropy", [2.0, 0.9, 1.1, 0.9, 0.8], 5),
+        ({"kind": "clip_share", "steps": 1}, "clip_share", [0.3, 0.31], 2),
+        ({"kind": "tied_groups", "steps": 2}, "equal_groups", [1.0, 0.9, 1.0, 1.0, 1.0], 4),
+    ],
+)
+def test_each_rule_reads_its_figure(rule, name, values, step):
+    assert found(TypeAdapter(HealthRule).validate_python(rule), [{name: value} for value in values]) == [step]
+
+
+def test_a_reward_that_rises_while_the_judge_falls_is_found():
+    def line(reward: float, judge: float | None = None) -> dict[str, float]:
+        return {"reward": reward} | ({} if judge is None else {"eval_reward_model_2": judge})
+
+    rule = JudgeRule(judge="eval_reward_model_2", falls=2)
+    rising = [line(1), line(1, 5), line(2), line(2, 4), line(3), line(3, 3)]
+    assert found(rule, rising) == [6]
+    assert found(rule, [*rising[:-2], line(0), line(0, 3)]) == []  # the reward falls, too
+    assert found(rule, [*rising[:-1], line(3, 4)]) == []  # the judge no longer falls

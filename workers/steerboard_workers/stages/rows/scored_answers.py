@@ -1,0 +1,141 @@
+"""Answers, with the rewards of one or several models where there are any, read without keeping their texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.prompts import Normaliser
+from steerboard_contracts.selection import SelectConfig
+from steerboard_workers.alignment.groups import group_of
+from steerboard_workers.stages.rows.same_rows import answer_inputs, finite_reward, same_rows, weights_of
+from steerboard_workers.stages.runtime import Stage
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """`groups`: rows of each prompt by candidate, in the order of their first rows; `characters`, each of the raw
+    `rewards` and the hashes `texts` are (rows,). `first` is the input that the texts are read from, `slots` are those
+    with rewards."""
+
+    first: str
+    name: str
+    groups: list[list[int]]
+    slots: list[str]
+    rewards: list[Floats]
+    weights: list[float]
+    normalisers: list[Normaliser | None]
+    characters: Floats
+    texts: NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class ScoredAnswers(Answers):
+    """`scores` (rows,): by which answers are selected."""
+
+    scores: Floats
+
+
+def read_answers(stage: Stage, config: SelectConfig, judged: bool) -> Answers:
+    """Every answer with its rewards; `judged`: they decide nothing, and there may be none.
+
+    Raises `BadInput` (`no_groups`, `bad_groups`, `rows_differ`, `wrong_dataset_kind`, `bad_weights`,
+    `non_finite_reward`, `missing_input`).
+    """
+    datasets = answer_inputs(stage, ("instructions", "labelled") if judged else ("labelled",))
+    scored = {slot: dataset for slot, dataset in datasets.items() if dataset.kind == "labelled"}
+    if judged and config.weights:
+        raise BadInput(
+            "`weights` are of rewards, and a preference model judges these answers",
+            code="bad_weights",
+            hint="Leave out `weights`, or the input `judge`.",
+        )
+    weights = [0.0] * len(scored) if judged else weights_of(config.weights, datasets)
+    first, *_ = datasets.values()
+    reading = _Reading(list(datasets), list(scored), first.name)
+    for place, rows in enumerate(same_rows(stage, datasets)):
+        reading.add(place, rows)
+    return Answers(
+        first=next(iter(datasets)),
+        name=first.name,
+        groups=reading.ordered_groups(),
+        slots=list(scored),
+        rewards=[np.frombuffer(values) for values in reading.rewards],
+        weights=weights,
+        normalisers=[dataset.normaliser for dataset in scored.values()],
+        characters=np.frombuffer(reading.characters),
+        texts=np.frombuffer(reading.texts, dtype=np.uint64),
+    )
+
+
+def weighted_rewards(answers: Answers, scale: str) -> Floats:
+    """(rows,). Raises `BadInput` (`degenerate_rewards`)."""
+    scores = np.zeros(len(answers.characters))
+    for weight, values, known in zip(answers.weights, answers.rewards, answers.normalisers, strict=True):
+        if scale == "zscore":
+            normaliser = known or Normaliser.fit(values.tolist(), answers.name)
+            values = (values - normaliser.mean) / normaliser.sd
+        scores += weight * values
+    return scores
+
+
+class _Reading:
+    """Collects rows; a few numbers of each."""
+
+    def __init__(self, slots: list[str], scored: list[str], dataset: str) -> None:
+        self._dataset = dataset
+        self._scored = [slots.index(slot) for slot in scored]
+        self.rewards = [array("d") for _ in scored]
+        self.characters = array("d")
+        self.texts = array("Q")
+        self._candidates = array("q")
+        self._groups: dict[int, list[int]] = {}
+        self._prompts: dict[int, int] = {}
+
+    def add(self, place: int, rows: Sequence[Row]) -> None:
+        """One answer as every dataset has it."""
+        row = rows[0]
+        group = group_of(row, self._dataset)
+        prompt = _hash(json.dumps(row["prompt"], sort_keys=True))
+        if self._prompts.setdefault(group, prompt) != prompt:
+            self._refuse(f"row {place} and row {self._groups[group][0]} are of group {group}, with different prompts")
+        self._groups.setdefault(group, []).append(place)
+        self._candidates.append(int(row["candidate"]))
+        self.texts.append(_hash(row["response"]))
+        self.characters.append(len(row["response"]))
+        for values, at in zip(self.rewards, self._scored, strict=True):
+            values.append(finite_reward(rows[at], place, self._dataset))
+
+    def ordered_groups(self) -> list[list[int]]:
+        """Rows of each group by candidate."""
+        for group, rows in self._groups.items():
+            rows.sort(key=self._candidates.__getitem__)
+            for one, other in pairwise(rows):
+                if self._candidates[one] == self._candidates[other]:
+                    self._refuse(f"rows {one} and {other} are both candidate {self._candidates[one]} of group {group}")
+        return list(self._groups.values())
+
+    def _refuse(self, what: str) -> None:
+        raise BadInput(
+            f"dataset {self._dataset}: {what}",
+            code="bad_groups",
+            errors=[ErrorLocation(location="data.0", message=what)],
+            hint="Rows of one group answer the same prompt, each as another candidate; number the groups of a file so.",
+        )
+
+
+def _hash(text: str) -> int:
+    """Equal for equal texts; 64 bits tell the few answers of a group apart."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
