@@ -42,7 +42,7 @@ from machine import machine
 from measure import say
 from running_platform import platform
 
-FULL = Sizes(samples=2048, reach=3, looks=4, quick=False)
+FULL = Sizes(samples=2240, reach=3, looks=5, quick=False)
 QUICK = Sizes(samples=128, reach=2, looks=2, quick=True)
 SWEEP = [5e-5, 1e-4, 2e-4]
 

@@ -20,6 +20,7 @@ from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.online.answer_groups import AnswerGroup
+from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.watching.health import Finding
@@ -113,14 +114,6 @@ class Shard(BaseModel):
 
     index: int = 0
     count: int = 1
-
-
-class RewardAccess(BaseModel):
-    """What rewards from outside may reach: files below `folders`, and besides public addresses those that
-    `allowed_private` names (`addresses.AllowList`)."""
-
-    folders: LocalFolders = LocalFolders()
-    allowed_private: str = ""
 
 
 class StageSpec(BaseModel):

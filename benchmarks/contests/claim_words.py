@@ -23,7 +23,7 @@ def told(found: Document) -> list[str]:
     ]
     lines += [_row("", _SCORES)]
     lines += [_row(LABELS[name], [figure(of[one]) for one in _SCORES]) for name, of in found["scores"].items()]
-    lines += ["\nAt equal samples: device-seconds, and operations a parameter"]
+    lines += ["\nAt equal samples: device-seconds, and operations a parameter in thousands (k)"]
     costs = found["costs"].items()
     lines += [_row(LABELS[name], [figure(of[one]) for one in ("seconds", "arithmetic")]) for name, of in costs]
     for name in _ONLINE:
@@ -51,7 +51,7 @@ def may(found: Document) -> list[str]:
             f"At {_samples(found)} samples DT took {figure(of['occupied'])} of the device time of {label}, and "
             f"{figure(of['arithmetic'])} of its arithmetic ({figure(of['arithmetic_one_epoch'])} with one epoch of DT)."
         )
-        if name in _ONLINE:
+        if name != "best_of_n":
             words.append(_reached(found, name, of["to_equal_score"]))
     return [*words, *_ranks(found)]
 
@@ -85,16 +85,14 @@ def figure(of: Mapping[str, Any] | None) -> str:
 
 
 def _reached(found: Document, name: str, of: Mapping[str, Any] | None) -> str:
-    label, reach = LABELS[name], found["sizes"]["reach"]
+    label = LABELS[name]
+    tried = f"in {found['sizes']['reach']} times as many samples" if name in _ONLINE else "with as many samples"
     if of is None:
-        return (
-            f"{label} did not reach DT's held-out score in {reach} times as many samples, at any seed, so there is no "
-            "ratio to equal score."
-        )
+        return f"{label} did not reach DT's held-out score {tried}, at any seed, so there is no ratio to equal score."
     if of["seeds"] < of["of"]:
         return (
             f"{label} reached DT's held-out score at {of['seeds']} of {of['of']} seeds; there DT took {figure(of)} of "
-            f"its time. At the others {reach} times as many samples were not enough, so the median flatters {label}."
+            f"its time. At the others it did not, {tried}, so the median flatters {label}."
         )
     return f"{label} reached DT's held-out score at every seed; DT took {figure(of)} of the time until then."
 
@@ -144,4 +142,4 @@ def _row(name: str, cells: Any) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
+    return f"{value / 1000:,.0f}k" if abs(value) >= 10_000 else f"{value:.2f}"

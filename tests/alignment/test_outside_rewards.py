@@ -15,8 +15,8 @@ from other_server import Answer, other_server
 from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.network.safe_http import AddressRefused, BadUrl
+from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import HttpReward, PythonReward
-from steerboard_contracts.stage import RewardAccess
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online import reward_endpoint
 from steerboard_workers.alignment.online.reward_endpoint import RewardEndpoint, RewardEndpointFailed

@@ -176,6 +176,7 @@ def test_a_score_that_is_reached_at_some_seeds_only_flatters_the_method(claim, r
     (words,) = [one for one in found["may"] if one.startswith("PPO reached")]
     assert "at 1 of 2 seeds" in words
     assert "flatters PPO" in words
+    assert any(one.startswith("DPO reached") and "with as many samples" in one for one in found["may"])
 
 
 def test_quick_sizes_conclude_nothing(claim, recorded):
@@ -217,6 +218,7 @@ def test_every_seed_and_number_of_samples_is_in_the_recipe(claim):
     # 128 answers are 2 samplings of 4 steps; both online methods go on to twice as many.
     assert [stages[name]["max_steps"] for name in ("ppo", "rloo")] == [16, 16]
     assert (stages["mixture"]["size"], stages["ppo"]["lr"]) == (128, 2e-4)
+    assert stages["dt"]["epochs"] == claim.document.DT_EPOCHS
     short = claim.platform.swept(recipe, sizes(claim, quick=False))
     assert short["stages"]["ppo"]["max_steps"] == 8
     assert stages["ppo"]["max_steps"] == 16

@@ -114,6 +114,8 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     page: Page, world: World, run: dict[str, Any]
 ) -> None:
     margins = [one for one in world.get(f"runs/{run['id']}/pairs/4") if one["split"] == "train"]
+    # The histogram is above the bar at the bottom, also where the costs have a line about a lost attempt.
+    page.set_viewport_size({"width": 1280, "height": 1200})
     page.goto(f"/p/default/runs/{run['id']}")
     page.get_by_role("tab", name="Pairs").click()
     page.get_by_text(re.compile("^Trained on")).click()

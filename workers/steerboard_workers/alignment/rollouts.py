@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.online.answer_groups import AnswerGroup
-from steerboard_contracts.stage import RewardAccess
+from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.batches.order import Order

@@ -27,8 +27,9 @@ from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_conf
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
+from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import OutsideReward
-from steerboard_contracts.stage import UPLOADED, DatasetInput, ModelInput, RewardAccess, Shard, StageInput, StageSpec
+from steerboard_contracts.stage import UPLOADED, DatasetInput, ModelInput, Shard, StageInput, StageSpec
 from steerboard_contracts.training import TrainingConfig
 
 # For the first rows of a large dataset: they are sorted first.

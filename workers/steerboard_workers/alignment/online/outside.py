@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import torch
 
 from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import HttpReward, PythonReward
-from steerboard_contracts.stage import RewardAccess
 from steerboard_workers.alignment.online.reward_endpoint import RewardEndpoint
 from steerboard_workers.alignment.online.reward_function import RewardFunction
 

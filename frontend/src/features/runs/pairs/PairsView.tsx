@@ -1,30 +1,25 @@
 import { Button, Card, Group, SegmentedControl, Select, Stack, Text } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useMay } from "../../../api/accounts/session";
-import { datasetsQuery } from "../../../api/datasets/datasets";
 import {
-  editDataset,
   type PairMargin,
   pairMarginsQuery,
   readPairsQuery,
   type RunPairs,
   runPairsQuery,
 } from "../../../api/runs/pairs";
-import { ActionBar } from "../../../shared/ActionBar";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, percent } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
-import { MadeVersion } from "../../../shared/MadeVersion";
 import { extent, inside, type Range } from "./margins";
+import { LoadedStep } from "./LoadedStep";
 import { MarginBrush } from "./MarginBrush";
+import { type Marks, NewVersion } from "./NewVersion";
 import { type Mark, PairCard } from "./PairCard";
 
-type Marks = Record<number, Mark>;
 const PAGE = 10;
-/** Rows that one edit takes. */
-const MOST_MARKS = 1000;
 
 interface ViewProperties {
   project: string;
@@ -116,33 +111,32 @@ function Steps({ project, run, live, about }: ViewProperties & { about: RunPairs
           are here.
         </Text>
       )}
-      <Loaded query={query}>
+      <LoadedStep query={query} project={project} run={run} live={live}>
         {(pairs) => (
           <Margins
             key={`${step} ${split} ${known} ${query.isPlaceholderData}`}
             project={project}
             run={run}
+            live={live}
             step={step}
             dataset={about.dataset}
             of={about.of}
             pairs={pairs.filter((one) => one.split === split)}
           />
         )}
-      </Loaded>
+      </LoadedStep>
     </Stack>
   );
 }
 
-interface MarginsProperties {
-  project: string;
-  run: string;
+interface MarginsProperties extends ViewProperties {
   step: number;
   dataset: string;
   of: RunPairs["of"];
   pairs: PairMargin[];
 }
 
-function Margins({ project, run, step, dataset, of, pairs }: MarginsProperties) {
+function Margins({ project, run, live, step, dataset, of, pairs }: MarginsProperties) {
   const mayWrite = useMay(project, "write");
   const whole = extent(pairs);
   const [range, setRange] = useState<Range>(whole);
@@ -204,7 +198,7 @@ function Margins({ project, run, step, dataset, of, pairs }: MarginsProperties) 
       {chunks(chosen.slice(0, shown)).map((part) => (
         <Pairs
           key={placeOf(part[0]!)}
-          {...{ project, run, step, marks }}
+          {...{ project, run, live, step, marks }}
           shown={part}
           onMark={
             mayWrite
@@ -226,21 +220,19 @@ function Margins({ project, run, step, dataset, of, pairs }: MarginsProperties) 
   );
 }
 
-interface PairsProperties {
-  project: string;
-  run: string;
+interface PairsProperties extends ViewProperties {
   step: number;
   shown: PairMargin[];
   marks: Marks;
   onMark: ((row: number, mark: Mark | undefined) => void) | null;
 }
 
-function Pairs({ project, run, step, shown, marks, onMark }: PairsProperties) {
+function Pairs({ project, run, live, step, shown, marks, onMark }: PairsProperties) {
   const rows = [...new Set(shown.map((one) => one.row))];
   const query = useQuery(readPairsQuery(project, run, step, rows));
   const sides = new Set(shown.map(placeOf));
   return (
-    <Loaded query={query} rows={4}>
+    <LoadedStep query={query} rows={4} project={project} run={run} live={live}>
       {(read) => {
         const pairs = read.filter((pair) => sides.has(placeOf(pair)));
         const ratios = pairs.flatMap((pair) =>
@@ -262,57 +254,7 @@ function Pairs({ project, run, step, shown, marks, onMark }: PairsProperties) {
           </Stack>
         );
       }}
-    </Loaded>
-  );
-}
-
-function NewVersion({
-  project,
-  dataset,
-  marks,
-  onMade,
-}: {
-  project: string;
-  dataset: string;
-  marks: Marks;
-  onMade: () => void;
-}) {
-  const client = useQueryClient();
-  const rowsOf = (mark: Mark) =>
-    Object.entries(marks)
-      .filter(([, one]) => one === mark)
-      .map(([row]) => Number(row));
-  const drop = rowsOf("drop");
-  const flip = rowsOf("flip");
-  const edit = useMutation({
-    mutationFn: () => editDataset(project, dataset, drop, flip),
-    onSuccess: async () => {
-      onMade();
-      await client.invalidateQueries({ queryKey: datasetsQuery(project).queryKey });
-    },
-  });
-  const marked = drop.length + flip.length;
-  return (
-    <ActionBar
-      says={
-        marked > MOST_MARKS
-          ? `${count(marked)} rows are marked; one version takes ${count(MOST_MARKS)}`
-          : `${count(drop.length)} to drop, ${count(flip.length)} to flip`
-      }
-      error={edit.error}
-      outcome={edit.data && <MadeVersion project={project} made={edit.data} />}
-    >
-      <Button variant="default" disabled={!marked} onClick={onMade}>
-        Clear marks
-      </Button>
-      <Button
-        disabled={!marked || marked > MOST_MARKS}
-        loading={edit.isPending}
-        onClick={() => edit.mutate()}
-      >
-        New dataset version
-      </Button>
-    </ActionBar>
+    </LoadedStep>
   );
 }
 

@@ -1,0 +1,63 @@
+import { Button } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { datasetsQuery } from "../../../api/datasets/datasets";
+import { editDataset } from "../../../api/runs/pairs";
+import { ActionBar } from "../../../shared/ActionBar";
+import { count } from "../../../shared/format";
+import { MadeVersion } from "../../../shared/MadeVersion";
+import type { Mark } from "./PairCard";
+
+export type Marks = Record<number, Mark>;
+/** Rows that one edit takes. */
+const MOST_MARKS = 1000;
+
+/** What is marked, and the version of the dataset that it makes. */
+export function NewVersion({
+  project,
+  dataset,
+  marks,
+  onMade,
+}: {
+  project: string;
+  dataset: string;
+  marks: Marks;
+  onMade: () => void;
+}) {
+  const client = useQueryClient();
+  const rowsOf = (mark: Mark) =>
+    Object.entries(marks)
+      .filter(([, one]) => one === mark)
+      .map(([row]) => Number(row));
+  const drop = rowsOf("drop");
+  const flip = rowsOf("flip");
+  const edit = useMutation({
+    mutationFn: () => editDataset(project, dataset, drop, flip),
+    onSuccess: async () => {
+      onMade();
+      await client.invalidateQueries({ queryKey: datasetsQuery(project).queryKey });
+    },
+  });
+  const marked = drop.length + flip.length;
+  return (
+    <ActionBar
+      says={
+        marked > MOST_MARKS
+          ? `${count(marked)} rows are marked; one version takes ${count(MOST_MARKS)}`
+          : `${count(drop.length)} to drop, ${count(flip.length)} to flip`
+      }
+      error={edit.error}
+      outcome={edit.data && <MadeVersion project={project} made={edit.data} />}
+    >
+      <Button variant="default" disabled={!marked} onClick={onMade}>
+        Clear marks
+      </Button>
+      <Button
+        disabled={!marked || marked > MOST_MARKS}
+        loading={edit.isPending}
+        onClick={() => edit.mutate()}
+      >
+        New dataset version
+      </Button>
+    </ActionBar>
+  );
+}
