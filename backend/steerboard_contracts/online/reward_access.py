@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from steerboard_contracts.local_folders import LocalFolders
+from steerboard_contracts.files.local_folders import LocalFolders
 
 
 class RewardAccess(BaseModel):

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from steerboard_contracts.pairs import REFERENCE, BetaPairConfig, PairConfig, ReferencedPairConfig
 from steerboard_contracts.specs.method import Reads
@@ -191,6 +192,13 @@ class BetaPairs(ReferencedPairs[Beta]):
     @property
     def scale(self) -> float:
         return self.config.strength
+
+
+class LogisticPairs(BetaPairs[Beta]):
+    """-log sigma(beta h): Eq. 7 of arXiv 2305.18290."""
+
+    def loss(self, chosen: Tensor, rejected: Tensor) -> Tensor:
+        return -F.logsigmoid(self.scale * (chosen - rejected))
 
 
 class PairObjective:

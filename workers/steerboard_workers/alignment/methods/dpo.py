@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-from torch.nn import functional as F
-
 from steerboard_contracts.methods.dpo import DpoConfig
-from steerboard_workers.alignment.pairs import BetaPairs
+from steerboard_workers.alignment.pairs import LogisticPairs
 
 
-class Dpo(BetaPairs[DpoConfig]):
-    """-log sigma(beta h)."""
-
-    def loss(self, chosen: Tensor, rejected: Tensor) -> Tensor:
-        return -F.logsigmoid(self.scale * (chosen - rejected))
+class Dpo(LogisticPairs[DpoConfig]):
+    """The logistic loss of a pair's margin."""

@@ -8,18 +8,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.methods.dpo import DpoConfig
 from steerboard_contracts.methods.online_dpo import OnlineDpoConfig
-from steerboard_contracts.pairs import REFERENCE
+from steerboard_contracts.pairs import REFERENCE, BetaPairConfig
 from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource
 from steerboard_workers.alignment.choice import choose
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.methods.dpo import Dpo
 from steerboard_workers.alignment.objectives import Objective
 from steerboard_workers.alignment.online.answers import length_metrics
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
-from steerboard_workers.alignment.pairs import PairObjective
+from steerboard_workers.alignment.pairs import LogisticPairs, PairObjective
 from steerboard_workers.alignment.rendering.render import RenderedGroup
 from steerboard_workers.alignment.rollouts import SourceContext
 from steerboard_workers.alignment.training_method import OnlineMethod, Row
@@ -49,8 +47,16 @@ class OnlineDpo(OnlineMethod[OnlineDpoConfig]):
 
     def objective(self) -> Objective:
         config = self.config
-        paired = DpoConfig(method="dpo", beta=config.beta, reduction=config.reduction, sft_weight=config.sft_weight)
-        return PairObjective(Dpo(paired))
+        return PairObjective(
+            LogisticPairs(
+                BetaPairConfig(
+                    method=config.method,
+                    beta=config.beta,
+                    reduction=config.reduction,
+                    sft_weight=config.sft_weight,
+                )
+            )
+        )
 
 
 class SampledPairs(RewardedSource):
