@@ -247,7 +247,7 @@ def test_no_operation_fails_whatever_it_is_given(schema: Any, token: str) -> Non
 
 
 def test_nothing_fails_in_the_course_of_a_few_calls(schema: Any, token: str) -> None:
-    _well(_follow(schema, token, 100, drawn=0))
+    _well(_follow(schema, token, 50, drawn=0))
 
 
 @pytest.mark.long

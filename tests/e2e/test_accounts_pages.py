@@ -196,6 +196,7 @@ def test_waiting_runs_are_put_in_another_order_and_a_run_that_has_gone_stays_out
     assert names() == ["one", "two", "four"]
 
 
+@pytest.mark.long
 def test_a_webhook_is_made_tested_and_its_failed_delivery_sent_again(page: Page) -> None:
     page.goto("/p/default/settings/webhooks")
     page.get_by_role("button", name="Create a webhook").first.click()

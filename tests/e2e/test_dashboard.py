@@ -170,6 +170,7 @@ def test_the_filter_preview_says_what_a_threshold_keeps(page: Page, pipeline: st
     expect(page.get_by_text("(0.0%)")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_benchmark_is_launched_from_a_models_page_and_unfolds_there(page: Page, world: World, pipeline: str) -> None:
     subsets = ("alpacaeval-easy", "mt-bench-easy", "of-our-own")
     rows = [{**row, "subset": subsets[number % 3]} for number, row in enumerate(preferences())]

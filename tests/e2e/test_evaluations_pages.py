@@ -115,6 +115,7 @@ def compared(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
     return "compared"
 
 
+@pytest.mark.long
 def test_files_of_answers_and_judgments_become_a_report_a_gate_and_preferences(page: Page, tmp_path: Path) -> None:
     begin(page, "from-files")
     add_prompt_set(page, questions(tmp_path, "things-to-tell"))
@@ -260,7 +261,7 @@ def test_answers_of_models_arrive_while_one_looks(page: Page, world: World) -> N
     page.get_by_role("option", name="all rows").click()
     page.get_by_label("At most").fill("3")
     entrant = page.get_by_role("group", name="Entrant not chosen yet")
-    entrant.get_by_role("combobox", name="Who answers").click()
+    entrant.get_by_role("combobox", name="Who answers").fill(name)
     page.get_by_role("option", name=re.compile(f"^{name}.plain")).click()
     chosen = page.get_by_role("group", name=f"Entrant {name}.plain")
     chosen.get_by_role("combobox", name="Decoding").click()

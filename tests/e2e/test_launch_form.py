@@ -62,6 +62,7 @@ def test_a_fault_in_the_yaml_is_named_beside_the_stages(form: Page) -> None:
     expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
 
 
+@pytest.mark.long
 def test_a_setting_of_a_stage_that_was_renamed_can_be_cleared(form: Page) -> None:
     form.get_by_role("textbox", name="lr", exact=True).fill("1e-4")
     form.get_by_role("tab", name="YAML").click()
@@ -74,6 +75,7 @@ def test_a_setting_of_a_stage_that_was_renamed_can_be_cleared(form: Page) -> Non
     expect(form.get_by_role("button", name="Launch", exact=True)).to_be_enabled()
 
 
+@pytest.mark.long
 def test_a_field_that_goes_takes_along_what_the_page_had_put_in(page: Page, world: World) -> None:
     if not (known := [one for one in world.get("datasets")["items"] if one["kind"] == "prompts"]):
         world.import_rows("asked", "prompts", [{"prompt": row["prompt"]} for row in instructions()])

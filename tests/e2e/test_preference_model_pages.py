@@ -87,6 +87,7 @@ def test_its_page_shows_how_far_it_can_be_trusted_and_offers_what_it_is_for(
     expect(page.get_by_role("main").get_by_label(re.compile("^judge"))).to_have_value(re.compile(re.escape(name)))
 
 
+@pytest.mark.long
 def test_an_evaluation_asks_it_and_its_report_shows_its_verdicts(
     page: Page, world: World, compared: dict[str, Any]
 ) -> None:

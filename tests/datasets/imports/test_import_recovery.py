@@ -47,6 +47,7 @@ def begin(client: TestClient, id_: str) -> psutil.Process:
     return process
 
 
+@pytest.mark.long
 def test_a_killed_process_is_replaced_and_the_dataset_is_whole(
     client: TestClient, runner: ImportRunner, large: bytes
 ) -> None:

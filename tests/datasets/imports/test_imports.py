@@ -40,7 +40,7 @@ def rewardbench(suffix: str) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", pytest.param("parquet", marks=pytest.mark.long)])
 def test_a_benchmark_of_pairs_is_recognised_with_its_subsets(
     client: TestClient, runner: ImportRunner, suffix: str
 ) -> None:

@@ -75,6 +75,7 @@ def test_rows_and_a_sample_show_their_attributes_by_name_without_those_that_are_
     assert not faults, told(faults)
 
 
+@pytest.mark.long
 def test_a_policy_of_several_attributes_has_a_slider_for_each_and_answers_show_what_was_asked(
     page: Page, policy: str
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_policy_of_several_attributes_has_a_slider_for_each_and_answers_show_w
     assert not faults, told(faults)
 
 
+@pytest.mark.long
 def test_answers_of_an_evaluation_show_what_their_entrant_was_asked_for(page: Page, world: World, policy: str) -> None:
     body = {
         "name": "attributed",

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from dashboard_world import World
 from page_checks import faults_of
 from page_fields import choose
@@ -69,6 +70,7 @@ def test_columns_that_nothing_uses_are_named_and_mapped_by_one_click(page: Page,
     expect(page.get_by_role("main").get_by_label(re.compile("^reward"))).to_have_value(re.compile("gpt4_score"))
 
 
+@pytest.mark.long
 def test_columns_become_attributes_of_rows_that_need_no_reward(page: Page, world: World, tmp_path: Path) -> None:
     file = tmp_path / "attributed.jsonl"
     rows = ({"question": f"Hi {n}", "answer": "Hello.", "helpful": n, "words": 2 * n} for n in range(4))

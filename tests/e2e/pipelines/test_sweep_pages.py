@@ -83,6 +83,7 @@ def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: 
     expect(page.get_by_role("heading", name=re.compile(f"tuned-{found['best']}"))).to_be_visible()
 
 
+@pytest.mark.long
 def test_dropped_variants_have_the_interval_of_their_figure_and_are_told_to_be_within_noise(
     page: Page, world: World
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+import pytest
 from dashboard_world import World
 from page_checks import faults_of, told
 from playwright.sync_api import CDPSession, Locator, Page, expect
@@ -98,6 +99,7 @@ def test_ties_and_long_answers_need_no_mouse_either(desks: Desks) -> None:
     assert [flag["annotator"] for flag in flags] == ["tess"]
 
 
+@pytest.mark.long
 def test_ten_items_are_ranked_by_drag_on_a_phone(desks: Desks) -> None:
     campaign = desks.campaign("touch", limit=10)
     desk = desks.sit(campaign.annotator("finn"), viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
@@ -140,6 +142,7 @@ def test_two_annotators_share_the_items_and_learn_no_name(desks: Desks) -> None:
         assert [secret for secret in SECRETS if secret in got] == []
 
 
+@pytest.mark.long
 def test_the_owner_pauses_and_closes_while_people_rank(desks: Desks, world: World) -> None:
     campaign = desks.campaign("pausing", limit=5)
     desk = desks.sit(campaign.annotator("pia"))

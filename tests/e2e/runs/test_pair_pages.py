@@ -73,6 +73,7 @@ def test_a_slider_goes_through_the_steps_with_the_words_marked_that_differ_from_
     assert not faults, told(faults)
 
 
+@pytest.mark.long
 def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_none(
     page: Page, world: World, run: dict[str, Any]
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, 
     assert world.get(f"runs/{run}/selection")["rewards"][1]["weight"] == 0.5
 
 
+@pytest.mark.long
 def test_two_rewards_are_combined_from_a_datasets_page_and_show_how_they_go_together(
     page: Page, world: World, scored: None
 ) -> None:

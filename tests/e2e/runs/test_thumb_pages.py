@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from dashboard_world import World, instructions
 from page_checks import faults_of, told
 from playwright.sync_api import Page, expect
@@ -42,6 +43,7 @@ def thumbs() -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.long
 def test_answers_with_thumbs_are_read_while_a_run_goes_on_and_a_turned_thumb_makes_a_new_version(
     page: Page, world: World
 ) -> None:

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { datasetsQuery } from "../../../api/datasets/datasets";
 import { editDataset } from "../../../api/runs/pairs";
 import { ActionBar } from "../../../shared/ActionBar";
-import { count } from "../../../shared/format";
+import { count } from "../../../shared/format/format";
 import { MadeVersion } from "../../../shared/MadeVersion";
 import type { Mark } from "./PairCard";
 
