@@ -142,7 +142,9 @@ class Batcher:
         size = self._size(joined)
         longest = max(length for one in joined for length in one.lengths)
         few = self.micro_batch is None or len(joined) <= self.micro_batch
-        return few and size.tokens <= LONGEST_ROW * longest and size.cost(self.layout) <= self.micro_tokens
+        # Without padding there is no mask.
+        short = self.layout == "padding_free" or size.tokens <= LONGEST_ROW * longest
+        return few and short and size.cost(self.layout) <= self.micro_tokens
 
     def _size(self, unit: Sequence[Example]) -> _Size:
         lengths = [length for example in unit for length in example.lengths]

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from steerboard_workers.alignment.attention import Segments
+from steerboard_workers.alignment.attention import Further, Grid, Segments
 from steerboard_workers.alignment.examples import Example
 
 Places = NDArray[np.int64]
@@ -83,19 +83,72 @@ def visible(rows: Sequence[Row], starts: Places, shape: tuple[int, int]) -> Tens
 
 
 def segments(rows: Sequence[Row], starts: Places) -> Segments:
-    """For attention alone each response gets a row of its own, behind a copy of its prompt: a causal mask is enough,
-    which skips half of the scores."""
+    """For attention alone, each row's first response is a causal row behind its prompt. Others are rows of their own,
+    too, behind a copy of the prompt: a causal mask skips half of the scores. Where they are short, they alone ask, and
+    see a copy of the prompt: then that is less."""
     width = max(row.width for row in rows)
-    places: list[Places] = []
-    rounds: dict[int, list[tuple[Places, Places]]] = {}
-    at = 0
+    others = [branch.length for row in rows for branch in row.branches[1:]]
+    if others:
+        asked, prompt = max(others), max(row.prompt for row in rows if len(row.branches) > 1)
+        if asked * (prompt + asked) < width * width / 2:
+            return Segments(*_apart(rows, starts, asked, prompt))
+    places, rounds, at = [], _Rounds(), 0
     for row, start in zip(rows, starts, strict=True):
-        prompt = np.arange(row.prompt)
-        places.append(at * width + prompt)
+        places.append(at * width + np.arange(row.prompt))
         for number, branch in enumerate(row.branches):
             places.append((at + number) * width + row.prompt + np.arange(branch.length))
             if number:
-                rounds.setdefault(number, []).append((start + prompt, (at + number) * width + prompt))
+                rounds.add(number, start, row.prompt, (at + number) * width)
         at += len(row.branches)
-    copies = [tuple(torch.from_numpy(np.concatenate(side)) for side in zip(*of, strict=True)) for of in rounds.values()]
-    return Segments(torch.from_numpy(np.concatenate(places)), at, width, [(tokens, to) for tokens, to in copies])
+    return Segments(Grid(torch.from_numpy(np.concatenate(places)), at, width, None, rounds.copies()))
+
+
+def _apart(rows: Sequence[Row], starts: Places, asked: int, prompt: int) -> tuple[Grid, Further]:
+    """`asked`: the longest of the further responses; `prompt`: of what they stand behind."""
+    width = max(row.prompt + row.branches[0].length for row in rows)
+    first, asking, rounds, at = _Some(), _Some(), _Rounds(), 0
+    seen, lengths = [], []
+    for place, (row, start) in enumerate(zip(rows, starts, strict=True)):
+        # The prompt and the first response follow each other.
+        first.add(start, row.branches[0].offset + row.branches[0].length, place * width)
+        for number, branch in enumerate(row.branches[1:]):
+            asking.add(start + branch.offset, branch.length, at * asked)
+            seen.append(at * (prompt + asked) + prompt + np.arange(branch.length))
+            rounds.add(number, start, row.prompt, at * (prompt + asked))
+            lengths.append(row.prompt)
+            at += 1
+    own = Grid(torch.from_numpy(np.concatenate(seen)), at, prompt + asked, asking.tokens(), rounds.copies())
+    further = Further(asking.grid(at, asked), own, torch.tensor(lengths))
+    return first.grid(len(rows), width), further
+
+
+class _Some:
+    """Tokens of a row, and where they go."""
+
+    def __init__(self) -> None:
+        self._tokens: list[Places] = []
+        self._places: list[Places] = []
+
+    def add(self, start: int, length: int, place: int) -> None:
+        """So many tokens from `start` on, side by side from `place` on."""
+        self._tokens.append(start + np.arange(length))
+        self._places.append(place + np.arange(length))
+
+    def tokens(self) -> Tensor:
+        return torch.from_numpy(np.concatenate(self._tokens))
+
+    def grid(self, rows: int, width: int) -> Grid:
+        return Grid(torch.from_numpy(np.concatenate(self._places)), rows, width, self.tokens())
+
+
+class _Rounds:
+    """Copies of prompts, so that none comes twice in one round."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, _Some] = {}
+
+    def add(self, number: int, start: int, length: int, place: int) -> None:
+        self._of.setdefault(number, _Some()).add(start, length, place)
+
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
+        return [(some.tokens(), some.grid(0, 0).places) for some in self._of.values()]
