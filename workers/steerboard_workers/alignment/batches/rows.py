@@ -104,7 +104,7 @@ def segments(rows: Sequence[Row], starts: Places) -> Segments:
 
 
 def _apart(rows: Sequence[Row], starts: Places, asked: int, prompt: int) -> tuple[Grid, Further]:
-    """`asked`: the longest of the further responses; `prompt`: of what they stand behind."""
+    """`asked`: the longest of the further responses; `prompt`: of the prompts before them."""
     width = max(row.prompt + row.branches[0].length for row in rows)
     first, asking, rounds, at = _Some(), _Some(), _Rounds(), 0
     seen, lengths = [], []
@@ -142,7 +142,7 @@ class _Some:
 
 
 class _Rounds:
-    """Copies of prompts, so that none comes twice in one round."""
+    """Copies of prompts, no token twice in one round."""
 
     def __init__(self) -> None:
         self._of: dict[int, _Some] = {}
