@@ -155,8 +155,8 @@ def _with_redis_database(url: str, number: int) -> str:
 
 
 # Folders whose tests share what takes long to make (a running platform, trained models), the longest first: one process
-# has each of them. Others are cut into files. Each of the first three begins in a process of its own: in one where the
-# browser's driver runs already, the playground's first stream was seen to hang.
+# has each of them. Others are cut into files. Each of the first three begins in a process of its own: late in one that
+# had run others, the playground's first stream hung twice, for a reason that is not known.
 _TOGETHER = ("e2e", "playground", "faults", "training")
 
 

@@ -18,20 +18,8 @@ from transformers import (
 from steerboard_workers.alignment.rendering.render import Rendered
 from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
 from steerboard_workers.engines.rewards import TransformersRewards
+from tiny_shape import SHAPE
 
-SHAPE = {
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "pad_token_id": 0,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 128,
-    "num_labels": 1,
-    "initializer_range": 0.2,  # large weights, so that a leak between answers shows
-}
 CONFIGS = {
     "full": LlamaConfig(**SHAPE),
     "wide_window": MistralConfig(**SHAPE, sliding_window=64),

@@ -27,20 +27,8 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods.dpo import Dpo
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
 from steerboard_workers.stages.training.setup import batcher_of
+from tiny_shape import SHAPE
 
-SHAPE = {
-    "vocab_size": 64,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "pad_token_id": 0,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 8,
-    "max_position_embeddings": 128,
-    "num_labels": 1,
-    "initializer_range": 0.2,
-}
 CONFIGS = {
     "llama": LlamaConfig(**SHAPE),
     "qwen3": Qwen3Config(**SHAPE),
