@@ -13,6 +13,7 @@ from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.engine import WithEngine
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
 from steerboard_contracts.fields import RunKind as RunKind
 from steerboard_contracts.methods import TrainConfig, needed_method
@@ -85,38 +86,8 @@ def _decoding(value: Any) -> Any:
 
 DecodingField = Annotated[Decoding, Field(default_factory=Decoding)]
 
-EngineName = Literal["transformers", "vllm"]
 
-
-class VllmOptions(Config):
-    """How vLLM runs a model; only `engine: vllm` reads them. None of them is meant to change a result."""
-
-    tensor_parallel: Annotated[
-        int, Field(ge=1, le=64, description="GPUs over which the weights are spread; the worker must own them.")
-    ] = 1
-    memory_fraction: Annotated[
-        Finite,
-        Field(gt=0, le=1, description="Share of each GPU's memory for weights and cache; on a CPU nothing reads it."),
-    ] = 0.9
-    prefix_caching: Annotated[bool, Field(description="Compute what prompts begin with alike only once.")] = True
-    max_model_len: Annotated[
-        int | None, Field(ge=16, description="Tokens of prompt and answer together; the model's window by default.")
-    ] = None
-    eager: Annotated[
-        bool, Field(description="Neither compile nor capture graphs: a quicker start, a slower engine.")
-    ] = False
-    load_seconds: Annotated[Positive, Field(description="An engine that is not up after so long has failed.")] = 1800.0
-    step_seconds: Annotated[Positive, Field(description="An engine without a step for so long has failed.")] = 300.0
-
-
-class _WithEngine(Config):
-    engine: Annotated[
-        EngineName, Field(description="What computes: `vllm` needs its own environment (`make setup-vllm`).")
-    ] = "transformers"
-    vllm: Annotated[VllmOptions, Field(description="How vLLM runs the model, where it is the engine.")] = VllmOptions()
-
-
-class _WithDecoding(_WithEngine):
+class _WithDecoding(WithEngine):
     decoding: DecodingField
     batch_size: Annotated[Count, Field(description="Sequences decoded together.")] = 64
     precision: Precision = "auto"
@@ -183,7 +154,7 @@ class MixConfig(Config):
         return self
 
 
-class ScoreConfig(_WithEngine):
+class ScoreConfig(WithEngine):
     run: Literal["score"] = "score"
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
@@ -258,7 +229,7 @@ class EvaluateConfig(_WithDecoding):
         return self
 
 
-class BenchmarkConfig(_WithEngine):
+class BenchmarkConfig(WithEngine):
     """A reward model scores both sides of every pair: how often is the chosen one above the rejected one? RewardBench's
     sections where the pairs are its own."""
 
@@ -293,7 +264,7 @@ class AnswerConfig(_WithDecoding):
     temperatures: dict[str, NonNegative] = Field(default={})
 
 
-class RewardConfig(_WithEngine):
+class RewardConfig(WithEngine):
     """A reward model scores the responses of an evaluation that it has not scored yet. Started by the evaluation.
 
     `quality`: what is known of the answers to synthetic prompts takes the place of a reward model.

@@ -116,6 +116,16 @@ class Shard(BaseModel):
     count: int = 1
 
 
+class EngineProcess(BaseModel):
+    """How a stage starts a process that has vLLM, where it does not run by that Python itself: with its own environment
+    and these `variables`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    python: str
+    variables: dict[str, str]
+
+
 class StageSpec(BaseModel):
     """stage.json. Inputs by name: `model`, `data`, `reward`, `parts.0`, `entrants.0`, `rewards.0`, ...; paths may
     be relative to the stage directory. `folders`: what else of the machine a `base` stage may read. `caches`: by name
@@ -135,6 +145,7 @@ class StageSpec(BaseModel):
     folders: LocalFolders = LocalFolders()
     caches: dict[str, str] = {}
     reward_access: RewardAccess = RewardAccess()
+    vllm: EngineProcess | None = None
 
 
 class ModelOutput(BaseModel):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from steerboard_contracts.engine import EngineName, VllmOptions
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite
@@ -153,6 +154,14 @@ class OnlineConfig(TrainingConfig):
     ] = None
     health: HealthRules = Field(default=ONLINE_RULES)
     sample_batch: Annotated[Count, Field(description="Answers that a process samples at the same time.")] = 64
+    engine: Annotated[
+        EngineName,
+        Field(
+            description="What samples: the model in training itself, or `vllm` in a process of its own, which gets the "
+            "current weights before each sampling."
+        ),
+    ] = "transformers"
+    vllm: Annotated[VllmOptions, Field(description="How vLLM runs the model, where it is the engine.")] = VllmOptions()
 
     @model_validator(mode="after")
     def _can_sample(self) -> OnlineConfig:
@@ -160,6 +169,11 @@ class OnlineConfig(TrainingConfig):
             raise ValueError(
                 "strategy zero3 would gather all weights for every sampled token: sampling in training needs ddp or "
                 "zero2, with offload optimiser or lora where memory is short"
+            )
+        if self.engine == "vllm" and self.lora is not None and self.lora.quantise != "none":
+            raise ValueError(
+                f"lora.quantise {self.lora.quantise} leaves no whole weights to give to vLLM: use engine "
+                "transformers, or lora without quantise"
             )
         if self.max_length is not None and (self.max_new_tokens or 0) >= self.max_length:
             raise ValueError(

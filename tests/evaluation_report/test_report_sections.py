@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 import scipy
 
+from ended_run import ended_run
 from evaluation_rows import Evaluated
+from steerboard.platform.database import transaction
+from steerboard.runs.tables import RunInput
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
@@ -155,6 +158,29 @@ def test_an_independent_reward_model_is_evidence_of_last_resort(evaluated: Make)
     made.scores({"sft": [3] * 20, "dt": [6] * 20})
     row = hacking_of(made.report(), "dt")
     assert (row.alarm, row.independent_by) == (False, "judge judge")
+
+
+def test_a_reward_model_of_weight_0_only_watched_and_is_independent_evidence(evaluated: Make) -> None:
+    made = evaluated(prompts=20)
+    rewards = [made.model(name, role="reward") for name in ("teacher", "watcher")]
+    about = {"name": "ppo", "kind": "train", "method": "ppo", "state": "succeeded", "reason": "finished"}
+    run = ended_run(made.project.id, config={"run": "train", "reward_weights": [1.0, 0.0]}, **about)
+    with transaction(made.sessions) as session:
+        session.add(run)
+        session.flush()
+        for slot, model in zip(("reward", "reward_2"), rewards, strict=True):
+            session.add(RunInput(run_id=run.id, name=slot, model_id=model.id))
+    sft = made.model("our-sft", role="sft", method="sft")
+    ppo = made.model("our-ppo", method="ppo", parent_id=sft.id, run_id=run.id)
+    made.entrant("sft", source="model", model_id=sft.id, method="sft")
+    made.entrant("ppo", source="model", model_id=ppo.id, method="ppo")
+    for model, better in zip(rewards, ("ppo", "sft"), strict=True):
+        given = {name: [float(name == better)] * 20 for name in ("sft", "ppo")}
+        made.rewards(given, name=model.name, content_hash=model.artifact_hash)
+    report = made.report()
+    assert [one.trained for one in report.rewards] == [["ppo"], []]
+    row = hacking_of(report, "ppo")
+    assert (row.alarm, row.independent_by) == (True, "reward model watcher")
 
 
 def test_a_preference_model_is_no_evidence_on_those_who_learned_from_it(evaluated: Make) -> None:

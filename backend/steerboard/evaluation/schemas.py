@@ -13,7 +13,7 @@ from steerboard.evaluation.judges.schemas import JudgeOut
 from steerboard.evaluation.prompts.schemas import PromptsFrom, Reference
 from steerboard.evaluation.ranking.campaigns.schemas import CampaignOut
 from steerboard.runs.state.states import RunState
-from steerboard_contracts.configs import EngineName
+from steerboard_contracts.engine import EngineName
 
 EvaluationState = Literal["answering", "answered", "failed"]
 Words = Annotated[str, Field(max_length=2000, pattern=r"^[^\x00]*$")]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -52,6 +52,12 @@ PRETRAINING = FurtherData(
     "Texts that are learned besides, by ptx_coefficient.",
     when="ptx_coefficient",
 )
+
+
+def watching_inputs(config: Mapping[str, Any]) -> set[str]:
+    """Of a stored config: inputs whose reward model has weight 0. Its rewards are shown, nothing learns from them."""
+    weights = config.get("reward_weights") or []
+    return {name for name, weight in zip(REWARD_MODELS, weights, strict=False) if weight == 0}
 
 
 class RewardedOnlineConfig(OnlineConfig):
@@ -198,6 +204,22 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         int, Field(ge=1, le=256, description="Optimiser steps into which the answers of one sampling are split.")
     ] = 1
     updates: Annotated[int, Field(ge=1, le=64, description="How often the answers of one sampling are learned.")] = 1
+    sampler_weight_cap: Annotated[
+        Finite | None,
+        Field(
+            ge=1,
+            description="Weigh each token by how much likelier the trained model finds it than the engine that sampled "
+            "it did, at most this; null weighs none.",
+            json_schema_extra={"source": "truncated importance sampling, fengyao.notion.site/off-policy-rl: 2"},
+        ),
+    ] = None
+    max_sampler_difference: Annotated[
+        Positive,
+        Field(
+            description="Fail where the log-probs of the engine that samples are further than this from the trained "
+            "model's, in nats a token on average: it samples another policy."
+        ),
+    ] = 0.1
     kl_stop: Annotated[
         Positive | None,
         Field(description="Sample again once the policy's KL a token from the one that sampled is above this."),

@@ -1,4 +1,4 @@
-"""A key-value cache that is written in place and can drop finished rows."""
+"""A key-value cache that is written in place, drops finished rows and takes new ones into their places."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
     values: Tensor
     _key_buffer: Tensor
     _value_buffer: Tensor
+    _start = 0  # where the views begin
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
@@ -25,24 +26,40 @@ class GrowingLayer(DynamicLayer):  # type: ignore[misc]
             self._key_buffer = key_states.new_empty(0)
             self._value_buffer = value_states.new_empty(0)
         length = self.get_seq_length()
-        end = length + key_states.shape[-2]
         capacity = self._key_buffer.shape[-2] if self._key_buffer.dim() == 4 else 0
-        if end > capacity:
-            self._key_buffer = _enlarged(self.keys, key_states, length, end + CHUNK)
-            self._value_buffer = _enlarged(self.values, value_states, length, end + CHUNK)
-        self._key_buffer[:, :, length:end] = key_states
-        self._value_buffer[:, :, length:end] = value_states
-        self.keys = self._key_buffer[:, :, :end]
-        self.values = self._value_buffer[:, :, :end]
+        if self._start + length + key_states.shape[-2] > capacity:
+            room = length + key_states.shape[-2] + CHUNK
+            self._key_buffer = _enlarged(self.keys, key_states, length, room)
+            self._value_buffer = _enlarged(self.values, value_states, length, room)
+            self._start = 0
+        end = self._start + length + key_states.shape[-2]
+        self._key_buffer[:, :, self._start + length : end] = key_states
+        self._value_buffer[:, :, self._start + length : end] = value_states
+        self._view(self._start, end)
         return self.keys, self.values
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """Keep, repeat or reorder rows; finished ones are dropped this way."""
-        length = self.get_seq_length()
+        end = self._start + self.get_seq_length()
         self._key_buffer = self._key_buffer.index_select(0, beam_idx)
         self._value_buffer = self._value_buffer.index_select(0, beam_idx)
-        self.keys = self._key_buffer[:, :, :length]
-        self.values = self._value_buffer[:, :, :length]
+        self._view(self._start, end)
+
+    def replace_rows(self, rows: Tensor, by: GrowingLayer) -> None:
+        """Put all rows of `by`, which may be shorter, in the place of `rows` (b,), with the same last token. What these
+        rows had before that stays there, to be masked."""
+        length = by.get_seq_length()
+        self.keys[rows, :, -length:] = by.keys
+        self.values[rows, :, -length:] = by.values
+
+    def forget(self, tokens: int) -> None:
+        """The first so many tokens of all rows."""
+        self._view(self._start + tokens, self._start + self.get_seq_length())
+
+    def _view(self, start: int, end: int) -> None:
+        self._start = start
+        self.keys = self._key_buffer[:, :, start:end]
+        self.values = self._value_buffer[:, :, start:end]
 
 
 def _enlarged(old: Tensor, new: Tensor, length: int, capacity: int) -> Tensor:
@@ -64,3 +81,9 @@ def growing_cache(config: Any) -> DynamicCache:
     if cache.layer_class_to_replicate is DynamicLayer:
         cache.layer_class_to_replicate = GrowingLayer
     return cache
+
+
+def takes_rows(cache: DynamicCache) -> bool:
+    """Whether rows can be replaced: a layer that keeps only a window of the tokens has another length than the rest."""
+    lazily = not cache.layers and cache.layer_class_to_replicate is GrowingLayer
+    return lazily or (bool(cache.layers) and all(type(layer) is GrowingLayer for layer in cache.layers))

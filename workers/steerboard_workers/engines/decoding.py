@@ -1,12 +1,12 @@
-"""One decode loop over a transformers model: a key-value cache, left-padded batches.
+"""One decode loop over a transformers model: a key-value cache, left-padded rows.
 
-The answers to a prompt share its prefill, and rows that have ended leave the batch at once, so that one long answer
-does not make the others pay.
+The answers to a prompt share its prefill, and a row that has ended makes room for the next answer (continuous
+batching), so that one long answer does not make the others wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.configs import Decoding
-from steerboard_workers.engines.cache import growing_cache
+from steerboard_workers.engines.cache import CHUNK, growing_cache, takes_rows
 from steerboard_workers.engines.sampling import log_probs_of, next_tokens
 
-# Dropping rows copies the cache: worth it only when this share of the batch has ended.
-COMPACT_SHARE = 0.125
+# Dropping rows copies the cache, and a prefill of few rows is slow: worth it only when this share has ended.
+LEAST_SHARE = 0.125
 
 Take = Callable[[int, int, float], bool]
 """Called with an answer's place, its next token and the token's log-prob; True when the token ends the answer."""
@@ -33,52 +33,127 @@ class Stream:
     key: int
 
 
+@dataclass
+class _Rows:
+    """Answers being drawn. live: of each row its place, None once it has ended. logits (B, V) of the next token, mask
+    (B, T), positions (B,) of the last token, keys (B,), drawn (B,): how many tokens each has. starts: the column of the
+    mask at which each row begins."""
+
+    live: list[int | None]
+    cache: Any
+    logits: Tensor
+    mask: Tensor
+    positions: Tensor
+    keys: Tensor
+    drawn: Tensor
+    starts: list[int]
+
+    def ended(self) -> list[int]:
+        return [row for row, place in enumerate(self.live) if place is None]
+
+    def drop_ended(self, tokens: Tensor) -> Tensor:
+        """Keep the others; returns `tokens` (B,) of these."""
+        kept = [row for row, place in enumerate(self.live) if place is not None]
+        rows = torch.tensor(kept, device=tokens.device)
+        self.cache.reorder_cache(rows)
+        self.mask, self.positions, self.keys, self.drawn = (
+            x.index_select(0, rows) for x in (self.mask, self.positions, self.keys, self.drawn)
+        )
+        self.live, self.starts = [self.live[row] for row in kept], [self.starts[row] for row in kept]
+        return tokens.index_select(0, rows)
+
+    def replace(self, rows: Sequence[int], by: _Rows) -> None:
+        """Rows that have ended by all of `by`, whose prompts are no longer than these rows."""
+        where = torch.tensor(rows, device=self.mask.device)
+        for layer, new in zip(self.cache.layers, by.cache.layers, strict=True):
+            layer.replace_rows(where, new)
+        shift = self.mask.shape[1] - by.mask.shape[1]
+        self.mask[where] = torch.nn.functional.pad(by.mask, (shift, 0))
+        self.positions[where], self.keys[where], self.drawn[where] = by.positions, by.keys, by.drawn
+        for row, place, start in zip(rows, by.live, by.starts, strict=True):
+            self.live[row], self.starts[row] = place, start + shift
+
+    def forget_unused(self) -> None:
+        """The first columns, where no row needs them any more."""
+        unused = min((self.starts[row] for row, place in enumerate(self.live) if place is not None), default=0)
+        if unused >= CHUNK:
+            for layer in self.cache.layers:
+                layer.forget(unused)
+            self.mask = self.mask[:, unused:]
+            self.starts = [start - unused for start in self.starts]
+
+
 @dataclass(frozen=True)
 class Decoder:
-    """`model` is a causal LM in eval mode on `device`, with a window of so many tokens. Gradients are the caller's
-    matter. `log_probs`: compute those of the tokens; 0 otherwise."""
+    """`model` is a causal LM in eval mode on `device`, with a window of so many tokens; `width` answers are drawn at
+    the same time. Gradients are the caller's matter. `log_probs`: compute those of the tokens; 0 otherwise."""
 
     model: Any
     device: torch.device
     pad: int
     window: int
+    width: int
     log_probs: bool = False
 
-    def run(self, streams: Sequence[Stream], decoding: Decoding, take: Take) -> None:
-        """Draw tokens until `take` has ended each answer."""
-        live: list[int | None] = list(range(len(streams)))
-        cache, logits, mask, positions = self._prefill(streams)
-        keys = torch.tensor([s.key for s in streams], dtype=torch.int64, device=self.device)
-        step = 0
-        while True:
-            tokens = next_tokens(logits, decoding, keys, torch.full_like(keys, step))
-            measured = log_probs_of(tokens, logits, decoding).tolist() if self.log_probs else [0.0] * len(live)
-            for i, token in enumerate(tokens.tolist()):
-                place = live[i]
-                if place is not None and take(place, token, measured[i]):
-                    live[i] = None
-            step += 1
-            kept = [i for i, place in enumerate(live) if place is not None]
-            if not kept:
-                return
-            if len(live) - len(kept) >= COMPACT_SHARE * len(live):
-                rows = torch.tensor(kept, device=self.device)
-                cache.reorder_cache(rows)
-                tokens, mask, positions, keys = (x.index_select(0, rows) for x in (tokens, mask, positions, keys))
-                live = [live[i] for i in kept]
-            # Rows that have ended stay until the next compaction; they must not run past the window.
-            positions = (positions + 1).clamp(max=self.window - 1)
-            mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
-            logits = self._forward(tokens[:, None], mask, positions[:, None], cache)
+    def run(self, streams: Sequence[Stream], decoding: Decoding, take: Take) -> Iterator[int]:
+        """Draw tokens until `take` has ended each answer. Gives the places of answers as they end."""
+        order = sorted(range(len(streams)), key=lambda place: -len(streams[place].prompt))
+        if takes_rows(growing_cache(self.model.config)):
+            yield from self._run(streams, order, decoding, take)
+            return
+        for start in range(0, len(order), self.width):
+            yield from self._run(streams, order[start : start + self.width], decoding, take)
 
-    def _prefill(self, streams: Sequence[Stream]) -> tuple[Any, Tensor, Tensor, Tensor]:
-        """Run each distinct prompt once. Returns cache, logits (B, V), mask (B, T), last positions (B,)."""
-        place: dict[int, int] = {}
+    def _run(self, streams: Sequence[Stream], order: Sequence[int], decoding: Decoding, take: Take) -> Iterator[int]:
+        """`order`: places of streams, the longest prompts first, so that a new one fits into the row of an old one."""
+        if not order:
+            return
+        rows, waiting = self._prefill(streams, order[: self.width]), list(order[self.width :])
+        least = max(1, int(LEAST_SHARE * min(self.width, len(order))))
+        while True:
+            tokens, found = self._draw(rows, decoding, take)
+            yield from found
+            free = rows.ended()
+            while waiting and len(free) >= least:
+                new = self._prefill(streams, waiting[: len(free)])
+                waiting = waiting[len(free) :]
+                drawn, found = self._draw(new, decoding, take)
+                yield from found
+                taken = free[: len(new.live)]
+                rows.replace(taken, new)
+                tokens[taken] = drawn
+                free = rows.ended()
+            if len(free) == len(rows.live):
+                return
+            if not waiting and len(free) >= LEAST_SHARE * len(rows.live):
+                tokens = rows.drop_ended(tokens)
+            rows.forget_unused()
+            # Rows that have ended stay until the next compaction; they must not run past the window.
+            rows.positions = (rows.positions + 1).clamp(max=self.window - 1)
+            rows.mask = torch.cat([rows.mask, rows.mask.new_ones(len(rows.mask), 1)], dim=1)
+            rows.logits = self._forward(tokens[:, None], rows.mask, rows.positions[:, None], rows.cache)
+
+    def _draw(self, rows: _Rows, decoding: Decoding, take: Take) -> tuple[Tensor, list[int]]:
+        """The next token (B,) of every row, and the places of the answers that it has ended."""
+        tokens = next_tokens(rows.logits, decoding, rows.keys, rows.drawn)
+        measured = log_probs_of(tokens, rows.logits, decoding) if self.log_probs else torch.zeros(len(rows.live))
+        rows.drawn = rows.drawn + 1
+        log_probs, ended = measured.tolist(), []
+        for row, token in enumerate(tokens.tolist()):
+            place = rows.live[row]
+            if place is not None and take(place, token, log_probs[row]):
+                rows.live[row] = None
+                ended.append(place)
+        return tokens, ended
+
+    def _prefill(self, streams: Sequence[Stream], places: Sequence[int]) -> _Rows:
+        """Run each distinct prompt once."""
+        at: dict[int, int] = {}
         prompts: list[list[int]] = []
-        for stream in streams:
-            if stream.group not in place:
-                place[stream.group] = len(prompts)
-                prompts.append(list(stream.prompt))
+        for place in places:
+            if streams[place].group not in at:
+                at[streams[place].group] = len(prompts)
+                prompts.append(list(streams[place].prompt))
         longest = max(len(p) for p in prompts)
         ids = torch.tensor([[self.pad] * (longest - len(p)) + p for p in prompts], device=self.device)
         mask = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self.device)
@@ -86,11 +161,14 @@ class Decoder:
         cache = growing_cache(self.model.config)
         logits = self._forward(ids, mask, positions, cache)
         last = positions[:, -1]
-        if len(prompts) < len(streams):
-            rows = torch.tensor([place[s.group] for s in streams], device=self.device)
-            cache.reorder_cache(rows)
-            logits, mask, last = (x.index_select(0, rows) for x in (logits, mask, last))
-        return cache, logits, mask, last
+        of_prompt = [at[streams[place].group] for place in places]
+        if len(prompts) < len(places):
+            repeated = torch.tensor(of_prompt, device=self.device)
+            cache.reorder_cache(repeated)
+            logits, mask, last = (x.index_select(0, repeated) for x in (logits, mask, last))
+        keys = torch.tensor([streams[place].key for place in places], dtype=torch.int64, device=self.device)
+        starts = [longest - len(prompts[one]) for one in of_prompt]
+        return _Rows(list(places), cache, logits, mask, last, keys, torch.zeros_like(keys), starts)
 
     def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
         """Logits (B, V) after the last token of ids (B, t)."""

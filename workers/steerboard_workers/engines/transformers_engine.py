@@ -1,4 +1,4 @@
-"""Text generation over a transformers model. Prompts of similar length are decoded together."""
+"""Text generation over a transformers model. Prompts of similar length are decoded together, the longest first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TransformersEngine:
         self.device = device
         self.batch_size = batch_size
         self.stop_ids = end_ids(renderer, getattr(model.generation_config, "eos_token_id", None))
-        self._decoder = Decoder(model, device, int(renderer.tokenizer.pad_token_id), renderer.max_length)
+        self._decoder = Decoder(model, device, int(renderer.tokenizer.pad_token_id), renderer.max_length, batch_size)
 
     def generate(
         self,
@@ -42,7 +42,7 @@ class TransformersEngine:
         seed: int,
         on_delta: Callable[[Delta], None] | None = None,
     ) -> Iterator[Completion]:
-        """Completions in order of their prompts' lengths. Prompts that leave no room are cut from the left.
+        """Completions as they end. Prompts that leave no room are cut from the left.
 
         Raises `BadInput` (`too_many_new_tokens`) when `max_new_tokens` alone fills the model's window.
         """
@@ -52,18 +52,17 @@ class TransformersEngine:
             for n in range(decoding.n)
         ]
         writer = Writer(self.renderer, self.stop_ids, decoding.stop, on_delta)
-        for start in range(0, len(answers), self.batch_size):
-            yield from self._decode(answers[start : start + self.batch_size], decoding, writer)
+        yield from self._decode(answers, decoding, writer)
 
     @torch.inference_mode()
-    def _decode(self, answers: list[_Drawn], decoding: Decoding, writer: Writer) -> list[Completion]:
-        done: list[Completion] = []
+    def _decode(self, answers: list[_Drawn], decoding: Decoding, writer: Writer) -> Iterator[Completion]:
+        done: dict[int, Completion] = {}
 
         def take(place: int, token: int, _: float) -> bool:
             completion = writer.take(answers[place], [token])
             if completion is not None:
-                done.append(completion)
+                done[place] = completion
             return completion is not None
 
-        self._decoder.run([Stream(a.prompt, a.row, a.key) for a in answers], decoding, take)
-        return done
+        for place in self._decoder.run([Stream(a.prompt, a.row, a.key) for a in answers], decoding, take):
+            yield done.pop(place)

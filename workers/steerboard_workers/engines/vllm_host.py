@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from steerboard_contracts.configs import VllmOptions
+from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import BadInput, EngineMissing
 from steerboard_contracts.models import vllm_rank
+from steerboard_workers.engines.shared_weights import Layout, WeightUpdates
 from steerboard_workers.engines.watchdog import EngineFailed, GiveUp, Watchdog
 
 # The operator's settings override these. A GiB holds the cache of 32 answers of a 1B model.
@@ -48,8 +49,10 @@ class VllmHost:
         give_up: GiveUp,
         adapter: Path | None = None,
         rank: int = 0,
+        live: bool = False,
     ) -> None:
         """`window` in tokens, `sequences` computed together; `adapter`: a LoRA of `rank` over the model in `folder`.
+        `live`: the folder has a config only, and weights come by `take_weights`; log-probs are at the temperature.
 
         Raises `EngineMissing`, `EngineFailed`, `BadInput` when the worker does not have as many GPUs as
         `tensor_parallel` asks for, or the rank is larger than vLLM takes."""
@@ -59,7 +62,9 @@ class VllmHost:
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"):
-            self._engine = _start(folder, task, dtype, window, sequences, options, _lora_options(rank))
+            more = _live_options(device) if live else _lora_options(rank)
+            self._engine = _start(folder, task, dtype, window, sequences, options, more)
+        self._sleeps = live and device == "cuda"
         self._options = _lora_request(adapter)
         # vLLM itself may wait for ever for the word of a core that was killed.
         self._processes = multiprocessing.active_children()
@@ -81,6 +86,22 @@ class VllmHost:
                     made = self._engine.step()
                 self._watchdog.beat()
                 yield from made
+
+    def take_weights(self, layout: Layout) -> None:
+        """Replace all weights, and forget what was computed with others. Raises `EngineFailed`."""
+        with self._watchdog.limit(self._step_seconds, "the engine took no weights", self._processes), _engine_errors():
+            if self._sleeps:
+                self._engine.wake_up(["weights"])
+            self._engine.collective_rpc("take_weights", args=layout.plain)
+            if self._sleeps:
+                self._engine.wake_up(["kv_cache"])
+            self._engine.reset_prefix_cache()
+
+    def rest(self) -> None:
+        """Leave a GPU to those who train on it, until there are weights again."""
+        if self._sleeps:
+            # The second level keeps neither weights nor cache.
+            self._engine.sleep(2)
 
     def close(self) -> None:
         """Free the device."""
@@ -136,7 +157,7 @@ def _start(
     window: int,
     sequences: int,
     options: VllmOptions,
-    lora: dict[str, Any],
+    more: dict[str, Any],
 ) -> Any:
     try:
         from vllm.config import PoolerConfig
@@ -148,26 +169,26 @@ def _start(
         ) from error
     # The logit itself: the default activation of a classifier would squash it.
     pooler = PoolerConfig(pooling_type="LAST", use_activation=False) if task == "score" else None
-    arguments = EngineArgs(
-        model=str(folder),
-        runner="pooling" if task == "score" else "generate",
-        pooler_config=pooler,
-        skip_tokenizer_init=True,
-        trust_remote_code=False,
-        load_format="safetensors",
+    common: dict[str, Any] = {
+        "model": str(folder),
+        "runner": "pooling" if task == "score" else "generate",
+        "pooler_config": pooler,
+        "skip_tokenizer_init": True,
+        "trust_remote_code": False,
+        "load_format": "safetensors",
         # Neither sampling nor ends but those that are asked for.
-        generation_config="vllm",
-        dtype=dtype,
-        max_model_len=window,
-        max_num_seqs=sequences,
-        tensor_parallel_size=options.tensor_parallel,
-        gpu_memory_utilization=options.memory_fraction,
-        enable_prefix_caching=options.prefix_caching,
-        enforce_eager=options.eager or not _can_compile(),
-        seed=0,
-        disable_log_stats=True,
-        **lora,
-    )
+        "generation_config": "vllm",
+        "dtype": dtype,
+        "max_model_len": window,
+        "max_num_seqs": sequences,
+        "tensor_parallel_size": options.tensor_parallel,
+        "gpu_memory_utilization": options.memory_fraction,
+        "enable_prefix_caching": options.prefix_caching,
+        "enforce_eager": options.eager or not _can_compile(),
+        "seed": 0,
+        "disable_log_stats": True,
+    }
+    arguments = EngineArgs(**common | more)
     try:
         return LLMEngine.from_engine_args(arguments)
     except ValueError as error:
@@ -177,6 +198,15 @@ def _start(
             raise
         # Its core, a separate process, has logged the cause.
         raise EngineFailed("a process of the engine died while it started", hint="See the run's log.") from error
+
+
+def _live_options(device: str) -> dict[str, Any]:
+    return {
+        "load_format": "dummy",
+        "worker_extension_cls": f"{WeightUpdates.__module__}.{WeightUpdates.__name__}",
+        "logprobs_mode": "processed_logprobs",
+        "enable_sleep_mode": device == "cuda",
+    }
 
 
 def _lora_options(rank: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import json
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -20,7 +20,7 @@ from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Pa
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.examples import with_companions
 from steerboard_workers.alignment.methods import training_of
-from steerboard_workers.alignment.modules import JointModule, without_dropout
+from steerboard_workers.alignment.modules import JointModule, PolicyModule, without_dropout
 from steerboard_workers.alignment.rollouts import LivePolicy, SourceContext
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.distributed.choice import strategy_of
@@ -38,6 +38,9 @@ from steerboard_workers.stages.training.setup import open_model
 from steerboard_workers.stages.training.watching.inspection import inspector_of
 from steerboard_workers.stages.training.watching.run_control import RunControl
 from steerboard_workers.stages.training.watching.sampled_groups import SampledGroups
+
+if TYPE_CHECKING:
+    from steerboard_workers.stages.training.vllm_sampler import VllmSampler
 
 
 def run(stage: Stage) -> Succeeded | Paused:
@@ -66,11 +69,16 @@ def run(stage: Stage) -> Succeeded | Paused:
         sharing.share(JointModule(parts) if further else module, method.rates)
     pad, share = start.tokenizer.pad_token_id, method.shares_prompt
     policy: LivePolicy | None = None
+    sampler: VllmSampler | None = None
     if isinstance(config, OnlineConfig):
         # Only here, for its code is no part of what decides other runs' results (`runs.reuse.code_version`).
         from steerboard_workers.stages.training.live_policy import SampledPolicy
 
-        policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases)
+        if config.engine == "vllm" and isinstance(module, PolicyModule):
+            from steerboard_workers.stages.training.vllm_sampler import VllmSampler
+
+            sampler = VllmSampler(stage, config, start, module, sharing)
+        policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases, sampler)
     passes = ForwardPasses(sharing, further)
     sampled = SampledGroups(stage)
     context = SourceContext(
@@ -129,6 +137,8 @@ def run(stage: Stage) -> Succeeded | Paused:
         traceback.clear_frames(error.__traceback__)
         raise preflight.error(first_line(error)) from error
 
+    if sampler is not None:
+        sampler.close()
     if isinstance(evaluated, Paused):
         sharing.accelerator.end_training()
         return evaluated

@@ -172,7 +172,8 @@ class Supervisor:
             self._persist(lease, lambda: self._register(claim, attempt, result, seconds))
             return None
         # Before anything is fetched for a run that cannot be started here.
-        by_vllm = run.config.get("engine") == "vllm" and not endpoint_runs.asks_elsewhere(run)
+        # Where vLLM only samples for a training, the stage itself runs here.
+        by_vllm = run.config.get("engine") == "vllm" and run.kind != "train" and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
         shared: list[Path] = []
         if run.kind != endpoint_runs.KIND:

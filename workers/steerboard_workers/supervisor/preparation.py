@@ -13,6 +13,7 @@ from steerboard.datasets import service as datasets
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation import stage_files
 from steerboard.platform.database import patiently, transaction
+from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
 from steerboard.platform.storage.local_cache import LocalCache
@@ -29,8 +30,8 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import OutsideReward
-from steerboard_contracts.stage import UPLOADED, DatasetInput, ModelInput, Shard, StageInput, StageSpec
-from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.stage import UPLOADED, DatasetInput, EngineProcess, ModelInput, Shard, StageInput, StageSpec
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # For the first rows of a large dataset: they are sorted first.
 _EXPORT_SECONDS = 600
@@ -72,6 +73,7 @@ def prepare(
         disk_reserve_mb=settings.disk_reserve_mb,
         caches=_log_prob_caches(run, config, things, cache, holds),
         reward_access=_reward_access(settings, config),
+        vllm=_sampling_process(settings, home, config),
     )
 
 
@@ -91,6 +93,14 @@ def _log_prob_caches(
             folder = cache.take("log-probs", key, size=0, fill=_nothing, intact=Path.is_dir, holds=holds)
             found[name] = str(folder)
     return found
+
+
+def _sampling_process(settings: Settings, home: Path, config: RunConfig) -> EngineProcess | None:
+    """Raises `EngineMissing`."""
+    if not (isinstance(config, OnlineConfig) and config.engine == "vllm"):
+        return None
+    python = vllm.require_python(settings)
+    return EngineProcess(python=str(python), variables=vllm.variables(python, home))
 
 
 def _reward_access(settings: Settings, config: RunConfig) -> RewardAccess:

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard.registry.tables import Model
-from steerboard.runs.tables import RunInput, RunOutput
+from steerboard.runs.tables import Run, RunInput, RunOutput
+from steerboard_contracts.online.policy_gradient import watching_inputs
 
 REWARD_ROLES = ("reward", "preference")
 # Deeper than any pipeline; a guard against a loop in the data.
@@ -82,7 +83,16 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
     for id_, *sources in session.execute(datasets):
         found[id_] |= {source for source in sources if source}
     inputs = (
-        select(RunInput.run_id, RunInput.dataset_id, RunInput.model_id, RunOutput.dataset_id, RunOutput.model_id)
+        select(
+            RunInput.run_id,
+            RunInput.name,
+            Run.config,
+            RunInput.dataset_id,
+            RunInput.model_id,
+            RunOutput.dataset_id,
+            RunOutput.model_id,
+        )
+        .join(Run, Run.id == RunInput.run_id)
         .outerjoin(
             RunOutput,
             (RunOutput.run_id == RunInput.upstream_run_id)
@@ -90,8 +100,9 @@ def _parents(session: Session, things: set[uuid.UUID], known: dict[uuid.UUID, Mo
         )
         .where(RunInput.run_id.in_(things))
     )
-    for id_, *sources in session.execute(inputs):
-        found[id_] |= {source for source in sources if source}
+    for id_, name, config, *sources in session.execute(inputs):
+        if name not in watching_inputs(config):
+            found[id_] |= {source for source in sources if source}
     return found
 
 

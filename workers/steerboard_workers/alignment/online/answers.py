@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.errors import SteerboardError
 from steerboard_workers.alignment.rollouts import Rollout
 
 Floats = NDArray[np.float64]
@@ -55,12 +56,36 @@ def length_metrics(rollouts: Sequence[Rollout], advantages: Sequence[Floats]) ->
     return found
 
 
-def sampler_metrics(rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]]) -> dict[str, float]:
+class SamplerDiffers(SteerboardError):
+    """What samples is not the policy in training."""
+
+    code = "sampler_differs"
+    status = 422
+    title = "The engine samples another policy"
+
+
+def sampler_weights(
+    rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], cap: float
+) -> list[NDArray[np.float32]]:
+    """min(pi / pi_sampler, cap) of each token, with log pi as training computes it: truncated importance weights."""
+    apart = [ours - one.log_probs for one, ours in zip(rollouts, trained, strict=True)]
+    return [np.exp(np.minimum(one, np.log(cap))).astype(np.float32) for one in apart]
+
+
+def sampler_metrics(
+    rollouts: Sequence[Rollout], trained: Sequence[NDArray[np.float32]], bound: float
+) -> dict[str, float]:
     """How far log-probs of the sampler are from those that training computes of the same tokens, in nats; and -log pi a
-    token, which is the policy's entropy on average."""
+    token, which is the policy's entropy on average. Raises `SamplerDiffers` where the mean is above the bound."""
     differences = np.abs(
         np.concatenate([ours.astype(np.float64) - one.log_probs for one, ours in zip(rollouts, trained, strict=True)])
     )
+    if differences.mean() > bound:
+        raise SamplerDiffers(
+            f"its log-probs of the sampled tokens are {differences.mean():.3g} nats from the trained model's on "
+            f"average, and max_sampler_difference is {bound:g}",
+            hint="Sample with engine transformers or precision fp32, or raise max_sampler_difference.",
+        )
     return {
         "sampler_difference": float(differences.mean()),
         "sampler_difference_max": float(differences.max()),

@@ -20,6 +20,7 @@ from steerboard_workers.alignment.policy_gradient import kl, losses
 OLD = "old_log_probs"
 ADVANTAGES = "advantages"
 REFERENCE = "reference_log_probs"
+SAMPLER_WEIGHTS = "sampler_weights"
 
 # The power of the norm by which the largest |ratio - 1| is told: over a million tokens at most 2.4 times as large.
 POWER = 16
@@ -73,6 +74,8 @@ class PolicyGradientObjective:
         low, high = config.clip_range
         ratios = losses.ratios(log_probs, old)
         of_tokens = losses.clipped_surrogate(ratios, advantages, low, high, config.dual_clip)
+        if config.sampler_weight_cap is not None:
+            of_tokens = of_tokens * batch.token_values[SAMPLER_WEIGHTS]
         penalty = torch.zeros((), device=log_probs.device)
         if self._adds_kl:
             of_kl = kl.penalty(log_probs, batch.token_values[REFERENCE], config.kl_form)

@@ -20,9 +20,9 @@ from steerboard_workers.alignment.batches.batch_source import (
     unpack_examples,
 )
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.online.answers import Answers, length_metrics, sampler_metrics
+from steerboard_workers.alignment.online.answers import Answers, length_metrics, sampler_metrics, sampler_weights
 from steerboard_workers.alignment.online.groups import Sampling, answer_group
-from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, Turn
+from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFERENCE, SAMPLER_WEIGHTS, Turn
 from steerboard_workers.alignment.online.pretraining import PretrainingTexts
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
@@ -151,10 +151,14 @@ class PolicyGradientSource(RewardedSource):
                 context.keep_group(step + 1, answer_group(place, prompt, sampling, context.renderer.tokenizer))
         if apart:
             metrics["kl"] = float(np.mean([one.sum() for one in apart]))
-        metrics |= length_metrics(rollouts, advantages) | sampler_metrics(rollouts, old) | dict(judgement.metrics)
+        metrics |= length_metrics(rollouts, advantages) | dict(judgement.metrics)
+        metrics |= sampler_metrics(rollouts, old, config.max_sampler_difference)
         of_tokens: dict[str, Sequence[NDArray[Any]]] = {OLD: old, ADVANTAGES: advantages, **judgement.further}
         if reference:
             of_tokens[REFERENCE] = reference
+        if config.sampler_weight_cap is not None:
+            of_tokens[SAMPLER_WEIGHTS] = sampler_weights(rollouts, old, config.sampler_weight_cap)
+            metrics["sampler_weight"] = float(np.concatenate(of_tokens[SAMPLER_WEIGHTS]).mean())
         kept = [
             replace(example, weight=judgement.weight, token_values=_values(of_tokens, place))
             for place, example in enumerate(examples)
@@ -228,7 +232,8 @@ class PolicyGradientSource(RewardedSource):
     def _filled(self, prompt: Example, room: int) -> Example:
         filled = super()._filled(prompt, room)
         zeros = np.zeros(len(filled.responses[0]), dtype=np.float32)
-        return replace(filled, token_values=dict.fromkeys((OLD, ADVANTAGES, REFERENCE, *self._further), (zeros,)))
+        names = (OLD, ADVANTAGES, REFERENCE, SAMPLER_WEIGHTS, *self._further)
+        return replace(filled, token_values=dict.fromkeys(names, (zeros,)))
 
 
 def _values(of_answers: Mapping[str, Sequence[NDArray[Any]]], place: int) -> dict[str, tuple[NDArray[np.float32], ...]]:

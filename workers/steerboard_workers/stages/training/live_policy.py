@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ SAMPLE_BATCH = 64
 
 
 @dataclass
-class _Drawn:
+class Drawing:
     """An answer being drawn. `prompt` is the place of its prompt in the list that every process was given."""
 
     prompt: int
@@ -43,19 +43,38 @@ class _Drawn:
     finished: bool = False
 
 
+class Sampler(Protocol):
+    """What computes the answers of this process."""
+
+    def take_weights(self) -> None:
+        """Sample from the weights of now; called before each `draw`."""
+        ...
+
+    def draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
+        """Fill in ids, log-probs and whether the answer is finished; prompts of similar lengths come in turn."""
+        ...
+
+
 class SampledPolicy:
     """The live policy of one run; see the protocol `LivePolicy`. Every process holds all weights and answers some of
     the prompts, so under `zero3` there is none."""
 
     def __init__(
-        self, module: Module, sharing: Strategy, renderer: Renderer, config: TrainingConfig, phases: Phases
+        self,
+        module: Module,
+        sharing: Strategy,
+        renderer: Renderer,
+        config: TrainingConfig,
+        phases: Phases,
+        sampler: Sampler | None = None,
     ) -> None:
+        """`sampler`: the module itself by default."""
         self._module = module
         self._sharing = sharing
         self._renderer = renderer
         self._config = config
         self._phases = phases
-        self._batch = config.sample_batch if isinstance(config, OnlineConfig) else SAMPLE_BATCH
+        self._sampler = sampler
 
     def sample(
         self,
@@ -76,16 +95,15 @@ class SampledPolicy:
                 hint="Use ddp or zero2, with offload: optimiser or lora where memory is short.",
             )
         room = answer_room(self._renderer.max_length, max_new_tokens)
-        decoding = Decoding(temperature=temperature, n=answers)
+        sampler = self._sampler or ModuleSampler(module, self._sharing, self._renderer, self._config)
+        sampler.take_weights()
         with self._phases.measure("generate") as phase:
             accelerator = self._sharing.accelerator
             streams = _streams(self._config.seed, step, prompts, answers, room, self._renderer.max_length)
             # Prompts of all lengths for each process: neighbours in length go to different ones.
             order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i].prompt))
             mine = [s for i in order[accelerator.process_index :: accelerator.num_processes] for s in streams[i]]
-            with sampling(module), torch.no_grad(), self._sharing.forwards():
-                for start in range(0, len(mine), self._batch):
-                    self._draw_or_explain(module.model, mine[start : start + self._batch], prompts, decoding)
+            sampler.draw(mine, prompts, temperature)
             drawn = _gathered([self._rollout(prompts, one) for one in mine], accelerator.num_processes)
             phase.tokens += sum(len(rollout.ids) for _, rollout in drawn)
         groups: list[list[Rollout]] = [[] for _ in prompts]
@@ -93,41 +111,7 @@ class SampledPolicy:
             groups[place].append(rollout)
         return groups
 
-    def _draw_or_explain(
-        self, model: Any, drawn: Sequence[_Drawn], prompts: Sequence[Example], decoding: Decoding
-    ) -> None:
-        """Raises `OutOfMemory` with a smaller `sample_batch`: smaller training steps would not help."""
-        try:
-            self._draw(model, drawn, prompts, decoding)
-        except Exception as error:
-            if not ran_out_of_memory(error):
-                raise
-            smaller = max(1, len(drawn) // 2)
-            fix = None
-            if isinstance(self._config, OnlineConfig) and smaller < len(drawn):
-                fix = Fix(changes={"sample_batch": smaller}, says=f"sample_batch {smaller}")
-            hint = f"Try {fix.says}." if fix else "Lower max_new_tokens or max_length, or use a larger device."
-            raise OutOfMemory(
-                f"Sampling {len(drawn)} answers together does not fit into the memory: {first_line(error)}",
-                hint=hint,
-                extra={"fix": fix} if fix else None,
-            ) from error
-
-    def _draw(self, model: Any, drawn: Sequence[_Drawn], prompts: Sequence[Example], decoding: Decoding) -> None:
-        ends = end_ids(self._renderer, getattr(model.generation_config, "eos_token_id", None))
-
-        def take(place: int, token: int, log_prob: float) -> bool:
-            one = drawn[place]
-            one.ids.append(token)
-            one.log_probs.append(log_prob)
-            one.finished = token in ends
-            return one.finished or len(one.ids) == one.limit
-
-        device, pad = self._sharing.accelerator.device, int(self._renderer.tokenizer.pad_token_id)
-        decoder = Decoder(model, device, pad, self._renderer.max_length, log_probs=True)
-        decoder.run([Stream(prompts[one.prompt].prompt.tolist(), one.prompt, one.key) for one in drawn], decoding, take)
-
-    def _rollout(self, prompts: Sequence[Example], one: _Drawn) -> tuple[int, Rollout]:
+    def _rollout(self, prompts: Sequence[Example], one: Drawing) -> tuple[int, Rollout]:
         return one.prompt, Rollout(
             row=prompts[one.prompt].row,
             n=one.n,
@@ -136,6 +120,59 @@ class SampledPolicy:
             text=self._renderer.response_text(one.ids[:-1] if one.finished else one.ids),
             finished=one.finished,
         )
+
+
+class ModuleSampler:
+    """Samples by the module in training itself, with the decode loop of the transformers engine."""
+
+    def __init__(self, module: PolicyModule, sharing: Strategy, renderer: Renderer, config: TrainingConfig) -> None:
+        self._module = module
+        self._sharing = sharing
+        self._config = config
+        self._width = config.sample_batch if isinstance(config, OnlineConfig) else SAMPLE_BATCH
+        self._ends = ends_of(module, renderer)
+        device, pad = sharing.accelerator.device, int(renderer.tokenizer.pad_token_id)
+        self._decoder = Decoder(module.model, device, pad, renderer.max_length, self._width, log_probs=True)
+
+    def take_weights(self) -> None:
+        """They are the module's own."""
+
+    def draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
+        """Raises `OutOfMemory` with a smaller `sample_batch`: smaller training steps would not help."""
+        try:
+            with sampling(self._module), torch.no_grad(), self._sharing.forwards():
+                self._draw(answers, prompts, temperature)
+        except Exception as error:
+            if not ran_out_of_memory(error):
+                raise
+            together = min(self._width, len(answers))
+            smaller = max(1, together // 2)
+            fix = None
+            if isinstance(self._config, OnlineConfig) and smaller < together:
+                fix = Fix(changes={"sample_batch": smaller}, says=f"sample_batch {smaller}")
+            hint = f"Try {fix.says}." if fix else "Lower max_new_tokens or max_length, or use a larger device."
+            raise OutOfMemory(
+                f"Sampling {together} answers together does not fit into the memory: {first_line(error)}",
+                hint=hint,
+                extra={"fix": fix} if fix else None,
+            ) from error
+
+    def _draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
+        def take(place: int, token: int, log_prob: float) -> bool:
+            one = answers[place]
+            one.ids.append(token)
+            one.log_probs.append(log_prob)
+            one.finished = token in self._ends
+            return one.finished or len(one.ids) == one.limit
+
+        streams = [Stream(prompts[one.prompt].prompt.tolist(), one.prompt, one.key) for one in answers]
+        for _ in self._decoder.run(streams, Decoding(temperature=temperature), take):
+            pass
+
+
+def ends_of(module: PolicyModule, renderer: Renderer) -> frozenset[int]:
+    """The tokens that end an answer of the policy."""
+    return end_ids(renderer, getattr(module.model.generation_config, "eos_token_id", None))
 
 
 @contextlib.contextmanager
@@ -161,7 +198,7 @@ def sampling(module: PolicyModule) -> Iterator[None]:
 
 def _streams(
     seed: int, step: int, prompts: Sequence[Example], answers: int, room: int, window: int
-) -> list[list[_Drawn]]:
+) -> list[list[Drawing]]:
     """The answers to draw to each prompt. A row that comes twice has further answers, not the same ones again."""
     seen: Counter[int] = Counter()
     streams = []
@@ -171,7 +208,9 @@ def _streams(
             raise BadInput(f"the prompt of row {prompt.row} fills the window of {window} tokens", code="bad_config")
         first = seen[prompt.row] * answers
         seen[prompt.row] += 1
-        streams.append([_Drawn(place, n, limit, stream_key(seed, step, prompt.row, first + n)) for n in range(answers)])
+        streams.append(
+            [Drawing(place, n, limit, stream_key(seed, step, prompt.row, first + n)) for n in range(answers)]
+        )
     return streams
 
 

@@ -1,0 +1,67 @@
+"""What the process that trains and the one that has vLLM send each other over a socket that only they hold, pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from steerboard_workers.engines.shared_weights import Layout
+
+
+@dataclass(frozen=True)
+class Start:
+    """`folder` has the model's config (`write_config`) and no weights: these come by `Update`. `options` are the fields
+    of `VllmOptions`: the two environments may have pydantic in different versions."""
+
+    folder: str
+    dtype: Literal["float32", "bfloat16"]
+    window: int
+    sequences: int
+    options: Mapping[str, Any]
+    device: Literal["cpu", "cuda"]
+
+
+@dataclass(frozen=True)
+class Update:
+    """Take these weights, and forget what was computed with others."""
+
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One answer to each prompt. `seeds` of their random numbers, `limits` in tokens; temperature 0 is greedy."""
+
+    prompts: Sequence[Sequence[int]]
+    limits: Sequence[int]
+    seeds: Sequence[int]
+    temperature: float
+    ends: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """ids with the end token, if one was drawn; log_probs at the temperature, of these."""
+
+    ids: Sequence[Sequence[int]]
+    log_probs: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Done:
+    """Of `Start` and `Update`."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The process cannot go on, and ends."""
+
+    code: str
+    detail: str
+    hint: str | None
+    retryable: bool
+
+
+Asked = Start | Update | Draw
+Answered = Done | Drawn | Broken

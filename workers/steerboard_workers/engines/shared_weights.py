@@ -1,0 +1,100 @@
+"""A model's weights in memory that other processes read: written by the one that trains it, loaded by vLLM's workers.
+
+The memory has no name on any disk, and is gone with the processes that hold it.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# A tensor begins at a multiple of this many bytes.
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A tensor in the memory. `dtype` is torch's name of it, `offset` in bytes."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where weights are. `path` leads to the memory while the process that wrote it lives."""
+
+    path: str
+    tensors: tuple[Placed, ...]
+
+    @property
+    def plain(self) -> tuple[str, list[tuple[Any, ...]]]:
+        return self.path, [astuple(one) for one in self.tensors]
+
+    def read(self) -> Iterator[tuple[str, Tensor]]:
+        """Each tensor, on the CPU. A change to one is nobody else's."""
+        with Path(self.path).open("rb") as file:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        whole = torch.frombuffer(memory, dtype=torch.uint8)
+        for one in self.tensors:
+            yield one.name, _part(whole, one)
+
+
+class SharedWeights:
+    """Memory for the weights of one model, of which every `write` has the same shapes."""
+
+    def __init__(self) -> None:
+        self._memory: mmap.mmap | None = None
+        self._file = os.memfd_create("weights")
+        self._layout: Layout | None = None
+
+    def write(self, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Layout:
+        """Copy weights, from whatever device, as `dtype` where they are of floats."""
+        if self._layout is None:
+            self._layout = self._allocate(weights, dtype)
+        assert self._memory is not None
+        whole = torch.frombuffer(self._memory, dtype=torch.uint8)
+        for one in self._layout.tensors:
+            _part(whole, one).copy_(weights[one.name].detach())
+        return self._layout
+
+    def _allocate(self, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Layout:
+        placed, end = [], 0
+        for name, tensor in weights.items():
+            stored = dtype if tensor.dtype.is_floating_point else tensor.dtype
+            one = Placed(name, str(stored).removeprefix("torch."), tuple(tensor.shape), end)
+            placed.append(one)
+            end += -(-_bytes(one) // _ALIGNMENT) * _ALIGNMENT
+        os.ftruncate(self._file, max(end, 1))
+        self._memory = mmap.mmap(self._file, 0)
+        return Layout(f"/proc/{os.getpid()}/fd/{self._file}", tuple(placed))
+
+
+class WeightUpdates:
+    """What vLLM's workers can do besides (its `worker_extension_cls`)."""
+
+    reload_weights: Any  # the worker's own
+
+    def take_weights(self, path: str, tensors: Sequence[tuple[str, str, Sequence[int], int]]) -> None:
+        """Replace all weights, by the names of a checkpoint, in place. What vLLM sends to other
+        processes has to be plain: `tensors` are the fields of `Placed`."""
+        layout = Layout(path, tuple(Placed(name, dtype, tuple(shape), at) for name, dtype, shape, at in tensors))
+        self.reload_weights(weights_iterator=layout.read())
+
+
+def _bytes(one: Placed) -> int:
+    return int(math.prod(one.shape) * getattr(torch, one.dtype).itemsize)
+
+
+def _part(whole: Tensor, one: Placed) -> Tensor:
+    return whole[one.offset : one.offset + _bytes(one)].view(getattr(torch, one.dtype)).view(one.shape)
