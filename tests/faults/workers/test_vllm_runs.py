@@ -201,3 +201,31 @@ def test_a_reward_model_gives_every_row_one_reward_in_shards_by_vllm_though_one_
     ours = score_texts(reward_engine(load_reward_model(tmp_path / "reward")), list(samples.values()), 2048)
     assert max(ours) - min(ours) > 1
     assert rewards == pytest.approx(dict(zip(samples, ours, strict=True)), abs=1e-3, rel=0)
+
+
+@needs_vllm
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_training_whose_sampling_process_is_killed_goes_on_in_another_attempt(vllm_stack: Stack) -> None:
+    stack = vllm_stack
+    config = {
+        **{"run": "train", "method": "rloo", **VLLM, "rules": [{"kind": "regex", "pattern": "s"}], "answers": 4},
+        **{"batch": 6, "max_new_tokens": 16, "max_steps": 40, "epochs": 4, "checkpoint_every": 2, "lr": 1e-3},
+    }
+    inputs = {"data": InputRef(dataset=stack.data_id), "model": InputRef(model=stack.base_id)}
+    run_id = stack._create("online", config, inputs)
+    stack.start_worker("only")
+    checkpoints = stack.home / "work" / str(run_id) / "checkpoints"
+    stack.wait(lambda: checkpoints.is_dir() and any(checkpoints.iterdir()), 200, "no checkpoint was written")
+    processes = map(psutil.Process, stack.stage_pids(run_id))
+    (sampling,) = [one for one in processes if "steerboard_workers.engines.live.serve" in one.cmdline()]
+    sampling.kill()
+    (run,) = stack.finish(run_id, seconds=400)
+    assert (run.state, run.attempt) == ("succeeded", 2), run.reason
+    with transaction(stack.sessions) as session:
+        first = session.get_one(RunAttempt, (run_id, 1))
+        assert first.reason is not None
+        assert first.reason.startswith("engine_failed: the process that samples ended with status -9")
+    assert run.summary is not None
+    assert run.summary["steps"] == 40
+    assert not stack.stage_pids(run_id)
