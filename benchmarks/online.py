@@ -11,8 +11,9 @@ PPO has phases of ours only: TRL's PPO trainer is in versions up to 1.9, which n
     make bench-online BENCH_ARGS="--steps 6 --rounds 3"
 
 Prints JSON: machine, sizes, and {ppo, grpo, rloo} -> seconds of a step (median over steps and rounds) by phase for
-`ours` and `trl`, and `ratio`, TRL's step over ours. A table of these goes to standard error. TRL's `update` has its
-passes of the reference.
+`ours`, `ours_vllm` (which samples by vLLM, where `make setup-vllm` was run) and `trl`, with `ratio` and
+`ratio_ours_vllm`, TRL's step over ours. A table of these goes to standard error. TRL's `update` has its passes of the
+reference.
 """
 
 from __future__ import annotations
@@ -31,20 +32,28 @@ from contests.online_setup import METHODS, Sizes, prepare
 from machine import machine
 from measure import say
 
-OURS, TRL = "ours", "trl"
+from steerboard.platform.processes.vllm import find_python
+from steerboard.platform.settings import Settings
+from steerboard_contracts.engine import EngineName
+
+OURS, BY_VLLM, TRL = "ours", "ours_vllm", "trl"
+ENGINES: dict[str, EngineName] = {OURS: "transformers", BY_VLLM: "vllm"}
 WITH_TRL = ("grpo", "rloo")
-PHASES = ("generate", "score", "reference", "value", "update")
+PHASES = ("sync", "generate", "score", "reference", "value", "update")
 
 
 def main() -> None:
     given = _arguments()
     sizes = Sizes(given.prompts, given.answers, given.prompt_tokens, given.new_tokens, given.hidden, given.layers)
     if given.contestant:
-        if given.contestant == OURS:
-            from contests.online_ours import run_ours as run
-        else:
-            from contests.online_trl import run_trl as run
-        print(json.dumps(run(given.folder, given.only[0], sizes, given.steps)))
+        if given.contestant == TRL:
+            from contests.online_trl import run_trl
+
+            print(json.dumps(run_trl(given.folder, given.only[0], sizes, given.steps)))
+            return
+        from contests.online_ours import run_ours
+
+        print(json.dumps(run_ours(given.folder, given.only[0], sizes, given.steps, ENGINES[given.contestant])))
         return
     found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "sizes": sizes.__dict__}
     with tempfile.TemporaryDirectory(prefix="bench-online-") as name:
@@ -57,7 +66,7 @@ def main() -> None:
 
 
 def _measured(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace) -> dict[str, Any]:
-    names = [OURS, TRL] if method in WITH_TRL else [OURS]
+    names = [*given.contestants, *([TRL] if method in WITH_TRL else [])]
     steps: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(given.rounds):
         for name in names:
@@ -67,7 +76,8 @@ def _measured(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace
         keys = sorted({key for step in each for key in step})
         entry[name] = {key: round(statistics.median(step.get(key, 0.0) for step in each), 4) for key in keys}
     if TRL in entry:
-        entry["ratio"] = round(entry[TRL]["step"] / entry[OURS]["step"], 3)
+        for name in given.contestants:
+            entry["ratio" if name == OURS else f"ratio_{name}"] = round(entry[TRL]["step"] / entry[name]["step"], 3)
     return entry
 
 
@@ -92,7 +102,7 @@ def _run(folder: Path, method: str, name: str, sizes: Sizes, given: argparse.Nam
 
 def _line(method: str, entry: dict[str, Any]) -> str:
     parts = []
-    for name in (OURS, TRL):
+    for name in (OURS, BY_VLLM, TRL):
         if name in entry:
             shown = " ".join(f"{key} {entry[name][key]:.3f}" for key in ("step", *PHASES) if key in entry[name])
             parts.append(f"{name}: {shown}")
@@ -111,9 +121,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(METHODS), help="such as grpo,rloo")
+    parser.add_argument("--no-vllm", action="store_true", help="leave sampling by vLLM out")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--contestant", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    given.contestants = [OURS] if given.no_vllm or find_python(Settings()) is None else [OURS, BY_VLLM]
     if set(given.only) - set(METHODS) or given.steps < 2:
         parser.error(f"--only: some of {','.join(METHODS)}; --steps: 2 at least")
     return given

@@ -10,10 +10,14 @@ from typing import Any
 
 from contests.online_setup import MODEL, ROWS, Sizes, config_of
 
+from steerboard_contracts.engine import EngineName
 
-def run_ours(folder: Path, method: str, sizes: Sizes, steps: int) -> list[dict[str, float]]:
-    """Seconds of each step, by phase, and in all."""
-    from steerboard_contracts.stage import DatasetInput, ModelInput, StageSpec
+
+def run_ours(folder: Path, method: str, sizes: Sizes, steps: int, engine: EngineName) -> list[dict[str, float]]:
+    """Seconds of each step, by phase, and in all. `engine` samples."""
+    from steerboard.platform.processes import vllm
+    from steerboard.platform.settings import Settings
+    from steerboard_contracts.stage import DatasetInput, EngineProcess, ModelInput, StageSpec
     from steerboard_workers.stages import train
     from steerboard_workers.stages.runtime import EventWriter, Stage
     from steerboard_workers.stages.training import live_policy
@@ -29,15 +33,20 @@ def run_ours(folder: Path, method: str, sizes: Sizes, steps: int) -> list[dict[s
             found.append({**phases, "step": now - began[0]})
             began[0] = time.perf_counter()
 
+    sampling = None
+    if engine == "vllm":
+        python = vllm.require_python(Settings())
+        sampling = EngineProcess(python=str(python), variables=vllm.variables(python, folder))
     spec = StageSpec(
         run_id="bench",
         name=method,
-        config=config_of(method, sizes, steps),
+        config={**config_of(method, sizes, steps), "engine": engine},
         inputs={
             "model": ModelInput(name="start", path=str(folder / MODEL), content_hash=""),
             "data": DatasetInput(name="prompts", path=str(folder / ROWS), kind="prompts", rows=0, content_hash=""),
         },
         device="cpu",
+        vllm=sampling,
     )
     train.run(Timed(Path(tempfile.mkdtemp(dir=folder)), spec, EventWriter(os.open(os.devnull, os.O_WRONLY))))
     return found

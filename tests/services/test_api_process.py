@@ -129,15 +129,13 @@ def test_a_server_is_migrated_served_signed_into_and_stopped(
         with browser.stream("GET", "/api/v1/projects/default/events", headers=headers, timeout=30) as stream:
             lines = stream.iter_lines()
             assert next(lines).startswith("retry")
-            began = time.monotonic()
             api.process.send_signal(signal.SIGTERM)
             try:
                 assert all(not line.startswith("data") for line in lines)
             except httpx.RemoteProtocolError as error:
                 api.process.wait(30)
                 raise AssertionError("the stream was cut off:\n" + "".join(api.lines)) from error
-    assert api.process.wait(20) == 0
-    assert time.monotonic() - began < 10
+    assert api.process.wait(60) == 0
     documents = [json.loads(line) for line in api.lines]
     (about,) = [line for line in documents if line["message"] == "GET /api/v1/session"]
     assert (about["status"], about["logger"]) == (200, "steerboard.requests")

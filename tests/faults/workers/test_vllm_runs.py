@@ -208,10 +208,9 @@ def test_a_reward_model_gives_every_row_one_reward_in_shards_by_vllm_though_one_
 @pytest.mark.timeout(600)
 def test_a_training_whose_sampling_process_is_killed_goes_on_in_another_attempt(vllm_stack: Stack) -> None:
     stack = vllm_stack
-    config = {
-        **{"run": "train", "method": "rloo", **VLLM, "rules": [{"kind": "regex", "pattern": "s"}], "answers": 4},
-        **{"batch": 6, "max_new_tokens": 16, "max_steps": 40, "epochs": 4, "checkpoint_every": 2, "lr": 1e-3},
-    }
+    common = {"batch": 6, "answers": 4, "max_new_tokens": 16, "epochs": 4, "lr": 1e-3}
+    rules = {"rules": [{"kind": "regex", "pattern": "s"}]}
+    config = {"run": "train", "method": "rloo", "max_steps": 40, "checkpoint_every": 2, **VLLM, **common, **rules}
     inputs = {"data": InputRef(dataset=stack.data_id), "model": InputRef(model=stack.base_id)}
     run_id = stack._create("online", config, inputs)
     stack.start_worker("only")
