@@ -162,6 +162,15 @@ class OnlineConfig(TrainingConfig):
         ),
     ] = "transformers"
     vllm: Annotated[VllmOptions, Field(description="How vLLM runs the model, where it is the engine.")] = VllmOptions()
+    staleness: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=1,
+            description="1: vLLM samples the next answers while the policy learns the last ones, so what it learns is "
+            "of the policy one sampling ago. 0: it waits.",
+        ),
+    ] = 0
 
     @model_validator(mode="after")
     def _can_sample(self) -> OnlineConfig:
@@ -170,6 +179,8 @@ class OnlineConfig(TrainingConfig):
                 "strategy zero3 would gather all weights for every sampled token: sampling in training needs ddp or "
                 "zero2, with offload optimiser or lora where memory is short"
             )
+        if self.staleness and self.engine != "vllm":
+            raise ValueError("staleness needs engine vllm: the model in training cannot sample while it learns")
         if self.engine == "vllm" and self.lora is not None and self.lora.quantise != "none":
             raise ValueError(
                 f"lora.quantise {self.lora.quantise} leaves no whole weights to give to vLLM: use engine "

@@ -256,6 +256,12 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         ),
     ] = None
 
+    @model_validator(mode="after")
+    def _weighs_what_is_stale(self) -> PolicyGradientConfig:
+        if self.staleness and self.sampler_weight_cap is None:
+            raise ValueError("staleness needs sampler_weight_cap, such as 2: its answers are of an earlier policy")
+        return self
+
     def input_fault(self, given: Collection[str]) -> str | None:
         return self.reward_fault(given) or self._ptx_fault(given)
 

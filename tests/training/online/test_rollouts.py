@@ -39,6 +39,7 @@ from steerboard_workers.phases import Phases
 from steerboard_workers.stages import train
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training import live_policy
 from steerboard_workers.stages.training.data import load_data
 from steerboard_workers.stages.training.live_policy import SampledPolicy, sampling
 from steerboard_workers.stages.training.passes import ForwardPasses
@@ -210,12 +211,13 @@ def test_log_probs_and_draws_are_those_of_the_module_at_the_sampling_temperature
     assert live.phases.take()["generate_tokens"] == sum(len(one.ids) for group in groups for one in group)
 
 
-def test_neither_batching_nor_dropout_nor_a_repeated_row_changes_an_answer(started):
+def test_neither_batching_nor_dropout_nor_a_repeated_row_changes_an_answer(started, monkeypatch):
     stage = started()
     live = Live(stage, lora=SftConfig(method="sft", lora=LORA).lora)
     given = {"answers": 3, "max_new_tokens": 6}
     together = ids_of(live.policy.sample(1, live.prompts, **given))
-    live.policy._batch = 2
+    monkeypatch.setattr(live_policy, "SAMPLE_BATCH", 2)
+    live.policy._sampler = None
     assert ids_of(live.policy.sample(1, live.prompts[::-1], **given))[::-1] == together
     assert ids_of(live.policy.sample(2, live.prompts, **given)) != together
     twice = ids_of(live.policy.sample(1, [live.prompts[0], *live.prompts[:2]], **given))

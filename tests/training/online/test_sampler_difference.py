@@ -48,14 +48,14 @@ class TestRuns:
     @pytest.fixture
     def told_less(self, monkeypatch):
         """The sampler reports its tokens as less likely than they are, by log 1.5."""
-        draw = ModuleSampler.draw
+        begin = ModuleSampler.begin
 
         def drawn(self, answers, prompts, temperature):
-            draw(self, answers, prompts, temperature)
+            begin(self, answers, prompts, temperature)
             for one in answers:
                 one.log_probs = [log_prob - math.log(1.5) for log_prob in one.log_probs]
 
-        monkeypatch.setattr(ModuleSampler, "draw", drawn)
+        monkeypatch.setattr(ModuleSampler, "begin", drawn)
 
     def test_another_policy_fails_the_run_with_what_to_do(self, make_stage, base_model, told_less):
         with pytest.raises(SamplerDiffers, match=r"0\.405 nats") as caught:

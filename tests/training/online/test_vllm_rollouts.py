@@ -14,7 +14,7 @@ from steerboard.platform.processes import vllm
 from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import EngineMissing
 from steerboard_contracts.stage import STAGE_FILE, EngineProcess
-from steerboard_workers.engines.live.messages import Draw, Start
+from steerboard_workers.engines.live.messages import Draw, Drawn, Start
 from steerboard_workers.engines.live.process import LiveEngine, write_config
 from steerboard_workers.engines.shared_weights import SharedWeights
 from steerboard_workers.engines.watchdog import EngineFailed
@@ -72,6 +72,12 @@ class TestTraining:
         assert metrics[4]["kl"] > 0.01
         assert {"sync", "generate", "update"} <= set(stage.phases.so_far())
 
+    def test_ahead_it_samples_while_the_policy_learns(self, started):
+        metrics = ran(started(staleness=1, sampler_weight_cap=2, lr=1e-4, evaluate_every=2))
+        assert metrics[1]["sampler_difference_max"] < 1e-3
+        assert all(1e-3 < metrics[step]["sampler_difference_max"] < 0.5 for step in (2, 3, 4))
+        assert all(values["ratio_error"] < 1e-4 for values in metrics.values())
+
     def test_compiled_it_takes_new_weights_too(self, started):
         metrics = ran(started(vllm={"eager": False}, max_steps=2))
         assert all(values["sampler_difference_max"] < 1e-3 for values in metrics.values())
@@ -98,6 +104,11 @@ def opened(folder, model) -> LiveEngine:
     return LiveEngine(engine_process(folder), Start(str(folder), "float32", 96, 8, options, "cpu"))
 
 
+def drawn_by(engine: LiveEngine, asked: Draw) -> Drawn:
+    engine.begin(asked)
+    return engine.drawn()
+
+
 class TestEngine:
     pytestmark = long
 
@@ -112,7 +123,7 @@ class TestEngine:
                     if parameter.dim() == 2:
                         parameter.normal_(std=0.3)
             engine.update(policy.state_dict())
-            drawn = engine.draw(asked)
+            drawn = drawn_by(engine, asked)
             for prompt, ids, log_probs in zip(prompts, drawn.ids, drawn.log_probs, strict=True):
                 with torch.no_grad():
                     logits = policy(torch.tensor([[*prompt, *ids]])).logits[0, len(prompt) - 1 : -1].float()
@@ -126,12 +137,12 @@ class TestEngine:
         live = opened(tmp_path, wide_model)
         os.kill(live._process.pid, signal.SIGKILL)
         with pytest.raises(EngineFailed, match="ended with status -9") as caught:
-            live.draw(Draw([[5]], [2], [0], 1.0, [0]))
+            drawn_by(live, Draw([[5]], [2], [0], 1.0, [0]))
         assert caught.value.retryable
 
     def test_what_vllm_refuses_says_what_to_do(self, base_model, tmp_path):
         with pytest.raises(EngineFailed) as caught:  # its heads are too small for vLLM's kernels
-            opened(tmp_path, base_model).draw(Draw([[5]], [2], [0], 1.0, [0]))
+            drawn_by(opened(tmp_path, base_model), Draw([[5]], [2], [0], 1.0, [0]))
         assert caught.value.code == "engine_refused"
         assert not caught.value.retryable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ class Rollout:
     finished: bool
 
 
+Begun = Any
+"""A sampling that `LivePolicy.begin` began, for its `finish` and for nothing else."""
+
+
 class LivePolicy(Protocol):
     """The policy with the weights it has now."""
 
@@ -58,6 +62,23 @@ class LivePolicy(Protocol):
         Raises `BadInput` for a model that writes no answers, under a strategy that cannot sample, and when
         `max_new_tokens` fills the window.
         """
+        ...
+
+    def begin(
+        self,
+        step: int,
+        prompts: Sequence[Example],
+        *,
+        answers: int = 1,
+        temperature: float = 1.0,
+        max_new_tokens: int | None = None,
+    ) -> Begun:
+        """`sample` without waiting, with the weights of now. An engine in a process of its own goes on meanwhile;
+        another sampling waits until this one is through."""
+        ...
+
+    def finish(self, begun: Begun) -> list[list[Rollout]]:
+        """The answers, once."""
         ...
 
 
@@ -107,8 +128,12 @@ class RolloutSource(BatchSource):
 
     def sample(self, step: int, prompts: Sequence[Example]) -> list[list[Rollout]]:
         """The config's number of answers to each prompt."""
+        return self.context.policy.finish(self.begin(step, prompts))
+
+    def begin(self, step: int, prompts: Sequence[Example]) -> Begun:
+        """`sample` without waiting."""
         config = self.config
-        return self.context.policy.sample(
+        return self.context.policy.begin(
             step,
             prompts,
             answers=config.answers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -13,6 +14,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
 from steerboard_workers.alignment.batches.batch_source import Batch
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.online.ahead import Ahead
 from steerboard_workers.alignment.online.answers import equal_groups, length_metrics
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.scoring import AnswerRewards, Scores
@@ -98,6 +100,7 @@ class RewardedSource(RolloutSource):
         self._lists = self.steps  # of prompts, until all epochs are through
         self._drawn = 0  # how many of them were sampled
         self._moments = RunningMoments()
+        self._ahead = Ahead()
         self._longest = answer_room(context.renderer.max_length, config.max_new_tokens)
         if config.overlong_tokens is not None and config.overlong_tokens >= self._longest:
             raise BadInput(
@@ -117,12 +120,13 @@ class RewardedSource(RolloutSource):
         return Batch([], scores.metrics() | length_metrics(rollouts, [np.zeros(1)] * len(rollouts)))
 
     def state(self) -> dict[str, Any]:
-        return {"drawn": self._drawn, "moments": asdict(self._moments)}
+        return {"drawn": self._drawn, "moments": asdict(self._moments), "ahead": self._ahead.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """What older checkpoints lack is what it was for them."""
         self._drawn = state.get("drawn", state.get("sampled", 0))
         self._moments = RunningMoments(**state.get("moments", {}))
+        self._ahead.restore(state.get("ahead"))
 
     def collected(self) -> tuple[Sampled, dict[str, float]]:
         """The answers to learn in one step, and metrics. Their rewards are of all answers that were drawn: a policy's
@@ -156,17 +160,27 @@ class RewardedSource(RolloutSource):
             penalties -= config.overlong_penalty * overlong(lengths, self._longest, config.overlong_tokens)
         return penalties
 
+    def samplings(self) -> int:
+        """How many there are where neither refills nor `kl_stop` add further ones."""
+        steps = self.config.max_steps or self.steps
+        return min(self._lists, math.ceil(steps * self._lists / self.steps))
+
     def _draw(self) -> Sampled:
-        # Refills, and `kl_stop`, sample more often than there are lists of prompts.
-        prompts = self.prompts(self._drawn % self._lists)
-        groups = self.sample(self._drawn, prompts)
+        prompts = self._listed(self._drawn)
+        groups = self._ahead.take() or self.sample(self._drawn, prompts)
         self._drawn += 1
+        if self.config.staleness and self._drawn < self.samplings():
+            self._ahead.begin(self.context.policy, self.begin(self._drawn, self._listed(self._drawn)))
         rollouts = [one for group in groups for one in group]
         examples = _examples(prompts, groups)
         with self.context.phases.measure("score") as phase:
             scores = self.rewards.score(rollouts, examples)
             phase.tokens += sum(e.tokens for e in examples)
         return Sampled(prompts, rollouts, examples, scores)
+
+    def _listed(self, number: int) -> list[Example]:
+        """Refills, and `kl_stop`, sample more often than there are lists of prompts."""
+        return self.prompts(number % self._lists)
 
 
 def _examples(prompts: Sequence[Example], groups: Sequence[Sequence[Rollout]]) -> list[Example]:

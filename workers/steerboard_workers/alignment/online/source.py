@@ -174,8 +174,7 @@ class PolicyGradientSource(RewardedSource):
     def _is_kept(self, number: int) -> bool:
         """Whether answers of this sampling are kept to be read."""
         config = self.config
-        samplings = min(self._lists, math.ceil((config.max_steps or self.steps) * self._lists / self.steps))
-        every = math.ceil(samplings / config.inspect_group_steps)
+        every = math.ceil(self.samplings() / config.inspect_group_steps)
         # `kl_stop` makes more samplings than there are lists of prompts.
         return number % every == 0 and number < every * config.inspect_group_steps
 

@@ -56,9 +56,13 @@ class LiveEngine:
         """Replace all weights, by the names of a checkpoint; tied ones are there under each of their names."""
         self._ask(Update(self._weights.write(weights, self._dtype)))
 
-    def draw(self, asked: Draw) -> Drawn:
-        """Raises `EngineFailed`."""
-        drawn = self._ask(asked)
+    def begin(self, asked: Draw) -> None:
+        """Let it draw. Nothing else may be asked before `drawn`. Raises `EngineFailed`."""
+        self._send(asked)
+
+    def drawn(self) -> Drawn:
+        """Waits. Raises `EngineFailed`."""
+        drawn = self._receive()
         assert isinstance(drawn, Drawn)
         return drawn
 
@@ -67,17 +71,29 @@ class LiveEngine:
         self._process.wait()
 
     def _ask(self, asked: Asked) -> Answered:
+        self._send(asked)
+        return self._receive()
+
+    def _send(self, asked: Asked) -> None:
         try:
             self._connection.send(asked)
+        except OSError as error:
+            raise self._ended() from error
+
+    def _receive(self) -> Answered:
+        try:
             answered: Answered = self._connection.recv()
         except (EOFError, OSError) as error:
-            status = self._process.wait()
-            raise EngineFailed(
-                f"the process that samples ended with status {status}", hint="The run's log has its last output."
-            ) from error
+            raise self._ended() from error
         if isinstance(answered, Broken):
             raise _error(answered)
         return answered
+
+    def _ended(self) -> EngineFailed:
+        status = self._process.wait()
+        return EngineFailed(
+            f"the process that samples ended with status {status}", hint="The run's log has its last output."
+        )
 
 
 def _error(broken: Broken) -> SteerboardError:

@@ -27,7 +27,7 @@ class LiveServer:
         while True:
             try:
                 asked: Asked = self._connection.recv()
-            except EOFError:
+            except (EOFError, ConnectionResetError):
                 if self._host is not None:
                     self._host.close()
                 return

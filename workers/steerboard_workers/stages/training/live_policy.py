@@ -43,16 +43,27 @@ class Drawing:
     finished: bool = False
 
 
+@dataclass
+class Sampling:
+    """The answers that this process draws to some of the prompts."""
+
+    prompts: Sequence[Example]
+    mine: list[Drawing]
+
+
 class Sampler(Protocol):
     """What computes the answers of this process."""
 
     def take_weights(self) -> None:
-        """Sample from the weights of now; called before each `draw`."""
+        """Sample from the weights of now; called before each `begin`."""
         ...
 
-    def draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
-        """Fill in ids, log-probs and whether the answer is finished; prompts of similar lengths come in turn."""
+    def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
+        """Fill in ids, log-probs and whether the answer is finished, by the end of `finish`; prompts of similar lengths
+        come in turn."""
         ...
+
+    def finish(self) -> None: ...
 
 
 class SampledPolicy:
@@ -75,6 +86,7 @@ class SampledPolicy:
         self._config = config
         self._phases = phases
         self._sampler = sampler
+        self._running: Sampling | None = None
 
     def sample(
         self,
@@ -85,6 +97,18 @@ class SampledPolicy:
         temperature: float = 1.0,
         max_new_tokens: int | None = None,
     ) -> list[list[Rollout]]:
+        begun = self.begin(step, prompts, answers=answers, temperature=temperature, max_new_tokens=max_new_tokens)
+        return self.finish(begun)
+
+    def begin(
+        self,
+        step: int,
+        prompts: Sequence[Example],
+        *,
+        answers: int = 1,
+        temperature: float = 1.0,
+        max_new_tokens: int | None = None,
+    ) -> Sampling:
         module = self._module
         if not isinstance(module, PolicyModule):
             raise BadInput(f"{type(module.model).__name__} writes no answers to sample", code="bad_config")
@@ -94,22 +118,39 @@ class SampledPolicy:
                 code="bad_config",
                 hint="Use ddp or zero2, with offload: optimiser or lora where memory is short.",
             )
+        if self._running is not None:
+            self._wait(self._running)
         room = answer_room(self._renderer.max_length, max_new_tokens)
-        sampler = self._sampler or ModuleSampler(module, self._sharing, self._renderer, self._config)
-        sampler.take_weights()
-        with self._phases.measure("generate") as phase:
+        streams = _streams(self._config.seed, step, prompts, answers, room, self._renderer.max_length)
+        if self._sampler is None:
+            self._sampler = ModuleSampler(module, self._sharing, self._renderer, self._config)
+        self._sampler.take_weights()
+        with self._phases.measure("generate"):
             accelerator = self._sharing.accelerator
-            streams = _streams(self._config.seed, step, prompts, answers, room, self._renderer.max_length)
             # Prompts of all lengths for each process: neighbours in length go to different ones.
             order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i].prompt))
             mine = [s for i in order[accelerator.process_index :: accelerator.num_processes] for s in streams[i]]
-            sampler.draw(mine, prompts, temperature)
-            drawn = _gathered([self._rollout(prompts, one) for one in mine], accelerator.num_processes)
+            self._sampler.begin(mine, prompts, temperature)
+        self._running = Sampling(prompts, mine)
+        return self._running
+
+    def finish(self, begun: Sampling) -> list[list[Rollout]]:
+        if begun is self._running:
+            self._wait(begun)
+        with self._phases.measure("generate") as phase:
+            own = [self._rollout(begun.prompts, one) for one in begun.mine]
+            drawn = _gathered(own, self._sharing.accelerator.num_processes)
             phase.tokens += sum(len(rollout.ids) for _, rollout in drawn)
-        groups: list[list[Rollout]] = [[] for _ in prompts]
+        groups: list[list[Rollout]] = [[] for _ in begun.prompts]
         for place, rollout in sorted(drawn, key=lambda one: (one[0], one[1].n)):
             groups[place].append(rollout)
         return groups
+
+    def _wait(self, begun: Sampling) -> None:
+        assert self._sampler is not None
+        with self._phases.measure("generate"):
+            self._sampler.finish()
+        self._running = None
 
     def _rollout(self, prompts: Sequence[Example], one: Drawing) -> tuple[int, Rollout]:
         return one.prompt, Rollout(
@@ -137,7 +178,10 @@ class ModuleSampler:
     def take_weights(self) -> None:
         """They are the module's own."""
 
-    def draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
+    def finish(self) -> None:
+        """There is nothing to wait for."""
+
+    def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         """Raises `OutOfMemory` with a smaller `sample_batch`: smaller training steps would not help."""
         try:
             with sampling(self._module), torch.no_grad(), self._sharing.forwards():

@@ -40,6 +40,7 @@ class VllmSampler:
         self._sharing = sharing
         self._ends = sorted(ends_of(module, start.renderer))
         self._engine: LiveEngine | None = None
+        self._answers: Sequence[Drawing] = ()
 
     def take_weights(self) -> None:
         if self._engine is None:
@@ -47,11 +48,10 @@ class VllmSampler:
         with self._stage.phases.measure("sync"):
             self._engine.update(self._weights())
 
-    def draw(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
+    def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         assert self._engine is not None
-        if not answers:
-            return
-        drawn = self._engine.draw(
+        self._answers = answers
+        self._engine.begin(
             Draw(
                 prompts=[prompts[one.prompt].prompt.tolist() for one in answers],
                 limits=[one.limit for one in answers],
@@ -60,7 +60,11 @@ class VllmSampler:
                 ends=self._ends,
             )
         )
-        for one, ids, log_probs in zip(answers, drawn.ids, drawn.log_probs, strict=True):
+
+    def finish(self) -> None:
+        assert self._engine is not None
+        drawn = self._engine.drawn()
+        for one, ids, log_probs in zip(self._answers, drawn.ids, drawn.log_probs, strict=True):
             one.ids, one.log_probs = list(ids), list(log_probs)
             one.finished = one.ids[-1] in self._ends
 
