@@ -111,6 +111,18 @@ def test_the_id_that_a_terminal_shows_names_the_run_for_every_command(shell: She
     assert shell("pipelines", "cancel", pipeline["id"][-8:]).startswith(f"{pipeline['name']}: cancelled")
 
 
+def test_a_training_run_is_paused_changed_and_resumed_by_command(shell: Shell, world: ApiWorld) -> None:
+    with transaction(world.sessions) as session:
+        session.execute(update(Run).where(Run.name == "reward", Run.kind == "train").values(state="queued"))
+    name = "small-2.reward"
+    assert shell("runs", "pause", name) == f"{name}: paused\n"
+    assert shell("runs", "change", name, "lr=2e-5") == f"{name}: lr 2e-05\n"
+    assert world.get(f"runs/{name}")["changeable"] == {"lr": 2e-5}
+    assert shell("runs", "change", name, "epochs=3", code=1) == ""
+    assert shell("runs", "resume", name) == f"{name}: pending\n"  # what it learns from is not made yet
+    assert shell("runs", "pause", f"{PIPELINE}.chosen", code=1) == ""
+
+
 def test_what_a_user_types_stays_one_name_whatever_is_in_it(shell: Shell) -> None:
     for name in ("../tokens", "a/b", "a?b", "a#b", "%2e%2e", "\x1b[1m"):
         for command in (("runs", "show"), ("pipelines", "show"), ("models", "show"), ("datasets", "show")):
