@@ -174,11 +174,13 @@ class OnlineConfig(TrainingConfig):
 
     @model_validator(mode="after")
     def _can_sample(self) -> OnlineConfig:
-        if self.strategy == "zero3":
+        if self.strategy == "zero3" and self.engine != "vllm":
             raise ValueError(
-                "strategy zero3 would gather all weights for every sampled token: sampling in training needs ddp or "
-                "zero2, with offload optimiser or lora where memory is short"
+                "strategy zero3 would gather all weights for every sampled token: sampling in training needs engine "
+                "vllm, or ddp or zero2, with offload optimiser or lora where memory is short"
             )
+        if self.strategy == "zero3" and self.lora is not None:
+            raise ValueError("lora with strategy zero3 cannot be merged for vLLM: use zero2, or train without lora")
         if self.staleness and self.engine != "vllm":
             raise ValueError("staleness needs engine vllm: the model in training cannot sample while it learns")
         if self.engine == "vllm" and self.lora is not None and self.lora.quantise != "none":

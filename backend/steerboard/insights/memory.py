@@ -91,7 +91,8 @@ def _estimate(
             quantised=config.lora is not None and config.lora.quantise != "none",
             on_gpu=on_gpu,
             reads_logits=method.reads == "labels",
-            sampled=config.sample_batch if isinstance(config, OnlineConfig) else 0,
+            # vLLM has its own share of the memory.
+            sampled=config.sample_batch if isinstance(config, OnlineConfig) and config.engine == "transformers" else 0,
             window=config.max_length or window,
             further=len(method.also_trains),
             frozen=method.kept(config, given),

@@ -82,8 +82,9 @@ class TestTraining:
         metrics = ran(started(vllm={"eager": False}, max_steps=2))
         assert all(values["sampler_difference_max"] < 1e-3 for values in metrics.values())
 
-    def test_two_processes_sample_by_an_engine_each(self, started):
-        code, events, log = run_process(started(max_steps=2), torchrun(2))
+    @pytest.mark.parametrize("strategy", ["ddp", "zero3"])
+    def test_two_processes_sample_by_an_engine_each(self, started, strategy):
+        code, events, log = run_process(started(max_steps=2, strategy=strategy), torchrun(2))
         assert code == 0, log[-3000:]
         found = [event.values for event in events if event.type == "metrics"]
         assert found
@@ -122,7 +123,7 @@ class TestEngine:
                 for parameter in policy.parameters():
                     if parameter.dim() == 2:
                         parameter.normal_(std=0.3)
-            engine.update(policy.state_dict())
+            engine.update(policy.state_dict().items)
             drawn = drawn_by(engine, asked)
             for prompt, ids, log_probs in zip(prompts, drawn.ids, drawn.log_probs, strict=True):
                 with torch.no_grad():
@@ -150,9 +151,9 @@ class TestEngine:
 def test_weights_are_read_as_they_were_written_last_and_by_any_process():
     weights = {"a.weight": torch.randn(3, 5), "b": torch.arange(4), "c": torch.randn(7).bfloat16()}
     shared = SharedWeights()
-    first = shared.write(weights, torch.float32)
+    first = shared.write(weights.items, torch.float32)
     weights["a.weight"] += 1
-    layout = shared.write(weights, torch.float32)
+    layout = shared.write(weights.items, torch.float32)
     assert layout == first
     found = dict(layout.read())
     assert {name: tensor.dtype for name, tensor in found.items()} == {

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+Weights = Callable[[], Iterable[tuple[str, Tensor]]]
+"""All tensors of a model, by name. One may be gone when the next is asked for."""
 
 # A tensor begins at a multiple of this many bytes.
 _ALIGNMENT = 64
@@ -58,19 +61,21 @@ class SharedWeights:
         self._file = os.memfd_create("weights")
         self._layout: Layout | None = None
 
-    def write(self, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Layout:
-        """Copy weights, from whatever device, as `dtype` where they are of floats."""
+    def write(self, weights: Weights, dtype: torch.dtype) -> Layout:
+        """Copy weights, from whatever device, as `dtype` where they are of floats. `weights` is called once, and twice
+        when the memory has to be made."""
         if self._layout is None:
-            self._layout = self._allocate(weights, dtype)
+            self._layout = self._allocate(weights(), dtype)
         assert self._memory is not None
         whole = torch.frombuffer(self._memory, dtype=torch.uint8)
-        for one in self._layout.tensors:
-            _part(whole, one).copy_(weights[one.name].detach())
+        places = {one.name: one for one in self._layout.tensors}
+        for name, tensor in weights():
+            _part(whole, places[name]).copy_(tensor.detach())
         return self._layout
 
-    def _allocate(self, weights: Mapping[str, Tensor], dtype: torch.dtype) -> Layout:
+    def _allocate(self, weights: Iterable[tuple[str, Tensor]], dtype: torch.dtype) -> Layout:
         placed, end = [], 0
-        for name, tensor in weights.items():
+        for name, tensor in weights:
             stored = dtype if tensor.dtype.is_floating_point else tensor.dtype
             one = Placed(name, str(stored).removeprefix("torch."), tuple(tensor.shape), end)
             placed.append(one)

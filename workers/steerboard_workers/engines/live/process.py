@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.stage import EngineProcess
 from steerboard_workers.engines.live.messages import Answered, Asked, Broken, Draw, Drawn, Start, Update
-from steerboard_workers.engines.shared_weights import SharedWeights
+from steerboard_workers.engines.shared_weights import SharedWeights, Weights
 from steerboard_workers.engines.watchdog import EngineFailed
 
 
@@ -52,7 +51,7 @@ class LiveEngine:
         self._connection = Connection(ours.detach())
         self._ask(start)
 
-    def update(self, weights: Mapping[str, Tensor]) -> None:
+    def update(self, weights: Weights) -> None:
         """Replace all weights, by the names of a checkpoint; tied ones are there under each of their names."""
         self._ask(Update(self._weights.write(weights, self._dtype)))
 

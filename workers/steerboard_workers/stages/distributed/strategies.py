@@ -100,6 +100,11 @@ class Strategy(Protocol):
         model that is trained with it."""
         ...
 
+    def forward_weights(self, model: nn.Module) -> Iterator[Named]:
+        """The tensors of a trained model as its forwards see them, by their names there, tied ones under each. Every
+        process gets all of them, and must read to the end; a tensor is whole until the next one is asked for."""
+        ...
+
 
 class DDPStrategy:
     """One process, or several with the whole model each (DDP). Weights are float32, bf16 is autocast."""
@@ -180,6 +185,9 @@ class DDPStrategy:
         model = of or self._bare.model
         learned = trained(model)
         return ((name, t) for name, t in unshared(model) if name in learned or not trained_only)
+
+    def forward_weights(self, model: nn.Module) -> Iterator[Named]:
+        yield from model.state_dict().items()
 
 
 def unshared(module: nn.Module) -> Iterator[Named]:

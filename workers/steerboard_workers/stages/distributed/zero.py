@@ -158,6 +158,15 @@ class ZeROStrategy:
             if name not in tied and not trained_only:
                 yield name, tensor
 
+    def forward_weights(self, model: nn.Module) -> Iterator[Named]:
+        parameters = dict(model.named_parameters(remove_duplicate=False))
+        for name, tensor in model.state_dict().items():
+            if name not in parameters:
+                yield name, tensor
+                continue
+            with self._gathered([parameters[name]]):
+                yield name, parameters[name].detach()
+
     def _make_states(self) -> None:
         """AdamW's states, which it would make in its first step, when DeepSpeed would look for those of the first
         parameter group alone and lose sight of the others."""

@@ -67,8 +67,8 @@ class Sampler(Protocol):
 
 
 class SampledPolicy:
-    """The live policy of one run; see the protocol `LivePolicy`. Every process holds all weights and answers some of
-    the prompts, so under `zero3` there is none."""
+    """The live policy of one run; see the protocol `LivePolicy`. Every process answers some of the prompts: it holds
+    all weights for that, or its engine does."""
 
     def __init__(
         self,
@@ -112,11 +112,11 @@ class SampledPolicy:
         module = self._module
         if not isinstance(module, PolicyModule):
             raise BadInput(f"{type(module.model).__name__} writes no answers to sample", code="bad_config")
-        if self._config.strategy == "zero3":
+        if self._config.strategy == "zero3" and self._sampler is None:
             raise BadInput(
                 "strategy zero3 would gather all weights for every sampled token",
                 code="bad_config",
-                hint="Use ddp or zero2, with offload: optimiser or lora where memory is short.",
+                hint="Use engine vllm, or ddp or zero2 with offload: optimiser or lora where memory is short.",
             )
         if self._running is not None:
             self._wait(self._running)

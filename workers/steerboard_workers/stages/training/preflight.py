@@ -111,7 +111,8 @@ class Preflight:
         processes."""
         if way.strategy == self._config.strategy:
             return True
-        if way.strategy == "zero3" and isinstance(self._config, OnlineConfig):
+        config = self._config
+        if way.strategy == "zero3" and isinstance(config, OnlineConfig) and (config.engine != "vllm" or config.lora):
             return False
         return not self._quantised and not (way.strategy == "zero3" and self._merges)
 

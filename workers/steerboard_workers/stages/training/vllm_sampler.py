@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -46,7 +46,7 @@ class VllmSampler:
         if self._engine is None:
             self._engine = self._started()
         with self._stage.phases.measure("sync"):
-            self._engine.update(self._weights())
+            self._engine.update(self._weights)
 
     def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         assert self._engine is not None
@@ -99,10 +99,9 @@ class VllmSampler:
         write_config(folder, self._module.model.config.to_dict())
         return folder
 
-    def _weights(self) -> Mapping[str, Tensor]:
-        weights = self._module.model.state_dict()
-        lora = self._config.lora
-        return weights if lora is None else merged_weights(weights, lora)
+    def _weights(self) -> Iterable[tuple[str, Tensor]]:
+        weights, lora = self._sharing.forward_weights(self._module.model), self._config.lora
+        return weights if lora is None else merged_weights(dict(weights), lora).items()
 
 
 def _visible(device: torch.device) -> str | None:
