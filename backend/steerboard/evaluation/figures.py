@@ -12,6 +12,7 @@ from steerboard.datasets.formats.records import Problem
 from steerboard.evaluation.benchmark_files import (
     alpaca_eval,
     battles,
+    best_of_four,
     games,
     judge_benchmarks,
     leaderboards,
@@ -27,8 +28,8 @@ from steerboard.evaluation.formats.rows import read_rows
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD
 
-_OF_NO_JUDGE = ("rewardbench", "leaderboards", "vicuna_review")
-_OTHERS = ("rewardbench", "llmbar", "pandalm", "battles", "leaderboards")
+_OF_NO_JUDGE = ("rewardbench", "rewardbench2", "leaderboards", "vicuna_review")
+_OTHERS = ("rewardbench", "rewardbench2", "llmbar", "pandalm", "battles", "leaderboards")
 FORMATS = ("auto", *JUDGMENTS, *_OTHERS)
 
 
@@ -74,6 +75,8 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             return _alpaca_eval(paths, options, findings)
         case "rewardbench":
             return _rewards(paths, findings)
+        case "rewardbench2":
+            return best_of_four.figures(parsed(paths, best_of_four.prompt, findings), findings)
         case "llmbar":
             return judge_benchmarks.llmbar_figures(paths, options.judge, findings)
         case "pandalm":
@@ -122,6 +125,7 @@ def _format(paths: Sequence[Path], format: str) -> str:
     if first is not None:
         for name, known in (
             ("rewardbench", rewards.is_pair),
+            ("rewardbench2", best_of_four.is_prompt),
             ("llmbar", judge_benchmarks.is_llmbar),
             ("pandalm", judge_benchmarks.is_pandalm),
             ("battles", battles.is_battle),

@@ -15,8 +15,8 @@ commands = typer.Typer()
 _Files = Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Judgments of one format.")]
 _Table = Path | None
 _FORMATS = (
-    "auto, alpaca_eval, fastchat_single, fastchat_pair, arena_hard, arena_bench, vicuna_review, rewardbench, llmbar, "
-    "pandalm, battles or leaderboards."
+    "auto, alpaca_eval, fastchat_single, fastchat_pair, arena_hard, arena_bench, vicuna_review, rewardbench, "
+    "rewardbench2, llmbar, pandalm, battles or leaderboards."
 )
 
 

@@ -60,7 +60,7 @@ _LISTS: dict[str, tuple[str, ...]] = {
 _PLAIN = ("pearson", "spearman", "kendall", "overall", "separability", "items_of_all")
 # Of a table whose numbers take the rest.
 _NAME_WIDTH = 24
-_MAPPINGS = ("rank_scores", "sections", "subsets")
+_MAPPINGS = ("rank_scores", "sections", "subsets", "domains", "ties")
 
 
 def print_figures(found: Found, out: Console | None = None) -> None:

@@ -1,0 +1,103 @@
+"""RewardBench 2's figures, of the scores of each prompt's answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
+from steerboard.evaluation.formats.records import Unreadable, number
+from steerboard_statistics.benchmarks import rewardbench2
+from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, TieKind
+from steerboard_statistics.validity import assess
+
+_KINDS: tuple[TieKind, ...] = ("ref", "tied")
+_FIGURES = ("domains", "ties", "overall")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`scores` of its answers, the `right` ones first; NaN where one is missing. `twins`: of the domain of ties."""
+
+    domain: str
+    id: str
+    scores: tuple[float, ...]
+    right: int
+    twins: tuple[TieKind, str] | None
+
+    @property
+    def missing(self) -> bool:
+        return any(math.isnan(score) for score in self.scores)
+
+
+def is_prompt(row: Mapping[str, Any]) -> bool:
+    return {"subset", "id", "num_correct", "scores"} <= row.keys()
+
+
+def prompt(row: Mapping[str, Any]) -> Prompt:
+    """{subset, id, num_correct, scores}, as RewardBench's own scripts write them. Raises `Unreadable`."""
+    domain, id_, right, given = (row.get(name) for name in ("subset", "id", "num_correct", "scores"))
+    if domain not in DOMAINS:
+        raise Unreadable(f"its `subset` is none of {', '.join(DOMAINS)}")
+    if not isinstance(id_, str | int) or isinstance(id_, bool):
+        raise Unreadable("has no `id`")
+    if not isinstance(given, list):
+        raise Unreadable("its `scores` are no list")
+    scores = tuple(_score(one) for one in given)
+    if not isinstance(right, int) or isinstance(right, bool) or not 0 < right < len(scores):
+        raise Unreadable(f"its `num_correct` is not between 1 and {len(scores) - 1}, one less than its scores")
+    if domain != TIES:
+        return Prompt(str(domain), str(id_), scores, right, None)
+    kind, colon, pair = str(id_).partition(":")
+    known = next((one for one in _KINDS if one == kind), None)
+    if known is None or not colon or not pair:
+        raise Unreadable("its `id` is neither `ref:NUMBER` nor `tied:NUMBER`, as those of ties are")
+    return Prompt(domain, str(id_), scores, right, (known, pair))
+
+
+def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
+    """`without_score`: prompts with a score missing, which are lost; where they are too many, their domain has no
+    figure. The newest of equal prompts counts."""
+    kept, superseded = newest(list(enumerate(prompts)), lambda one: (one[1].domain, one[1].id), lambda _: None)
+    by_domain: dict[str, list[Prompt]] = {}
+    for _, one in kept:
+        by_domain.setdefault(one.domain, []).append(one)
+    of_ties = rewardbench2.ties((*one.twins, one.scores, one.right) for _, one in kept if one.twins is not None)
+    domains: dict[str, float | None] = {}
+    for name in (one for one in DOMAINS if one in by_domain):
+        mine = by_domain[name]
+        missing = sum(one.missing for one in mine)
+        usable = assess(len(mine) - missing, {"without a score": missing}, findings.threshold, what="prompts")
+        if usable.reason is not None:
+            findings.invalid(name, usable.reason)
+        domains[name] = _figure(name, mine, of_ties) if usable.valid else None
+    lacking = [name for name in DOMAINS if name not in domains]
+    if lacking:
+        findings.warn(f"no overall figure, since domains are missing: {', '.join(lacking)}")
+    if TIES in domains and of_ties is None:
+        findings.warn("no figure of ties, since no prompt `ref:NUMBER` has its `tied:NUMBER`")
+    found = {
+        "domains": domains,
+        "ties": None if of_ties is None or domains.get(TIES) is None else asdict(of_ties),
+        "overall": rewardbench2.overall(domains),
+        "prompts": {name: len(mine) for name, mine in by_domain.items()},
+        "without_score": sum(one.missing for _, one in kept),
+        "superseded": superseded,
+    }
+    return findings.marked(found, _FIGURES, len(kept), {}, what="prompts")
+
+
+def _figure(name: str, prompts: Sequence[Prompt], ties: rewardbench2.Ties | None) -> float | None:
+    if name == TIES:
+        return None if ties is None else ties.score
+    return math.fsum(rewardbench2.best_of(one.scores, one.right) for one in prompts) / len(prompts)
+
+
+def _score(value: object) -> float:
+    """A score, or a list of one."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    found = number({"score": value}, "score")
+    return math.nan if found is None else found
