@@ -116,6 +116,7 @@ class TrainingLoad(BaseModel):
     frozen: int = 0  # others of which only the weights are loaded
     sampled: int = 0
     window: int = 0
+    samples_apart: bool = False  # by an engine that gets the weights through the host's memory
 
 
 def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
@@ -153,7 +154,9 @@ def training_memory(shape: ModelShape, load: TrainingLoad) -> MemoryEstimate:
             found.weights -= every * width // n
     for name in ("weights", "gradients", "optimiser", "activations", "host"):
         setattr(found, name, getattr(found, name) * (1 + load.further))
-    found.weights += load.frozen * every * (_BF16 if load.mixed else _FP32)
+    width = _BF16 if load.mixed else _FP32
+    found.weights += load.frozen * every * width // (n if load.strategy == "zero3" else 1)
+    found.host += every * width if load.samples_apart else 0
     # One after the other: a step samples first, then it learns.
     sampling = _decoding(shape, load.sampled, load.window, load.mixed)
     if sampling.total > found.activations + found.logits:

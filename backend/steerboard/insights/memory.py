@@ -80,6 +80,7 @@ def _estimate(
     if isinstance(config, TrainingConfig):
         # No pass is smaller than one sample, and a pair is two sequences.
         method = needed_method(config.method)
+        apart = isinstance(config, OnlineConfig) and config.engine == "vllm"
         load = TrainingLoad(
             processes=processes,
             positions=max(config.micro_tokens, method.sequences * (config.max_length or window)),
@@ -92,7 +93,8 @@ def _estimate(
             on_gpu=on_gpu,
             reads_logits=method.reads == "labels",
             # vLLM has its own share of the memory.
-            sampled=config.sample_batch if isinstance(config, OnlineConfig) and config.engine == "transformers" else 0,
+            sampled=config.sample_batch if isinstance(config, OnlineConfig) and not apart else 0,
+            samples_apart=apart,
             window=config.max_length or window,
             further=len(method.also_trains),
             frozen=method.kept(config, given),

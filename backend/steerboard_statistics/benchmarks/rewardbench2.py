@@ -37,7 +37,7 @@ class Ties:
 
 
 def best_of(scores: Sequence[float], right: int = 1) -> float:
-    """1 where a right answer has the highest score; if k answers share it, the chance that one drawn of them is right."""
+    """1 where a right answer has the highest score; if k answers share it, the chance that one of them is right."""
     if any(math.isnan(score) for score in scores):
         return 0.0
     highest = max(scores)

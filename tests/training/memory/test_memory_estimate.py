@@ -205,6 +205,17 @@ def test_the_scaling_page_shows_the_estimates(config, processes, row):
     assert [round(training_memory(shape, load).total / GIB) for load in loads] == cells(row)
 
 
+@pytest.mark.parametrize(("config", "processes", "row"), [(LLAMA_8B, 8, "8B online"), (LLAMA_70B, 64, "70B online")])
+def test_the_scaling_page_shows_the_estimates_of_sampling_in_training(config, processes, row):
+    shape = ModelShape.of(config)
+    common = TrainingLoad(processes=processes, positions=4096, mixed=True, gradient_checkpointing=True, frozen=2)
+    ways = [{"further": further, "strategy": strategy} for further in (0, 1) for strategy in ("zero2", "zero3")]
+    found = [training_memory(shape, common.model_copy(update={**way, "samples_apart": True})) for way in ways]
+    assert [round(one.total / GIB) for one in found] == cells(row)
+    # What the engines get passes through the host's memory.
+    assert {one.host for one in found} == {2 * shape.parameters}
+
+
 @pytest.mark.parametrize(("config", "column"), [(LLAMA_8B, 0), (LLAMA_70B, 1)])
 def test_the_scaling_pages_hours_follow_from_its_assumptions(config, column):
     parameters, hour, tokens = ModelShape.of(config).parameters, 312e12 * 3600, 100_000 * 512
