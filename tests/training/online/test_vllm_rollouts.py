@@ -134,6 +134,12 @@ class TestEngine:
         engine.close()
         assert engine._process.returncode == 0
 
+    def test_what_it_still_draws_when_it_is_closed_is_lost(self, wide_model, tmp_path):
+        engine = opened(tmp_path, wide_model)
+        engine.begin(Draw([[5, 6]] * 64, [90] * 64, [0] * 64, 1.0, []))
+        engine.close()
+        assert engine._process.returncode == -signal.SIGKILL
+
     def test_one_that_is_killed_is_an_error_that_another_attempt_may_mend(self, wide_model, tmp_path):
         live = opened(tmp_path, wide_model)
         os.kill(live._process.pid, signal.SIGKILL)

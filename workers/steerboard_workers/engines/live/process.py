@@ -49,6 +49,7 @@ class LiveEngine:
                 pass_fds=[number],
             )
         self._connection = Connection(ours.detach())
+        self._drawing = False
         self._ask(start)
 
     def update(self, weights: Weights) -> None:
@@ -58,14 +59,19 @@ class LiveEngine:
     def begin(self, asked: Draw) -> None:
         """Let it draw. Nothing else may be asked before `drawn`. Raises `EngineFailed`."""
         self._send(asked)
+        self._drawing = True
 
     def drawn(self) -> Drawn:
         """Waits. Raises `EngineFailed`."""
         drawn = self._receive()
+        self._drawing = False
         assert isinstance(drawn, Drawn)
         return drawn
 
     def close(self) -> None:
+        """What it still draws is lost."""
+        if self._drawing:
+            self._process.kill()
         self._connection.close()
         self._process.wait()
 

@@ -27,14 +27,16 @@ class LiveServer:
         while True:
             try:
                 asked: Asked = self._connection.recv()
-            except (EOFError, ConnectionResetError):
+            except (EOFError, OSError):
                 if self._host is not None:
                     self._host.close()
                 return
             try:
-                self._connection.send(self._answer(asked))
+                answer = self._answer(asked)
             except SteerboardError as error:
                 self._give_up(error)
+            with suppress(OSError):  # as above, if nobody is there any more
+                self._connection.send(answer)
 
     def _answer(self, asked: Asked) -> Done | Drawn:
         if isinstance(asked, Start):

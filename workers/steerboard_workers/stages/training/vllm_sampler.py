@@ -80,13 +80,12 @@ class VllmSampler:
             )
         device = self._sharing.accelerator.device
         dtype = pick_dtype(self._config.precision, device)
-        window, options = self._start.renderer.max_length, self._config.vllm
         start = Start(
             folder=str(self._config_folder()),
             dtype="bfloat16" if dtype == torch.bfloat16 else "float32",
-            window=min(window, options.max_model_len or window),
+            window=self._start.renderer.max_length,
             sequences=self._config.sample_batch,
-            options=options.model_dump(),
+            options=self._config.vllm.model_dump(),
             device="cuda" if device.type == "cuda" else "cpu",
         )
         with self._stage.phases.measure("load"):
