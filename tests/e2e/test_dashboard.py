@@ -244,7 +244,7 @@ PAGES = (
 
 
 def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world: World) -> None:
-    run = next(r["id"] for r in world.get("runs?limit=50")["items"] if r["name"] == "dt")
+    run = next(r["id"] for r in world.get(f"runs?pipeline={pipeline}")["items"] if r["name"] == "dt")
     deep = (
         f"/pipelines/{pipeline}",
         f"/pipelines/{pipeline}?tab=stages",

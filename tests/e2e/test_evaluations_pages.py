@@ -18,7 +18,7 @@ name: speakers
 inputs:
   instructions: {type: dataset, kind: instructions}
 stages:
-  plain: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
+  plain: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 104}
 """
 
 

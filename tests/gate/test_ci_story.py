@@ -204,7 +204,7 @@ def answered(request: Seen) -> Answer:
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str], tmp_path: Path) -> None:
-    (commands,) = blocks("sh", (PAGES / "evaluation.md").read_text())
+    commands = blocks("sh", (PAGES / "evaluation.md").read_text())[0]
     judged = {"judge": ["gpt-4", "single-v1"], "judgment": "[[7]]", "score": 7, "turn": 1}
     questions = [{"question_id": n, "category": "writing", "turns": [f"Question {n}?"]} for n in range(6)]
     answers = [{"question_id": n, "model_id": "vicuna-13b", "text": "Something else."} for n in range(6)]

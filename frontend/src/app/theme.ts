@@ -1,4 +1,12 @@
-import { Alert, Badge, createTheme, Modal, Table, type MantineColorsTuple } from "@mantine/core";
+import {
+  Alert,
+  Badge,
+  createTheme,
+  Modal,
+  Notification,
+  Table,
+  type MantineColorsTuple,
+} from "@mantine/core";
 
 const helm: MantineColorsTuple = [
   "#e6f7fa",
@@ -26,6 +34,7 @@ export const theme = createTheme({
     Alert: Alert.extend({ classNames: { title: "alert-title" } }),
     Badge: Badge.extend({ defaultProps: { radius: "sm", variant: "light", tt: "none" } as never }),
     Modal: Modal.extend({ defaultProps: { closeButtonProps: { "aria-label": "Close" } } }),
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { "aria-label": "Close" } } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: "xs", highlightOnHover: true } }),
   },
 });

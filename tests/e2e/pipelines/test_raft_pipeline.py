@@ -61,8 +61,9 @@ def test_raft_answers_better_than_sft_by_reward_and_by_known_quality(platform: W
     assert raft["reward_low"] > sft["reward_mean"]
     assert raft["quality_mean"] > sft["quality_mean"]
     assert raft["independent_win_rate_vs_sft"] > 0.5
-    # Its own training, and the generation and scoring behind its data.
-    parts = [platform.get(f"runs/{name}.{stage}")["device_seconds"] for stage in ("answers", "scored", "raft")]
+    # Its own training, and the generation, scoring and selection behind its data.
+    stages = ("answers", "scored", "best", "raft")
+    parts = [platform.get(f"runs/{name}.{stage}")["device_seconds"] for stage in stages]
     assert raft["device_seconds"] == pytest.approx(sum(parts), rel=0.01)
     made = {(node["type"], node["name"]) for node in platform.get(f"models/{name}.raft/lineage")["nodes"]}
     wanted = {("dataset", f"{name}.{stage}") for stage in ("answers", "scored", "best")}
