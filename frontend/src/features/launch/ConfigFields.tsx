@@ -1,21 +1,12 @@
 import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { type Field, faultsIn, show } from "../../shared/forms/schemaForm";
-import { ListField } from "./ListField";
+import { type FieldsProperties, ListField } from "./ListField";
 import { WithCode } from "../../shared/text/WithCode";
-
-interface Properties {
-  fields: Field[];
-  texts: Record<string, string>;
-  errors: Record<string, string>;
-  /** What the server found wrong, by place: `lr`, or `rules.0.pattern` of an item of a list. */
-  faults?: Record<string, string>;
-  onChange: (name: string, text: string) => void;
-}
 
 // So the fields of a row are level, however long their descriptions are.
 const ORDER: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
 
-export function ConfigFields({ fields, texts, errors, faults = {}, onChange }: Properties) {
+export function ConfigFields({ fields, texts, errors, faults = {}, onChange }: FieldsProperties) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2, xl: 3 }} verticalSpacing="md">
       {fields.map((field) => (
@@ -69,6 +60,7 @@ function OneField({
   if (field.type === "list") {
     return (
       <ListField
+        Fields={ConfigFields}
         field={field}
         about={common.description}
         text={text}

@@ -1,6 +1,6 @@
 import { Button, Card, CloseButton, Group, Input, Select, Stack, Text } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { type ReactNode, useState } from "react";
+import { type ComponentType, type ReactNode, useState } from "react";
 import {
   type Field,
   itemErrors,
@@ -12,9 +12,20 @@ import {
   withText,
 } from "../../shared/forms/schemaForm";
 import { WithCode } from "../../shared/text/WithCode";
-import { ConfigFields } from "./ConfigFields";
+
+/** Of what shows the fields of a config, or of an item of a list. */
+export interface FieldsProperties {
+  fields: Field[];
+  texts: Record<string, string>;
+  errors: Record<string, string>;
+  /** What the server found wrong, by place: `lr`, or `rules.0.pattern` of an item of a list. */
+  faults?: Record<string, string>;
+  onChange: (name: string, text: string) => void;
+}
 
 interface Properties {
+  /** An item may have lists, too. */
+  Fields: ComponentType<FieldsProperties>;
   field: Field;
   about: ReactNode;
   text: string;
@@ -25,7 +36,7 @@ interface Properties {
 }
 
 /** A list of a config, item by item: each has the fields of its kind. */
-export function ListField({ field, about, text, error, faults, onChange }: Properties) {
+export function ListField({ Fields, field, about, text, error, faults, onChange }: Properties) {
   const items = itemsOf(text);
   const kinds = field.items ?? [];
   const named = kinds.filter((kind) => kind.kind).map((kind) => kind.kind);
@@ -83,7 +94,7 @@ export function ListField({ field, about, text, error, faults, onChange }: Prope
                   <WithCode text={kind.description} />
                 </Text>
               )}
-              <ConfigFields
+              <Fields
                 fields={fields}
                 texts={Object.fromEntries(
                   fields
