@@ -128,18 +128,20 @@ class RolloutSource(BatchSource):
 
     def sample(self, step: int, prompts: Sequence[Example]) -> list[list[Rollout]]:
         """The config's number of answers to each prompt."""
-        return self.context.policy.finish(self.begin(step, prompts))
+        return self.context.policy.sample(step, prompts, **self._how)
 
     def begin(self, step: int, prompts: Sequence[Example]) -> Begun:
         """`sample` without waiting."""
+        return self.context.policy.begin(step, prompts, **self._how)
+
+    @property
+    def _how(self) -> dict[str, Any]:
         config = self.config
-        return self.context.policy.begin(
-            step,
-            prompts,
-            answers=config.answers,
-            temperature=config.temperature,
-            max_new_tokens=config.max_new_tokens,
-        )
+        return {
+            "answers": config.answers,
+            "temperature": config.temperature,
+            "max_new_tokens": config.max_new_tokens,
+        }
 
     def rehearsal(self) -> list[Sequence[Example]]:
         """The longest prompts, each with answers that nothing ends before their limit."""
