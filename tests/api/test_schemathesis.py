@@ -224,9 +224,9 @@ def _follow(schema: Any, token: str, wanted: int, *, drawn: int) -> Calls:
 
 def _well(calls: Calls) -> None:
     assert not calls.failures, "\n\n".join(calls.failures)
-    # They get somewhere; most routes are about a thing by its name, of which a drawn one rarely is any.
+    # They get somewhere.
     done = sum(count for status, count in calls.statuses.items() if 200 <= status < 300)
-    assert done > 0.05 * calls.statuses.total(), calls.statuses
+    assert done > 0.1 * calls.statuses.total(), calls.statuses
 
 
 @pytest.fixture
