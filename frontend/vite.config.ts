@@ -36,5 +36,11 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { "/api": "http://127.0.0.1:8700", "/sign-in/": "http://127.0.0.1:8700" } },
+  server: {
+    proxy: {
+      "/api": "http://127.0.0.1:8700",
+      "/sign-in/": "http://127.0.0.1:8700",
+      "/shared/": "http://127.0.0.1:8700",
+    },
+  },
 });

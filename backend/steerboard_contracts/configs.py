@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.engine import WithEngine
@@ -313,6 +314,7 @@ RunConfig = Annotated[
     | Annotated[SelectConfig, Tag("select")]
     | Annotated[EvaluateConfig, Tag("evaluate")]
     | Annotated[BenchmarkConfig, Tag("benchmark")]
+    | Annotated[AcademicConfig, Tag("academic")]
     | Annotated[AnswerConfig, Tag("answer")]
     | Annotated[RewardConfig, Tag("reward")]
     | Annotated[JudgeConfig, Tag("judge")]

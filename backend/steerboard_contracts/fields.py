@@ -18,6 +18,7 @@ RunKind = Literal[
     "select",
     "evaluate",
     "benchmark",
+    "academic",
     "answer",
     "reward",
     "judge",

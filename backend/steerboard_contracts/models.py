@@ -13,6 +13,8 @@ from steerboard_contracts.prompts import Normaliser, ScoreScale, TemplateName
 from steerboard_contracts.training import LoraConfig
 
 ModelRole = Literal["base", "sft", "reward", "preference", "policy", "critic"]
+Ancestor = Literal["base", "sft"]
+"""Roles of the models that a policy comes from, with which it is compared."""
 # Roles of models that answer.
 POLICIES = frozenset({"base", "sft", "policy"})
 # Roles of models with one number for their head.

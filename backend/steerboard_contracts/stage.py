@@ -128,8 +128,8 @@ class EngineProcess(BaseModel):
 
 class StageSpec(BaseModel):
     """stage.json. Inputs by name: `model`, `data`, `reward`, `parts.0`, `entrants.0`, `rewards.0`, ...; paths may
-    be relative to the stage directory. `folders`: what else of the machine a `base` stage may read. `caches`: by name
-    of a frozen model, a folder for its log-probs that other runs share."""
+    be relative to the stage directory. `folders`: what else of the machine a `base` or `academic` stage may read.
+    `caches`: by name of a frozen model, a folder for its log-probs that other runs share."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -200,6 +200,14 @@ class BenchmarkOutput(BaseModel):
 
     type: Literal["benchmark"] = "benchmark"
     name: str = "benchmark"
+    path: str
+
+
+class AcademicOutput(BaseModel):
+    """A finished `steerboard_contracts.report.academic.AcademicResult` as JSON."""
+
+    type: Literal["academic"] = "academic"
+    name: str = "academic"
     path: str
 
 
@@ -293,6 +301,7 @@ StageOutput = Annotated[
     | RewardsOutput
     | AnswersOutput
     | BenchmarkOutput
+    | AcademicOutput
     | SelectionOutput
     | PairsOutput
     | CombinationOutput

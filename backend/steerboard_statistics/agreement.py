@@ -29,6 +29,7 @@ __all__ = [
     "alpha_interval",
     "cohen_kappa",
     "item_agreement",
+    "kappa_interval",
     "krippendorff_alpha",
     "pair_signs",
     "rank_correlation",
@@ -60,6 +61,28 @@ def cohen_kappa(a: ArrayLike, b: ArrayLike) -> float | None:
     one, other = codes.reshape(pairs.shape).T
     expected = np.bincount(one, minlength=len(labels)) @ np.bincount(other, minlength=len(labels)) / len(pairs) ** 2
     return float(((one == other).mean() - expected) / (1 - expected))
+
+
+def kappa_interval(a: ArrayLike, b: ArrayLike, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """Cohen's kappa of two sources over the entrant pairs of items, with its bootstrap interval over items.
+
+    a, b: signs (items, pairs) as from `pair_signs`, NaN where a source has no opinion. A tie is a label of its own. `n`
+    counts items that both cover. No value where both gave one and the same label only.
+    """
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    both = np.isfinite(x) & np.isfinite(y)
+    labels = (-1.0, 0.0, 1.0)
+    # How often each item has each of the nine pairs of labels.
+    cells = np.stack([(both & (x == one) & (y == two)).sum(axis=1) for one in labels for two in labels], axis=1)
+    table = cells[cells.any(axis=1)].astype(np.float64)
+    items = len(table)
+    if not items:
+        return Estimate(value=None, n=0)
+    value = _kappa(table.sum(axis=0, keepdims=True))[0]
+    if items < MIN_ITEMS:
+        return estimate(value, None, None, items)
+    low, high = bounds(_kappa(Resamples(items, resamples, seed).sums(table))[:, None], items)
+    return estimate(value, low[0], high[0], items)
 
 
 def pair_signs(scores: ArrayLike) -> Floats:
@@ -127,6 +150,15 @@ def source_agreement(
             ends[place] = (low[0], high[0])
     rho, tau = (estimate(value, low, high, items) for value, (low, high) in zip(values, ends, strict=True))
     return SourceAgreement(rho, tau, item, entrants, items)
+
+
+def _kappa(cells: Floats) -> Floats:
+    """Counts (k, 9) of pairs of three labels -> (k,), NaN where chance explains all."""
+    counts = cells.reshape(-1, 3, 3)
+    total = counts.sum(axis=(1, 2))
+    observed = divide(np.einsum("kii->k", counts), total)
+    expected = divide((counts.sum(axis=2) * counts.sum(axis=1)).sum(axis=1), total**2)
+    return divide(observed - expected, 1 - expected)
 
 
 def _agreed(a: Floats, b: Floats) -> tuple[Floats, Floats]:

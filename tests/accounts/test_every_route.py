@@ -11,8 +11,9 @@ from account_people import Browser, Endpoint, People, endpoints
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
-from tenant_world import SHARED, Bodies, Things, fill, foreign, masked, own, parameters, project_routes, send
+from tenant_world import Bodies, foreign, masked, own, parameters, project_routes, send
 
+from one_of_everything import SHARED, Things, fill
 from steerboard.accounts import service
 from steerboard.accounts.http import event_stream
 from steerboard.platform.database import transaction
@@ -28,6 +29,7 @@ PUBLIC = {
     ("POST", "/api/v1/session"),  # signing in
     ("GET", "/sign-in/{code}"),
     ("POST", "/sign-in/{code}"),
+    ("GET", "/shared/{code}"),  # the report behind a link
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 # Where what the description asks for does not yet make a request.

@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +22,11 @@ from hypothesis.stateful import run_state_machine_as_test
 from sqlalchemy.orm import Session, sessionmaker
 
 from evaluation_rows import Evaluated
+from one_of_everything import SHARED, fill
 from served_app import served
 from steerboard.accounts.tables import Project
-from steerboard.platform.database import new_id
+from steerboard.platform.database import new_id, transaction
+from steerboard.platform.storage.artifacts import ArtifactStore
 
 # Streams have no end, and these would take the caller's own rights away.
 _LEFT_OUT = (
@@ -34,6 +37,20 @@ _LEFT_OUT = (
 )
 # Of other services, which a test does not ask.
 _ELSEWHERE = ("hub", "known")
+# Fields of bodies that name a thing -> the parameter of paths that names such a thing.
+_NAMING = {
+    "campaign": "campaign",
+    "data": "dataset",
+    "dataset": "dataset",
+    "endpoint": "endpoint",
+    "judge": "judge",
+    "model": "model",
+    "policy_model": "model",
+    "pool": "pool",
+    "recipe": "name",
+    "reward": "model",
+    "set": "prompt_set",
+}
 # Not ours to prevent.
 _AWAY = {"hub_unavailable", "prompts_unavailable", "endpoint_unavailable"}
 
@@ -50,6 +67,7 @@ def _known(raw: dict[str, Any], known: dict[str, list[str]]) -> dict[str, Any]:
                     parameter["schema"] = {"enum": known[parameter["name"]]}
     for schema in raw["components"]["schemas"].values():
         _without_elsewhere(schema)
+        _naming(schema, known)
     for operations in raw["paths"].values():
         for operation in operations.values():
             for content in operation.get("requestBody", {}).get("content", {}).values():
@@ -60,6 +78,16 @@ def _known(raw: dict[str, Any], known: dict[str, list[str]]) -> dict[str, Any]:
 def _without_elsewhere(schema: dict[str, Any]) -> None:
     for name in _ELSEWHERE:
         schema.get("properties", {}).pop(name, None)
+
+
+def _naming(schema: dict[str, Any], known: dict[str, list[str]]) -> None:
+    """Fields of a body that name a thing name one that there is, or one that there is not."""
+    for field, thing in _NAMING.items():
+        found = schema.get("properties", {}).get(field, {})
+        for one in [found, *found.get("anyOf", [])]:
+            if one.get("type") == "string" and not one.keys() & {"enum", "const"}:
+                one.clear()
+                one["enum"] = [*known[thing], "absent"]
 
 
 class Calls:
@@ -76,7 +104,14 @@ class Calls:
 
 
 @pytest.fixture
-def schema(app: FastAPI, world: ApiWorld, sessions: sessionmaker[Session], project: Project) -> Iterator[Any]:
+def schema(
+    app: FastAPI,
+    world: ApiWorld,
+    sessions: sessionmaker[Session],
+    project: Project,
+    store: ArtifactStore,
+    tmp_path: Path,
+) -> Iterator[Any]:
     """Our OpenAPI, of a server with something of each kind."""
     rows = b"".join(b'{"prompt": "p%d", "chosen": "a", "rejected": "b"}\n' % row for row in range(20))
     file = {"file": ("rows.jsonl", rows)}
@@ -94,8 +129,10 @@ def schema(app: FastAPI, world: ApiWorld, sessions: sessionmaker[Session], proje
         "evaluations/vicuna/campaigns", {"name": "asked", "instructions": "Rank them.", "overlap": 1}, status=201
     )
     world.post("collections", {"name": "kept", "kind": "instructions"}, status=201)
-    known = {
-        "project": ["default"],
+    with transaction(sessions) as session:
+        known = fill(session, store, project, tmp_path, "mia").refs
+    known |= {name: [value] for name, value in SHARED.items()}
+    for name, more in {
         "dataset": ["pairs", "graded", "hh", "é\x00%00", "x" * 300],
         "source": ["graded", "pinned"],
         "model": ["tiny", "other"],
@@ -106,9 +143,12 @@ def schema(app: FastAPI, world: ApiWorld, sessions: sessionmaker[Session], proje
         "campaign": [campaign["id"]],
         "collection": ["kept"],
         "kind": ["train", "score"],
-        "name": ["demo", "offline-rlhf"],
+        "name": ["offline-rlhf"],
         "user": ["owner", "\x00"],
-    }
+    }.items():
+        known[name] = more + known[name]
+    # By its id: one of the operations renames it, and nothing would be found any more.
+    known["project"] = [str(project.id)]
     with served(app) as url:
         found = schemathesis.openapi.from_dict(_known(app.openapi(), known))
         found.config.update(base_url=url)
@@ -189,8 +229,8 @@ def _set_each_option(schema: Any, token: str) -> Calls:
 def _call_each(schema: Any, token: str, examples: int, *, drawn: int) -> Calls:
     calls = Calls()
     operations = [found.ok() for found in schema.get_all_operations()]
-    # What is deleted is asked for before.
-    for operation in sorted(operations, key=lambda one: one.method == "delete"):
+    # What is renamed or deleted is asked for before.
+    for operation in sorted(operations, key=lambda one: (one.method == "delete", one.method == "patch")):
 
         @seed(drawn)
         @_bounded(examples)
@@ -222,11 +262,11 @@ def _follow(schema: Any, token: str, wanted: int, *, drawn: int) -> Calls:
     return calls
 
 
-def _well(calls: Calls) -> None:
+def _well(calls: Calls, *, least: float = 0.1) -> None:
     assert not calls.failures, "\n\n".join(calls.failures)
-    # They get somewhere.
+    # They get somewhere: at least so large a share of them.
     done = sum(count for status, count in calls.statuses.items() if 200 <= status < 300)
-    assert done > 0.1 * calls.statuses.total(), calls.statuses
+    assert done > least * calls.statuses.total(), calls.statuses
 
 
 @pytest.fixture
@@ -238,12 +278,12 @@ def drawn() -> int:
 
 
 def test_whatever_there_is_can_be_read_with_each_value_of_every_option(schema: Any, token: str) -> None:
-    _well(_read_each(schema, token))
-    _well(_set_each_option(schema, token))
+    _well(_read_each(schema, token), least=0.5)
+    _well(_set_each_option(schema, token), least=0.3)
 
 
 def test_no_operation_fails_whatever_it_is_given(schema: Any, token: str) -> None:
-    _well(_call_each(schema, token, 2, drawn=0))
+    _well(_call_each(schema, token, 2, drawn=0), least=0.3)
 
 
 def test_nothing_fails_in_the_course_of_a_few_calls(schema: Any, token: str) -> None:

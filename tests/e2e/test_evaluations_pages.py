@@ -147,6 +147,7 @@ def test_files_of_answers_and_judgments_become_a_report_a_gate_and_preferences(p
     bring(page, "Judgments from a file", judgments(tmp_path, "torn", PROMPTS // 2))
     tab(page, "Report")
     torn = page.get_by_role("region", name=re.compile("torn")).first
+    torn.locator("summary").click()
     expect(torn.get_by_text("No winner", exact=True)).to_be_visible()
 
     tab(page, "Preferences")
@@ -363,9 +364,35 @@ def test_a_judge_out_of_reach_says_so_and_can_be_asked_again(page: Page, compare
     expect(card).to_be_hidden()
 
 
+def test_two_judges_become_a_jury_and_the_report_shows_what_their_word_is_worth(
+    page: Page, compared: str, world: World, tmp_path: Path
+) -> None:
+    for name, won in (("first", PROMPTS), ("second", PROMPTS - 3)):
+        with judgments(tmp_path, name, won).open("rb") as file:
+            world.client.post(f"evaluations/{compared}/judgments", files={"file": file}).raise_for_status()
+    page.goto(f"/p/default/evaluations/{compared}?tab=judges")
+    page.get_by_role("button", name="Make a jury").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox", name="Name").fill("panel")
+    for name in ("first-pairwise", "second-pairwise"):
+        dialog.get_by_role("combobox", name="Judges").fill(name)
+        page.get_by_role("option", name=name).click()
+    dialog.get_by_role("button", name="Make it").click()
+    jury = page.get_by_role("region", name="Jury panel")
+    expect(jury).to_contain_text("first-pairwise, second-pairwise")
+    (found,) = world.get(f"evaluations/{compared}/report")["juries"]
+    pair = found["comparison"]["pairs"][0]
+    assert (pair["wins"], pair["ties"]) == (PROMPTS - 3, 3)
+    jury.get_by_role("button", name="Remove").click()
+    expect(jury).to_be_hidden()
+
+
 def test_evaluation_pages_pass_axe_and_fit_a_phone(page: Page, compared: str, world: World, tmp_path: Path) -> None:
-    with judgments(tmp_path, "seen", PROMPTS).open("rb") as file:
-        world.client.post(f"evaluations/{compared}/judgments", files={"file": file}).raise_for_status()
+    for name in ("seen", "heard"):
+        with judgments(tmp_path, name, PROMPTS).open("rb") as file:
+            world.client.post(f"evaluations/{compared}/judgments", files={"file": file}).raise_for_status()
+    jury = {"name": "both", "judges": ["seen-pairwise", "heard-pairwise"]}
+    world.client.post(f"evaluations/{compared}/juries", json=jury).raise_for_status()
     found: dict[str, Any] = {}
     tabs = [f"{compared}?tab={name}" for name in ("report", "answers", "people", "judges", "preferences", "gate")]
     page.goto("/p/default/evaluations")

@@ -108,5 +108,6 @@ def test_an_evaluation_asks_it_and_its_report_shows_its_verdicts(
     faults = faults_of(page, "preference-judge")
     assert not faults, told(faults)
     page.goto("/p/default/evaluations/two-starts?tab=report")
+    page.get_by_role("region", name=re.compile("prefers-preference")).locator("summary").click()
     expect(page.get_by_role("main")).to_contain_text("preference model, two answers at a time in both orders")
     expect(page.get_by_role("main")).to_contain_text("both orders are averaged")

@@ -68,7 +68,7 @@ def report_of(world: EvaluationWorld) -> Any:
 
 def test_it_compares_every_pair_in_both_orders_and_enters_the_report(judged: EvaluationWorld, comparing: Path) -> None:
     dry = judged.post(JUDGES, ASKED, status=200, params={"dry_run": True})
-    assert dry == {"requests": 8, "cached": 0}  # 2 prompts, 2 turns, 1 pair, 2 orders
+    assert dry == {"requests": 8, "cached": 0, "most_cost": None}  # 2 prompts, 2 turns, 1 pair, 2 orders
     made = judged.post(JUDGES, ASKED)
     assert (made["name"], made["model"], made["endpoint"]) == ("compares-preference", "compares", None)
     assert judged.work_off() == ["compare"]

@@ -107,6 +107,20 @@ def test_a_judge_is_deleted_with_its_verdicts(weekly: Shell) -> None:
     assert "judge" not in weekly("show", "weekly").stdout
 
 
+def test_judges_sit_in_a_jury_and_one_without_prices_or_endpoint_has_no_budget(weekly: Shell) -> None:
+    weekly("import-answers", "weekly", weekly.file("vicuna.jsonl", [answer("vicuna", 81, "a", "b")]))
+    for name in ("one", "two"):
+        weekly("import-judgments", "weekly", weekly.file("some.jsonl", [rating("vicuna", 81, 7)]), "--name", name)
+    made = weekly("jury", "weekly", "panel", "--judge", "one", "--judge", "two", "--rule", "mean").stdout
+    assert made == "panel: mean of one, two\n"
+    assert "name_taken" in weekly("jury", "weekly", "panel", "--judge", "one", "--judge", "two", code=1).stderr
+    assert weekly("delete-jury", "weekly", "panel").stdout == "Deleted jury panel of weekly\n"
+    assert "invalid_judge" in weekly("change-judge", "weekly", "one", "--budget", "5", code=1).stderr
+    assert "either --budget or --no-budget" in weekly("change-judge", "weekly", "one", code=64).stderr
+    assert weekly("change-judge", "weekly", "one", "--no-budget").stdout == "one: no budget\n"
+    assert "imported_judge" in weekly("calibrate", "weekly", "one", "--dataset", "pairs", code=1).stderr
+
+
 def test_what_is_exported_is_what_was_imported(weekly: Shell) -> None:
     rows = [answer("vicuna", 81 + n, f"first {n}", f"second {n}") for n in range(3)]
     weekly("import-answers", "weekly", weekly.file("vicuna.jsonl", rows))

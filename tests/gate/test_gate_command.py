@@ -172,9 +172,14 @@ def test_evaluations_are_shown_and_their_report_printed_or_written(
     assert "entrant dt: 20 answers" in steerboard(url, token, "evaluations", "show", "vicuna").stdout
     printed = steerboard(url, token, "evaluations", "report", "vicuna")
     assert "Judge judge: dt is significantly better than its only rival" in printed.stdout, printed.stderr
+    assert printed.stdout.splitlines()[1].startswith("dt wins: against sft, its only rival, its win rate is 100.0%")
     path = tmp_path / "report.json"
     assert steerboard(url, token, "evaluations", "report", "vicuna", "--output", str(path)).returncode == 0
     assert json.loads(path.read_text())["judges"][0]["comparison"]["winner"] == "dt"
+    for ending, begins in ((".html", b"<!doctype html>"), (".pdf", b"%PDF-")):
+        file = tmp_path / f"report{ending}"
+        assert steerboard(url, token, "evaluations", "report", "vicuna", "--output", str(file)).returncode == 0
+        assert file.read_bytes().startswith(begins)
     unwritable = steerboard(url, token, "evaluations", "report", "vicuna", "--output", str(tmp_path / "no" / "r.json"))
     assert (unwritable.returncode, "cannot_write" in unwritable.stderr) == (1, True)
     unknown = steerboard(url, token, "evaluations", "show", "nope")

@@ -74,7 +74,8 @@ def test_every_metric_reads_its_figure_from_the_report(report: EvaluationReport)
     strength = one(report, "bradley_terry", **both, by="judge")
     # Maximum likelihood of 16 wins in 20 with two entrants is 4 to 1.
     assert strength.value == pytest.approx(4.0, rel=1e-4)
-    named = {*expected, "rank_correlation", "bradley_terry", "lc_win_rate"}
+    # Benchmarks have tests of their own.
+    named = {*expected, "rank_correlation", "bradley_terry", "lc_win_rate", "benchmark"}
     assert named == set(METRICS)
 
 
@@ -231,7 +232,7 @@ def test_a_pinned_baseline_must_be_those_weights(report: EvaluationReport) -> No
         ({"vs": "nobody"}, "rules.1.vs", "there are sft, dt"),
         ({"vs": "dt"}, "rules.1.vs", "not compared with itself"),
         ({"stat": "median"}, "rules.1.stat", "value, ci_low"),
-        ({"by": None}, "rules.1.by", "human, judge, reward"),
+        ({"by": None}, "rules.1.by", "human, judge, jury, reward"),
         ({"by": "people"}, "rules.1.by", "'human'"),
         ({"by": ["human", "judge"]}, "rules.1.by", "give one"),
         ({"metric": "rank_correlation", "entrant": None, "vs": None}, "rules.1.by", "give two"),

@@ -124,7 +124,7 @@ class JudgeWorld:
             with transaction(self.sessions) as session:
                 job = process.load(session, claim.run_id, claim.attempt)
             result = process.work(self.engine, self.sessions, self.settings, job, Voice(said))
-        except (process.EndpointDown, process.SteerboardError) as error:
+        except (process.BudgetReached, process.EndpointDown, process.SteerboardError) as error:
             last = process.failure_of(error)
             failure = attempt_outcomes.Failure(last.code, last.detail, last.hint, retryable=last.retryable)
             with transaction(self.sessions) as session:

@@ -59,7 +59,7 @@ def test_a_dry_run_starts_nothing(world: JudgeWorld) -> None:
     for style, requests in (("multi", 10), ("single", 30), ("pairwise", 60), ("arena_hard", 20), ("alpaca_eval", 10)):
         body = {"style": style, "endpoint": "gpt-judge", "settings": {"baseline": "a"} if "_" in style else {}}
         answer = post(world, body, dry_run=True)
-        assert (answer.status_code, answer.json()) == (200, {"requests": requests, "cached": 0})
+        assert (answer.status_code, answer.json()) == (200, {"requests": requests, "cached": 0, "most_cost": None})
     assert version(world) == before
     assert world.client.get(f"{PROJECT}/evaluations/e/judges").json()["items"] == []
 

@@ -27,14 +27,14 @@ def test_equal_requests_are_paid_for_once_in_a_project(world: JudgeWorld) -> Non
             changed.where(Entrant.evaluation_id == evaluation, Entrant.name == "bert", Response.position == 1)
         ).one().turns = ["something else"]
     body = {"style": "single", "endpoint": "gpt-judge"}
-    assert post(world, body, dry_run=True).json() == {"requests": 4, "cached": 1}
+    assert post(world, body, dry_run=True).json() == {"requests": 4, "cached": 1, "most_cost": None}
     judge = world.judged("single", name="one")
     assert (judge["requests"], judge["cached"], judge["verdicts"]) == (3, 1, 4)
-    assert post(world, body, dry_run=True).json() == {"requests": 4, "cached": 4}
+    assert post(world, body, dry_run=True).json() == {"requests": 4, "cached": 4, "most_cost": None}
     again = world.judged("single", name="two")
     assert (again["requests"], again["cached"], again["prompt_tokens"]) == (0, 4, None)
     assert len(world.server.seen) == 3
-    assert post(world, body, "f", dry_run=True).json() == {"requests": 4, "cached": 3}
+    assert post(world, body, "f", dry_run=True).json() == {"requests": 4, "cached": 3, "most_cost": None}
     other = world.judged("single", name="one", evaluation="f")
     assert (other["requests"], other["cached"], other["verdicts"]) == (1, 3, 4)
     assert len(world.server.seen) == 4

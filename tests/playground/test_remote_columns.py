@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 from playground_world import PlaygroundWorld, working
+from sqlalchemy import select
 
+from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
+from steerboard.playground.schemas import ComparisonIn
+from steerboard.playground.service import create_comparison
+from steerboard.playground.tables import PlaygroundAnswer
+from steerboard_contracts.samples import Message
 
 DECODING = {"max_new_tokens": 30}
 
@@ -162,3 +168,33 @@ def test_a_column_whose_endpoint_was_deleted_says_so_by_its_name(
         answer = world.finish(made)["columns"][0]
     assert (answer["state"], answer["name"]) == ("failed", "elsewhere")
     assert answer["error"]["detail"] == "elsewhere was deleted before it could answer"
+
+
+def test_each_column_of_a_battle_is_asked_after_its_own_answers(
+    world: PlaygroundWorld, server: Served, settings: Settings
+) -> None:
+    """An arena's comparison has a conversation for each column."""
+    add_endpoint(world, server)
+    server.may_speak.set()
+    conversations = [
+        [Message(role="user", content="Hi"), Message(role="assistant", content=said), Message(role="user", content="?")]
+        for said in ("one", "two", "red", "house")
+    ]
+    columns = [{"endpoint": "elsewhere"}, {"endpoint": "elsewhere"}, {"model": "dt"}, {"model": "dt"}]
+    asked = ComparisonIn.model_validate(
+        {"prompt": "Hi", "columns": [{**one, "score": 1, "decoding": DECODING} for one in columns]}
+    )
+    with working(settings):
+        with transaction(world.sessions) as session:
+            project = session.merge(world.project)
+            made = create_comparison(session, project, asked, "test", blind=True, prompts=conversations).id
+
+        def answers() -> list[PlaygroundAnswer]:
+            with world.sessions() as session:
+                mine = select(PlaygroundAnswer).where(PlaygroundAnswer.comparison_id == made)
+                return list(session.scalars(mine.order_by(PlaygroundAnswer.place)))
+
+        world.wait(lambda: all(answer.ended_at for answer in answers()))
+    assert [answer.state for answer in answers()] == ["succeeded"] * 4
+    assert sorted(body["messages"][1]["content"] for body in server.bodies) == ["one", "two"]
+    assert answers()[2].text != answers()[3].text, "each answers its own conversation"

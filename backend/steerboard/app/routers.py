@@ -7,16 +7,20 @@ from fastapi import APIRouter, FastAPI
 from steerboard.accounts import api as accounts
 from steerboard.accounts.http import event_stream
 from steerboard.app import health
+from steerboard.arena import api as arena
 from steerboard.datasets import api as datasets
 from steerboard.evaluation import api as evaluation
+from steerboard.evaluation.calibration import api as calibration
 from steerboard.evaluation.gate import api as gate
 from steerboard.evaluation.imports import api as evaluation_imports
 from steerboard.evaluation.judges import api as judges
+from steerboard.evaluation.juries import api as juries
 from steerboard.evaluation.preferences import api as preferences
 from steerboard.evaluation.prompts import api as prompts
 from steerboard.evaluation.ranking import api as ranking
 from steerboard.evaluation.ranking.campaigns import api as campaigns
 from steerboard.evaluation.report import api as report
+from steerboard.evaluation.report import links_api as report_links
 from steerboard.evaluation.rounds import api as rounds
 from steerboard.evaluation.sweeps import api as sweeps
 from steerboard.insights import inbox_api, models_api, previews_api, system_api
@@ -39,14 +43,18 @@ _OF_PROJECT: tuple[APIRouter, ...] = (
     runs.router,
     recipes.router,
     playground.router,
+    arena.router,
     webhooks.router,
     evaluation.router,
     prompts.router,
     evaluation_imports.router,
     judges.router,
+    calibration.router,
+    juries.router,
     campaigns.router,
     preferences.router,
     report.router,
+    report_links.router,
     gate.router,
     gate.pipeline_router,
     sweeps.router,
@@ -63,3 +71,4 @@ def include_routers(app: FastAPI, *, api: str) -> None:
     for router in _OF_SYSTEM:
         app.include_router(router, prefix=api)
     app.include_router(accounts.root_router)
+    app.include_router(report_links.root_router)

@@ -1,12 +1,14 @@
 """Every table of the platform, so that Alembic and tests see one complete metadata."""
 
 from steerboard.accounts import tables as accounts
+from steerboard.arena import tables as arena
 from steerboard.datasets import derived_tables as statistics
 from steerboard.datasets import tables as datasets
 from steerboard.datasets.collections import tables as collections
 from steerboard.datasets.imports import tables as imports
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as rankings
+from steerboard.evaluation.report import tables as reports
 from steerboard.platform.database import Base
 from steerboard.playground import tables as playground
 from steerboard.registry import tables as registry
@@ -15,6 +17,7 @@ from steerboard.webhooks import tables as webhooks
 
 __all__ = [
     "accounts",
+    "arena",
     "collections",
     "datasets",
     "evaluation",
@@ -23,6 +26,7 @@ __all__ = [
     "playground",
     "rankings",
     "registry",
+    "reports",
     "runs",
     "statistics",
     "webhooks",

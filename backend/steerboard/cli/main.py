@@ -14,7 +14,7 @@ import typer
 
 from steerboard.cli import datasets, demo, generate, maintenance, methods, pipelines, recipes, runs, secrets, tokens
 from steerboard.cli.client import ServerUnreachable, print_error
-from steerboard.cli.evaluation import evaluations, figures, gate
+from steerboard.cli.evaluation import arena, evaluations, figures, gate
 from steerboard.cli.models import models
 from steerboard.cli.server import servers, services
 from steerboard_contracts.errors import SteerboardError
@@ -40,6 +40,7 @@ for _name, _group in {
     "datasets": datasets.app,
     "models": models.app,
     "evaluations": evaluations.app,
+    "arena": arena.app,
     "tokens": tokens.app,
     "secrets": secrets.app,
 }.items():

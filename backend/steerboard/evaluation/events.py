@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import uuid
 
-from sqlalchemy import update
-from sqlalchemy.orm import Session
+from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session, aliased
 
 from steerboard.accounts.access import Access
-from steerboard.evaluation.tables import Evaluation
+from steerboard.evaluation.tables import CALIBRATION, Evaluation, Judge
 from steerboard.platform.database import new_id
 from steerboard.platform.events.log import channel, wake
 from steerboard.platform.statements import Statement
@@ -67,7 +67,16 @@ def ranked(session: Session, evaluation_id: uuid.UUID, access: Access, action: s
 
 
 def run_moved(session: Session, evaluation_id: uuid.UUID) -> None:
-    """A run of the evaluation has ended, or resumed: what is finished, and its report, differ now."""
+    """A run of the evaluation has ended, or resumed: what is finished, and its report, differ now. Those of evaluations
+    whose judges are calibrated by it do, too."""
     evaluation = session.get(Evaluation, evaluation_id)
-    if evaluation is not None:
-        changed(session, evaluation, "run")
+    if evaluation is None:
+        return
+    changed(session, evaluation, "run")
+    if evaluation.prompts_from.get("kind") == CALIBRATION:
+        here, there = aliased(Judge), aliased(Judge)
+        same = or_(here.endpoint_id == there.endpoint_id, here.model_id == there.model_id)
+        calibrated = select(there.evaluation_id).join(here, same).where(here.evaluation_id == evaluation.id)
+        others = Evaluation.id.in_(calibrated) & (Evaluation.id != evaluation.id)
+        for other in session.scalars(select(Evaluation).where(others).order_by(Evaluation.id)):
+            changed(session, other, "judge")

@@ -16,7 +16,7 @@ from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.schemas import EntrantOut, RunRef
 from steerboard.evaluation.entrants.service import decoding_of
-from steerboard.evaluation.judges.service import judges_out
+from steerboard.evaluation.judges.presenters import judges_out
 from steerboard.evaluation.ranking.campaigns.queries import campaigns_out
 from steerboard.evaluation.ranking.tables import Campaign
 from steerboard.evaluation.rewards import assessments_of

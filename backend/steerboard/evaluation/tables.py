@@ -22,6 +22,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, ConditionValue, CreatedAt, Id, Json
 
+# `prompts_from["kind"]` of an evaluation that calibrates judges.
+CALIBRATION = "calibration"
 VERDICT_STATUSES = ("ok", "unparsed", "refused", "error")
 JUDGE_STYLES = ("multi", "single", "pairwise", "alpaca_eval", "arena_hard", "preference")
 
@@ -192,6 +194,7 @@ class Judge(Base):
 
     `settings`: `JudgeSettings` of judges_schemas.py. `imported`: {file, format, rows, ...} where it was judged
     elsewhere. `failures`: how many requests failed so far, by code; those that were tried again are counted too.
+    `uncertain_cost`: an upper bound, by the judge's prices, for requests whose answer or token count never arrived.
     """
 
     __tablename__ = "evaluation_judges"
@@ -213,6 +216,7 @@ class Judge(Base):
     run_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("runs.id"), index=True)
     imported: Mapped[Json | None]
     failures: Mapped[Json | None]
+    uncertain_cost: Mapped[float] = mapped_column(server_default="0", default=0.0)
     created_by: Mapped[str]
     created_at: Mapped[CreatedAt]
 
@@ -269,10 +273,57 @@ class Verdict(Base):
     created_at: Mapped[CreatedAt]
 
 
+class RepeatedVerdict(Base):
+    """The verdict on an item whose question was asked once more, word for word: how far a judge repeats itself.
+
+    Columns as in `Verdict`. It counts in no comparison.
+    """
+
+    __tablename__ = "evaluation_repeated_verdicts"
+    __table_args__ = (
+        CheckConstraint(f"status IN ({', '.join(repr(status) for status in VERDICT_STATUSES)})", name="status"),
+        Index("ix_evaluation_repeated_verdicts_judge_id_position", "judge_id", "position"),
+    )
+
+    id: Mapped[BigInt] = mapped_column(Identity(), primary_key=True)
+    judge_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluation_judges.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    turn: Mapped[int]
+    a: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), index=True)
+    b: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("evaluation_entrants.id", ondelete="CASCADE"), index=True)
+    a_first: Mapped[bool | None]
+    value: Mapped[float | None]
+    status: Mapped[str]
+    answer_key: Mapped[str | None]
+    created_at: Mapped[CreatedAt]
+
+
+class Jury(Base):
+    """Several judges of an evaluation as one source. `judges`: their ids, as texts; one that was deleted is left out.
+
+    `rule`: `majority` of the verdicts on each pair, or `mean` of the standardised scores.
+    """
+
+    __tablename__ = "evaluation_juries"
+    __table_args__ = (
+        CheckConstraint("rule IN ('majority', 'mean')", name="rule"),
+        UniqueConstraint("evaluation_id", "name"),
+    )
+
+    id: Mapped[Id]
+    evaluation_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("evaluations.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    judges: Mapped[list[str]] = mapped_column(JSONB)
+    rule: Mapped[str]
+    created_by: Mapped[str]
+    created_at: Mapped[CreatedAt]
+
+
 class JudgeAnswer(Base):
     """What an endpoint answered to a request, by the content of both; paid for once in a project.
 
-    `key`: SHA-256 of base URL, model, messages and sampling parameters. `judge_id`: who paid.
+    `key`: SHA-256 of base URL, model, messages and sampling parameters. `judge_id`: who paid. `seconds`: from request
+    to answer.
     """
 
     __tablename__ = "judge_answers"
@@ -284,6 +335,7 @@ class JudgeAnswer(Base):
     logprobs: Mapped[Json | None]
     prompt_tokens: Mapped[int | None]
     completion_tokens: Mapped[int | None]
+    seconds: Mapped[float | None]
     judge_id: Mapped[uuid.UUID | None] = mapped_column(
         ForeignKey("evaluation_judges.id", ondelete="SET NULL"), index=True
     )

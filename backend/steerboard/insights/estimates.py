@@ -22,6 +22,7 @@ from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas import RunWork
 from steerboard.runs.standalone import checked
 from steerboard.runs.tables import Run
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.configs import (
     BenchmarkConfig,
@@ -111,7 +112,8 @@ def _kept(session: Session, config: RunConfig, things: Mapping[str, Dataset | Mo
 
 
 def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int | None) -> float:
-    """In a unit of the kind's own: samples learned, answers written, rows or sides scored; 1 where there is none.
+    """In a unit of the kind's own: samples learned, answers written, rows or sides scored; 1 where there is none, 0
+    where that is not known.
 
     `learned`: how many rows of the train split are left to learn from, where that is known.
     """
@@ -146,4 +148,6 @@ def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int
     if isinstance(config, EvaluateConfig):
         answers = sum(max(1, len(entrant.scores)) for entrant in config.entrants)
         return float(min(config.prompts, held_out) * answers)
+    if isinstance(config, AcademicConfig):
+        return 0.0  # how many items its tasks have is known where the harness is
     return 1.0

@@ -16,6 +16,7 @@ from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.service import manifest_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.configs import BenchmarkConfig, GenerateConfig, RunConfig, ScoreConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.memory import (
@@ -100,7 +101,7 @@ def _estimate(
             frozen=method.kept(config, given),
         )
         return training_memory(shape, load)
-    if isinstance(config, GenerateConfig) and config.engine == "transformers":
+    if isinstance(config, GenerateConfig | AcademicConfig) and config.engine == "transformers":
         return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)
     if isinstance(config, ScoreConfig | BenchmarkConfig | SelectConfig):
         return scoring_memory(shape, positions=max(config.batch_tokens, window), mixed=mixed, on_gpu=on_gpu)

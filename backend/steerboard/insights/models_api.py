@@ -13,8 +13,10 @@ from steerboard.platform.http.errors import problems
 from steerboard.registry import service
 from steerboard.registry.api import model_out
 from steerboard.registry.schemas import Lineage, ModelDetail, ModelEvaluationOut, ModelFile
+from steerboard.runs.results.academic import academic_of
 from steerboard.runs.results.benchmarks import benchmarks_of
 from steerboard.runs.results.lineage import lineage
+from steerboard_contracts.report.academic import AcademicRow
 from steerboard_contracts.report.benchmark import FinishedBenchmark
 
 router = Router(prefix="/models", tags=["models"])
@@ -53,3 +55,10 @@ def list_model_benchmarks(
 ) -> list[FinishedBenchmark]:
     """The newest finished benchmarks of a reward model, and of others of the same content."""
     return benchmarks_of(session, service.get_model(session, access.project, model), limit)
+
+
+@router.get("/{model}/academic", responses=problems(404))
+def list_model_academic(session: Db, access: Read, model: str) -> list[AcademicRow]:
+    """The newest result of each academic benchmark of the model, and of others of the same content, with differences to
+    its base and its SFT model by item."""
+    return academic_of(session, service.get_model(session, access.project, model))

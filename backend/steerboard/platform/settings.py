@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     interactive_stall_seconds: Seconds = 120.0
     # Python of the environment that has vLLM; by default that of `make setup-vllm` (`platform.processes.vllm`).
     vllm_python: Path | None = None
+    # Python of the environment that has lm-evaluation-harness; by default that of `make setup-benchmarks`
+    # (`platform.processes.lm_eval`).
+    benchmarks_python: Path | None = None
     # Of inputs that a worker keeps on its disk; by default half of what is free there (`platform.storage.local_cache`).
     cache_mb: Annotated[int | None, Field(ge=1)] = None
     # Of every disk that is written to, kept free for the database (`steerboard_contracts.files.disk`); by default a
@@ -78,6 +81,8 @@ class Settings(BaseSettings):
     model_roots: str = ""
     # Folders below which reward functions may be named, with `:` between them; by default none.
     reward_roots: str = ""
+    # Folders below which tasks of academic benchmarks may be named, with `:` between them; by default none.
+    task_roots: str = ""
     # Seals stored secrets; without it a file of the home does (`platform.security.secrets`).
     secret_key: SecretStr = SecretStr("")
     # Opens what an older key has sealed, while the key is being changed.
@@ -133,6 +138,11 @@ class Settings(BaseSettings):
     def reward_folders(self) -> LocalFolders:
         """What of this machine may be run as a reward function."""
         return self._folders(self.reward_roots)
+
+    @property
+    def task_folders(self) -> LocalFolders:
+        """What of this machine may be run as tasks of academic benchmarks."""
+        return self._folders(self.task_roots)
 
     def _folders(self, given: str) -> LocalFolders:
         roots = tuple(Path(root).expanduser().absolute() for root in given.split(os.pathsep) if root.strip())

@@ -49,7 +49,7 @@ def list_comparisons(
     """Newest first, with their answers."""
     return paginate(
         session,
-        select(Comparison).where(Comparison.project_id == access.project.id),
+        select(Comparison).where(Comparison.project_id == access.project.id, ~Comparison.blind),
         Comparison.id,
         lambda one: service.comparisons_out(session, [one], lease)[0],
         cursor=cursor,

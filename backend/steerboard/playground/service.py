@@ -26,20 +26,32 @@ from steerboard.playground.schemas import (
     ComparisonOut,
     Named,
     PlaygroundDecoding,
+    Prompt,
 )
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
 from steerboard_contracts.samples import Message
 
 
-def create_comparison(session: Session, project: Project, asked: ComparisonIn, actor: str) -> Comparison:
-    """Queue one answer for each column; equal answers that have succeeded before are copied at once.
+def create_comparison(
+    session: Session,
+    project: Project,
+    asked: ComparisonIn,
+    actor: str,
+    *,
+    blind: bool = False,
+    prompts: Sequence[Prompt] | None = None,
+) -> Comparison:
+    """Queue one answer for each column; equal answers that have succeeded before are copied at once, but not into or
+    out of a `blind` comparison: a copy would tell who answers. `prompts`: a conversation for each column, instead of
+    the one of all.
 
     Raises `NotFound`, `WrongRole`, `NoScores`.
     """
     reward = columns.reward_model(session, project, asked.reward) if asked.reward else None
     comparison = Comparison(
         project_id=project.id,
-        prompt=[message.model_dump() for message in asked.prompt],
+        prompt=_plain(asked.prompt),
+        blind=blind,
         seed=asked.seed,
         reward_model_id=reward.id if reward else None,
         reward_model_name=reward.name if reward else None,
@@ -50,12 +62,14 @@ def create_comparison(session: Session, project: Project, asked: ComparisonIn, a
     for place, column in enumerate(asked.columns):
         found = columns.resolve(session, project, column, place)
         decoding = column.decoding.model_dump()
+        own_prompt = _plain(prompts[place]) if prompts is not None else None
         answers.append(
             PlaygroundAnswer(
                 place=place,
                 model_id=found.model_id,
                 endpoint_id=found.endpoint_id,
                 name=found.name,
+                prompt=own_prompt,
                 score=found.score,
                 score_text=found.score_text,
                 decoding=decoding,
@@ -66,7 +80,7 @@ def create_comparison(session: Session, project: Project, asked: ComparisonIn, a
                     found.score_text,
                     decoding,
                     asked.seed,
-                    comparison.prompt,
+                    own_prompt or comparison.prompt,
                     comparison.reward_model_id,
                 ),
                 state="queued",
@@ -80,7 +94,8 @@ def create_comparison(session: Session, project: Project, asked: ComparisonIn, a
     session.flush()
     for answer in answers:
         answer.comparison_id = comparison.id
-        _copy_equal(session, answer)
+        if not blind:
+            _copy_equal(session, answer)
     session.add_all(answers)
     if all(answer.state == "succeeded" for answer in answers):
         comparison.ended_at = func.clock_timestamp()
@@ -91,10 +106,15 @@ def create_comparison(session: Session, project: Project, asked: ComparisonIn, a
     return comparison
 
 
+def _plain(prompt: Prompt) -> list[dict[str, str]]:
+    return [message.model_dump() for message in prompt]
+
+
 def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
     equal = session.scalar(
         select(PlaygroundAnswer)
-        .where(PlaygroundAnswer.reuse_key == answer.reuse_key, PlaygroundAnswer.state == "succeeded")
+        .join(Comparison, Comparison.id == PlaygroundAnswer.comparison_id)
+        .where(PlaygroundAnswer.reuse_key == answer.reuse_key, PlaygroundAnswer.state == "succeeded", ~Comparison.blind)
         .order_by(PlaygroundAnswer.comparison_id.desc())
         .limit(1)
     )
@@ -107,8 +127,9 @@ def _copy_equal(session: Session, answer: PlaygroundAnswer) -> None:
 
 
 def get_comparison(session: Session, project: Project, ref: str) -> Comparison:
-    """By id. Raises `NotFound`, also for another project's."""
-    found = find(session, select(Comparison).where(Comparison.project_id == project.id), Comparison.id, None, ref)
+    """By id. Raises `NotFound`, also for another project's and for a blind one."""
+    mine = select(Comparison).where(Comparison.project_id == project.id, ~Comparison.blind)
+    found = find(session, mine, Comparison.id, None, ref)
     if found is None:
         raise NotFound(f"there is no comparison {ref!r}", hint="List them at playground/comparisons.")
     return found

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from fastapi import FastAPI
 from fastapi.sse import format_sse_event
+from pydantic import BaseModel
 
 from steerboard.accounts.http import event_stream
 from steerboard.platform.concurrency import in_slot
@@ -47,9 +48,14 @@ def _utf16_units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-async def follow(app: FastAPI, comparison_id: uuid.UUID, may_read: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def follow(
+    app: FastAPI,
+    comparison_id: uuid.UUID,
+    may_read: Callable[[], bool],
+    shown: Callable[[AnswerChange], BaseModel] = lambda change: change,
+) -> AsyncIterator[bytes]:
     """`answer` events until all answers have ended, then `end`. Ends without it after `stream.LIFE_SECONDS`, or soon
-    after the right to read does."""
+    after the right to read does. `shown`: what of a change its reader may see."""
     wake = asyncio.Event()
     listener = asyncio.create_task(listen(app.state.settings.redis_url, channel_of(comparison_id), wake))
     told = Told()
@@ -66,7 +72,7 @@ async def follow(app: FastAPI, comparison_id: uuid.UUID, may_read: Callable[[], 
             answers, ended = await in_slot(app, _read, app, comparison_id)
             for change in filter(None, map(told.news, answers)):
                 said = time.monotonic()
-                yield format_sse_event(event="answer", data_str=change.model_dump_json())
+                yield format_sse_event(event="answer", data_str=shown(change).model_dump_json())
             if ended:
                 yield END
                 return

@@ -18,7 +18,8 @@ _OPEN = text("ended_at IS NULL")
 
 class Comparison(Base):
     """One prompt for several columns. `lease_owner` is the worker that serves it; a write on its behalf names
-    `attempt` and changes nothing when the row has moved on. `ended_at` is null while an answer is open."""
+    `attempt` and changes nothing when the row has moved on. `ended_at` is null while an answer is open. `blind`: it
+    belongs to another domain, which shows it without names; the playground's own routes do not know it."""
 
     __tablename__ = "playground_comparisons"
     __table_args__ = (
@@ -29,6 +30,7 @@ class Comparison(Base):
     id: Mapped[Id]
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
     prompt: Mapped[list[dict[str, str]]] = mapped_column(JSONB)
+    blind: Mapped[bool] = mapped_column(default=False)
     seed: Mapped[BigInt]
     reward_model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"))
     reward_model_name: Mapped[str | None]
@@ -42,7 +44,7 @@ class Comparison(Base):
 
 class PlaygroundAnswer(Base):
     """One column. Answers with the same `reuse_key` are the same answer. `name` is what the model or endpoint was
-    called, and stays when it is deleted."""
+    called, and stays when it is deleted. `prompt`: a conversation of its own, where that is not the comparison's."""
 
     __tablename__ = "playground_answers"
     __table_args__ = (
@@ -56,6 +58,7 @@ class PlaygroundAnswer(Base):
     model_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("models.id", ondelete="SET NULL"))
     endpoint_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("endpoints.id", ondelete="SET NULL"))
     name: Mapped[str]
+    prompt: Mapped[list[dict[str, str]] | None] = mapped_column(JSONB(none_as_null=True))
     score: Mapped[ConditionValue | None]
     score_text: Mapped[str | None]
     decoding: Mapped[Json]

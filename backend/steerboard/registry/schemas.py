@@ -149,7 +149,7 @@ class LineageNode(BaseModel):
     """`detail`: role or method of a model, kind of a dataset or run, model of a judge. `evaluation`: the one that a
     campaign or judge is a part of."""
 
-    type: Literal["model", "dataset", "run", "evaluation", "campaign", "judge"]
+    type: Literal["model", "dataset", "run", "evaluation", "campaign", "judge", "arena"]
     id: uuid.UUID
     name: str
     detail: str
@@ -159,7 +159,8 @@ class LineageNode(BaseModel):
 
 class LineageEdge(BaseModel):
     """`source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards; cleaned (some
-    rows were left out), answers (of an evaluation, that people ranked or a judge compared), rankings, verdicts."""
+    rows were left out), answers (of an evaluation, that people ranked or a judge compared), rankings, verdicts, votes
+    (of an arena)."""
 
     source: uuid.UUID
     target: uuid.UUID

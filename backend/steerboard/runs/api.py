@@ -17,7 +17,7 @@ from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
 from steerboard.runs.results.probe_answers import RunProbes, probes_of
 from steerboard.runs.results.sampled_groups import RunGroups, group_of, groups_of
-from steerboard.runs.results.selections import combination_of, selection_of
+from steerboard.runs.results.selections import academic_result_of, combination_of, selection_of
 from steerboard.runs.schemas import (
     LogLine,
     MetricSeries,
@@ -36,6 +36,7 @@ from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.fields import RunKind
 from steerboard_contracts.online.answer_groups import AnswerGroup
+from steerboard_contracts.report.academic import AcademicResult
 from steerboard_contracts.report.combination import CombinationResult
 from steerboard_contracts.report.selection import SelectionResult
 from steerboard_contracts.run_kinds import run_kinds
@@ -127,6 +128,12 @@ def get_logs(
 def get_selection(run: str, session: Db, access: Reader) -> SelectionResult:
     """What a select run kept and dropped, and the best-of-k curve of the answers that it selected from."""
     return selection_of(session, queries.get_run(session, access.project, run))
+
+
+@router.get("/runs/{run}/academic", responses=problems(404))
+def get_academic_result(run: str, session: Db, access: Reader) -> AcademicResult:
+    """The figures of an academic run, with the score of every item, in the order of the task's data."""
+    return academic_result_of(session, queries.get_run(session, access.project, run))
 
 
 @router.get("/runs/{run}/pairs", responses=problems(404))

@@ -21,6 +21,7 @@ from steerboard.runs import queue
 from steerboard.runs.checkpoints.resumption import resumption
 from steerboard.runs.inputs import main_first
 from steerboard.runs.ledger import ledger_of, phases_of
+from steerboard.runs.results.academic import without_scores
 from steerboard.runs.schemas import (
     AttemptOut,
     MetricPoint,
@@ -227,6 +228,8 @@ def _outputs(session: Session, run: Run) -> list[RunOutputOut]:
 
 def _document(output: RunOutput) -> dict[str, Any] | None:
     """A report with its words; one that an older version wrote in another form is shown as it is."""
+    if output.type == "academic" and output.document is not None:
+        return without_scores(output.document)
     if output.type != "report" or output.document is None:
         return output.document
     try:

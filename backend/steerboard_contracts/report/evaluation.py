@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.report.academic import EntrantAcademic
 from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.pipeline import Report
@@ -18,8 +19,9 @@ from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
 from steerboard_contracts.report.sections.frontier import Frontier
+from steerboard_contracts.report.sections.headline import Headline
 from steerboard_contracts.report.sections.human import HumanReport
-from steerboard_contracts.report.sections.judges import JudgeReport
+from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_contracts.report.sections.rewards import RewardReport, RewardSum
 
 
@@ -111,6 +113,7 @@ class EvaluationReport(BaseModel):
     ranks: list[RankShare]
     human: list[HumanReport]
     judges: list[JudgeReport]
+    juries: list[JuryReport] = []
     rewards: list[RewardReport]
     reward_correlations: Correlations | None = None
     reward_sums: list[RewardSum] = []
@@ -122,5 +125,7 @@ class EvaluationReport(BaseModel):
     unfinished_parts: list[Unfinished] = []
     prompts_from: str = Field("", description="`held-out rows of things`, `prompt set mine`.")
     recipe: Report | None = None
+    academic: list[EntrantAcademic] = Field([], description="Academic benchmarks of the entrants that are models.")
     frontier: Frontier | None = Field(None, description="Where the evaluation names a model to compare with.")
+    headline: Headline | None = Field(None, description="Who wins, by how much, and with which reservations.")
     costs: list[EntrantCost] = Field([], description="Of the entrants that are models of the registry.")

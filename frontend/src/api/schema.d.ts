@@ -46,6 +46,148 @@ export interface paths {
         patch: operations["rename_project"];
         trace?: never;
     };
+    "/api/v1/projects/{project}/arenas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Arenas
+         * @description Newest first.
+         */
+        get: operations["list_arenas"];
+        put?: never;
+        /**
+         * Create Arena
+         * @description Let policies meet. Everybody with the scope `rank` asks them and votes.
+         */
+        post: operations["create_arena"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/arenas/{arena}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Arena */
+        get: operations["get_arena"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/arenas/{arena}/battles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin Battle
+         * @description Ask two entrants that the server draws; follow their answers at `battles/{battle}/stream`.
+         */
+        post: operations["begin_battle"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/arenas/{arena}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close Arena
+         * @description Begin no more battles. Votes on those that have begun are still taken: they may wait in a browser.
+         */
+        post: operations["close_arena"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/arenas/{arena}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Battles
+         * @description Every vote that counts as a line of a battles file: `steerboard figures FILE` reads it.
+         */
+        get: operations["export_battles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/arenas/{arena}/leaderboard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Arena Leaderboard
+         * @description Bradley-Terry ratings with bootstrap intervals, and with control for style. Repeats do not count.
+         */
+        get: operations["arena_leaderboard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/arenas/{arena}/preferences": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Arena Preferences
+         * @description Turn votes for one side into a preference dataset; ties and battles that are both bad are left out, and counted
+         *     in its origin.
+         */
+        post: operations["create_arena_preferences"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/audit": {
         parameters: {
             query?: never;
@@ -61,6 +203,87 @@ export interface paths {
         get: operations["list_audit"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/battles/{battle}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Battle
+         * @description The caller's, as it is now.
+         */
+        get: operations["get_battle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/battles/{battle}/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stream Battle
+         * @description Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when both have ended. A
+         *     reader that connects gets everything so far.
+         */
+        get: operations["stream_battle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/battles/{battle}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask Again
+         * @description Ask the same two again, each after its own answers so far.
+         */
+        post: operations["ask_again"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/battles/{battle}/vote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Vote
+         * @description Decide a battle; the answer names its entrants. The same vote again changes nothing, another one is refused.
+         */
+        post: operations["vote"];
         delete?: never;
         options?: never;
         head?: never;
@@ -952,6 +1175,31 @@ export interface paths {
         delete: operations["delete_judge"];
         options?: never;
         head?: never;
+        /**
+         * Change Judge
+         * @description Its budget, from its next run on: ask again (`retry`) for what the former one left.
+         */
+        patch: operations["change_judge"];
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/calibrations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Calibrate Judge
+         * @description Ask a judge about pairs whose better side is known. The pairs become an evaluation, once for all judges; asking
+         *     again about the same pairs costs nothing.
+         */
+        post: operations["calibrate_judge"];
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -1035,6 +1283,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/juries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Juries
+         * @description By age.
+         */
+        get: operations["list_juries"];
+        put?: never;
+        /**
+         * Create Jury
+         * @description Several judges as one source of the report. It asks nothing: it counts the verdicts that its judges give.
+         */
+        post: operations["create_jury"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/juries/{jury}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Jury
+         * @description Its judges and their verdicts stay.
+         */
+        delete: operations["delete_jury"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/evaluations/{evaluation}/preferences": {
         parameters: {
             query?: never;
@@ -1108,6 +1400,91 @@ export interface paths {
          * @description Every figure with its n and interval. Computed once for each version of the evaluation; it may take seconds.
          */
         get: operations["evaluation_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/report-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Report Links
+         * @description Those that work, the newest first.
+         */
+        get: operations["list_report_links"];
+        put?: never;
+        /**
+         * Create Report Link
+         * @description Everybody who has the link can read the report, without an account. Its address is in this answer and never
+         *     again. While a campaign is not closed, the report that it shows has letters for entrants.
+         */
+        post: operations["create_report_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/report-links/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Report Link
+         * @description It stops working with this answer.
+         */
+        delete: operations["revoke_report_link"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/report.html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report Page
+         * @description The report as one HTML file that needs nothing else: no scripts, and a style for printing.
+         */
+        get: operations["report_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/evaluations/{evaluation}/report.pdf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report Pdf
+         * @description The same as a PDF.
+         */
+        get: operations["report_pdf"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1477,6 +1854,27 @@ export interface paths {
          * @description Only when nothing refers to it and it is in no stage.
          */
         delete: operations["delete_model"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/projects/{project}/models/{model}/academic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Model Academic
+         * @description The newest result of each academic benchmark of the model, and of others of the same content, with differences to
+         *     its base and its SFT model by item.
+         */
+        get: operations["list_model_academic"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2337,6 +2735,26 @@ export interface paths {
         patch: operations["move_run"];
         trace?: never;
     };
+    "/api/v1/projects/{project}/runs/{run}/academic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Academic Result
+         * @description The figures of an academic run, with the score of every item, in the order of the task's data.
+         */
+        get: operations["get_academic_result"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/projects/{project}/runs/{run}/cancel": {
         parameters: {
             query?: never;
@@ -3034,6 +3452,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/shared/{code}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shared Report
+         * @description The report behind a link, as one HTML page that only reads. A link that is unknown, expired or revoked is not
+         *     found; an address that tries many of those has to wait.
+         */
+        get: operations["shared_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sign-in/{code}": {
         parameters: {
             query?: never;
@@ -3065,6 +3504,118 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AcademicDifference
+         * @description A figure less that of the model's ancestor on the same items, paired by item. `theirs`: the ancestor's value, of
+         *     its run `run_id`.
+         */
+        AcademicDifference: {
+            difference: components["schemas"]["Estimate"];
+            /** Figure */
+            figure: string;
+            /** Model */
+            model: string;
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            /** Theirs */
+            theirs: number;
+            /**
+             * Vs
+             * @enum {string}
+             */
+            vs: "base" | "sft";
+        };
+        /**
+         * AcademicFigure
+         * @description A metric of a task, read by a filter. `name`: `strict`, `flexible`, `acc`, ...; `value` and `stderr` are the
+         *     harness's own. `interval`: of the mean, null where the value is no mean over items. `scores`: by item, in order;
+         *     empty where there is no such mean, and in what the API gives.
+         */
+        AcademicFigure: {
+            /** Filter */
+            filter: string;
+            /** Higher Is Better */
+            higher_is_better?: boolean | null;
+            interval?: components["schemas"]["Estimate"] | null;
+            /** Metric */
+            metric: string;
+            /** Name */
+            name: string;
+            /**
+             * Scores
+             * @default []
+             */
+            scores: (number)[];
+            /** Stderr */
+            stderr: number | null;
+            /** Value */
+            value: number;
+        };
+        /**
+         * AcademicResult
+         * @description `harness`: the version of lm-evaluation-harness.
+         */
+        AcademicResult: {
+            /** Harness */
+            harness: string;
+            /** Tasks */
+            tasks: components["schemas"]["AcademicTask"][];
+        };
+        /**
+         * AcademicRow
+         * @description A model's newest result of a task.
+         */
+        AcademicRow: {
+            /**
+             * Differences
+             * @default []
+             */
+            differences: components["schemas"]["AcademicDifference"][];
+            /**
+             * Ended At
+             * Format: date-time
+             */
+            ended_at: string;
+            /** Harness */
+            harness: string;
+            /**
+             * Run Id
+             * Format: uuid
+             */
+            run_id: string;
+            task: components["schemas"]["AcademicTask"];
+        };
+        /**
+         * AcademicTask
+         * @description A task, or a group of `parts` tasks. `items`: answered, `of` them all. `version`: the task's. `template`: whether
+         *     the model was asked by its chat template. `items_hash`: equal where the same items were asked in the same way.
+         */
+        AcademicTask: {
+            /** Figures */
+            figures: components["schemas"]["AcademicFigure"][];
+            /** Items */
+            items: number;
+            /** Items Hash */
+            items_hash: string;
+            /** Of */
+            of: number;
+            /**
+             * Parts
+             * @default 0
+             */
+            parts: number;
+            /** Shots */
+            shots: number | null;
+            /** Task */
+            task: string;
+            /** Template */
+            template: boolean;
+            /** Version */
+            version: string | null;
+        };
+        /**
          * AgreementRow
          * @description Two sources on the same items. `spearman`, `kendall` (tau-b): over entrants' mean scores; `item`: share of
          *     entrant pairs of items on which both say the same, a tie of one of them counting 1/2.
@@ -3076,14 +3627,14 @@ export interface components {
              * A By
              * @enum {string}
              */
-            a_by: "human" | "judge" | "reward";
+            a_by: "human" | "judge" | "jury" | "reward";
             /** B */
             b: string;
             /**
              * B By
              * @enum {string}
              */
-            b_by: "human" | "judge" | "reward";
+            b_by: "human" | "judge" | "jury" | "reward";
             /** Entrants */
             entrants: number;
             item: components["schemas"]["Estimate"];
@@ -3324,6 +3875,114 @@ export interface components {
             unmatched_rows: number;
         };
         /**
+         * ArenaEntrantIn
+         * @description As a column of the playground; `name`: what it is called once a vote is given, by default model and score.
+         */
+        ArenaEntrantIn: {
+            /**
+             * @default {
+             *       "temperature": 0,
+             *       "top_k": 0,
+             *       "top_p": 1
+             *     }
+             */
+            decoding: components["schemas"]["PlaygroundDecoding"];
+            /** Endpoint */
+            endpoint?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Name */
+            name?: string | null;
+            score?: components["schemas"]["Condition"] | null;
+        };
+        /**
+         * ArenaIn
+         * @description `seed` decides who meets whom. It is drawn where none is given, and no answer has it.
+         */
+        ArenaIn: {
+            /**
+             * Categories
+             * @description That a battle may be filed under.
+             * @default []
+             */
+            categories: string[];
+            /** Entrants */
+            entrants: components["schemas"]["ArenaEntrantIn"][];
+            /** Name */
+            name: string;
+            /** Seed */
+            seed?: number | null;
+        };
+        /**
+         * ArenaLeaderboard
+         * @description As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
+         *     without a chain of wins to and from the others.
+         */
+        ArenaLeaderboard: {
+            /**
+             * By Category
+             * @description Votes that count, by category.
+             */
+            by_category: {
+                [key: string]: number;
+            };
+            /** Category */
+            category: string | null;
+            /** Matrix */
+            matrix: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            };
+            /** Models */
+            models: components["schemas"]["Rated"][];
+            /** N */
+            n: number;
+            /** Separability */
+            separability?: number | null;
+            style_controlled?: components["schemas"]["StyleControlled"] | null;
+            /**
+             * Unrated
+             * @default []
+             */
+            unrated: string[];
+            /** Why */
+            why?: string | null;
+        };
+        /**
+         * ArenaOut
+         * @description `votes`: those that count; `repeats`: of the same person on the same pair for the same prompt, which do not.
+         */
+        ArenaOut: {
+            /** Categories */
+            categories: string[];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /** Entrants */
+            entrants: string[];
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Repeats */
+            repeats: number;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "open" | "closed";
+            /** Votes */
+            votes: number;
+        };
+        /**
          * ArenaRow
          * @description Arena-Hard: win rate against the baseline in percent, with the percentile interval of 1,000 bootstraps.
          */
@@ -3452,6 +4111,44 @@ export interface components {
             /** Model */
             model?: string | null;
         };
+        /** BattleIn */
+        BattleIn: {
+            /**
+             * Category
+             * @description One of the arena's.
+             */
+            category?: string | null;
+            /** Prompt */
+            prompt: string;
+        };
+        /**
+         * BattleOut
+         * @description `waits_for`: why nobody answers, where that concerns all. `vote`, with the names, is null before the vote.
+         */
+        BattleOut: {
+            /**
+             * Arena
+             * Format: uuid
+             */
+            arena: string;
+            /** Category */
+            category: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Turns */
+            turns: components["schemas"]["TurnOut"][];
+            vote: components["schemas"]["Revealed"] | null;
+            /** Waits For */
+            waits_for: string | null;
+        };
         /**
          * BenchmarkResult
          * @description `accuracy`: share of pairs with chosen > rejected, with Wilson's interval; `ties` of equal rewards are lost.
@@ -3540,16 +4237,36 @@ export interface components {
             low: number;
         };
         /**
-         * Calibration
-         * @description Held-out pairs by predicted probability sigma(chosen - rejected) of the side that the model prefers.
+         * CalibrationIn
+         * @description Pairs whose better side is known: a dataset of preferences, and how many of its rows are drawn by the seed.
          */
-        Calibration: {
-            /** Accuracy By Bin */
-            accuracy_by_bin: (number | null)[];
-            /** Bins */
-            bins: components["schemas"]["RewardBin"][];
-            /** Expected Error */
-            expected_error: number | null;
+        CalibrationIn: {
+            /** Dataset */
+            dataset: string;
+            /**
+             * Limit
+             * @default 100
+             */
+            limit: number;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed: number;
+        };
+        /**
+         * CalibrationOut
+         * @description The evaluation that holds the pairs, with entrants `chosen` and `rejected`, and the judge at work on it.
+         */
+        CalibrationOut: {
+            /** Evaluation */
+            evaluation: string;
+            /**
+             * Evaluation Id
+             * Format: uuid
+             */
+            evaluation_id: string;
+            judge: components["schemas"]["JudgeOut"];
         };
         /**
          * CampaignChange
@@ -4746,6 +5463,16 @@ export interface components {
             hint: string | null;
         };
         /**
+         * EntrantAcademic
+         * @description The newest results of the model that is an entrant of an evaluation.
+         */
+        EntrantAcademic: {
+            /** Entrant */
+            entrant: string;
+            /** Rows */
+            rows: components["schemas"]["AcademicRow"][];
+        };
+        /**
          * EntrantCost
          * @description One entrant: every run in its lineage once, and of best-of-n the sampling and choosing. `shared` are those of
          *     them that entrants of other models have in theirs. Their `shared_device_seconds` are part of the ledger, as are
@@ -5180,6 +5907,12 @@ export interface components {
          *     `reward_correlations`: between reward models, over the answers that all of them have scored.
          */
         EvaluationReport: {
+            /**
+             * Academic
+             * @description Academic benchmarks of the entrants that are models.
+             * @default []
+             */
+            academic: components["schemas"]["EntrantAcademic"][];
             /** Agreement */
             agreement: components["schemas"]["AgreementRow"][];
             /** Baseline */
@@ -5211,10 +5944,17 @@ export interface components {
             frontier?: components["schemas"]["Frontier"] | null;
             /** Hacking */
             hacking: components["schemas"]["HackingRow"][];
+            /** @description Who wins, by how much, and with which reservations. */
+            headline?: components["schemas"]["Headline"] | null;
             /** Human */
             human: components["schemas"]["HumanReport"][];
             /** Judges */
             judges: components["schemas"]["JudgeReport"][];
+            /**
+             * Juries
+             * @default []
+             */
+            juries: components["schemas"]["JuryReport"][];
             /**
              * Length Ratios
              * @default []
@@ -5543,6 +6283,52 @@ export interface components {
             training_reward: components["schemas"]["Estimate"] | null;
             /** Vs */
             vs: string;
+        };
+        /**
+         * Headline
+         * @description What the source that answers comes to: people, otherwise a valid judge, otherwise a reward model.
+         *
+         *     `by` and `source` are null while nobody has assessed the answers.
+         */
+        Headline: {
+            /** By */
+            by?: ("human" | "judge" | "jury" | "reward") | null;
+            /**
+             * Items
+             * @default 0
+             */
+            items: number;
+            /** Leader */
+            leader?: string | null;
+            margin?: components["schemas"]["Margin"] | null;
+            /**
+             * Over
+             * @description The rivals of the leader, in the order of the entrants.
+             * @default []
+             */
+            over: string[];
+            /**
+             * Reservations
+             * @default []
+             */
+            reservations: components["schemas"]["Reservation"][];
+            /** Source */
+            source?: string | null;
+            /**
+             * Sources
+             * @description Every source's own, in the order of the report.
+             * @default []
+             */
+            sources: components["schemas"]["SourceHeadline"][];
+            /** Text */
+            text: string;
+            /**
+             * Tied
+             * @default []
+             */
+            tied: string[];
+            /** Winner */
+            winner?: string | null;
         };
         /**
          * Health
@@ -5946,13 +6732,24 @@ export interface components {
             self_preference: components["schemas"]["SelfPreference"] | null;
         };
         /**
+         * JudgeChange
+         * @description What may change while a judge is at work or after it has stopped: its budget, None for none.
+         */
+        JudgeChange: {
+            /** Budget */
+            budget: number | null;
+        };
+        /**
          * JudgeEstimate
          * @description What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is asked
-         *     about each pair in both orders.
+         *     about each pair in both orders. `most_cost`: an upper bound of the price of the others, where prices are given: a
+         *     token for each byte that is sent, and answers of the greatest length.
          */
         JudgeEstimate: {
             /** Cached */
             cached: number;
+            /** Most Cost */
+            most_cost?: number | null;
             /** Requests */
             requests: number;
         };
@@ -5983,6 +6780,7 @@ export interface components {
              *       "concurrency": 4,
              *       "max_tokens": 2048,
              *       "reference": true,
+             *       "repeat_share": 0,
              *       "seed": 0,
              *       "timeout_seconds": 120,
              *       "unparsed_threshold": 0.05
@@ -6007,6 +6805,11 @@ export interface components {
             cached: number;
             /** Completion Tokens */
             completion_tokens: number | null;
+            /**
+             * Cost
+             * @description So far, by the judge's prices; null without them.
+             */
+            cost?: number | null;
             /**
              * Created At
              * Format: date-time
@@ -6067,6 +6870,12 @@ export interface components {
             style: "multi" | "single" | "pairwise" | "alpaca_eval" | "arena_hard" | "preference";
             /** Superseded */
             superseded: number;
+            /**
+             * Uncertain Cost
+             * @description Part of `cost`: an upper bound for requests whose answer or token count never arrived.
+             * @default 0
+             */
+            uncertain_cost: number;
             /** Unparsed */
             unparsed: number;
             /** Unparsed Rate */
@@ -6075,6 +6884,36 @@ export interface components {
             valid: boolean;
             /** Verdicts */
             verdicts: number;
+        };
+        /**
+         * JudgeQuality
+         * @description How far a judge's word counts. `people`: by campaign and criterion. `repeatability`: share of questions asked
+         *     twice that got the same verdict. `cost` by the judge's prices, an upper bound where `uncertain_cost` is part of it;
+         *     `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for.
+         */
+        JudgeQuality: {
+            /**
+             * Calibrations
+             * @default []
+             */
+            calibrations: components["schemas"]["steerboard_contracts__report__sections__judges__Calibration"][];
+            /** Cost */
+            cost?: number | null;
+            /** Cost Per Verdict */
+            cost_per_verdict?: number | null;
+            /**
+             * People
+             * @default []
+             */
+            people: components["schemas"]["SourceKappa"][];
+            repeatability: components["schemas"]["Estimate"];
+            /** Seconds Per Verdict */
+            seconds_per_verdict?: number | null;
+            /**
+             * Uncertain Cost
+             * @default 0
+             */
+            uncertain_cost: number;
         };
         /**
          * JudgeReport
@@ -6119,6 +6958,7 @@ export interface components {
             ok: number;
             /** Prompt Tokens */
             prompt_tokens: number | null;
+            quality?: components["schemas"]["JudgeQuality"] | null;
             /** Refused */
             refused: number;
             /**
@@ -6198,6 +7038,15 @@ export interface components {
              * @default true
              */
             both_orders: boolean;
+            /** Budget */
+            budget?: number | null;
+            /**
+             * Calibration Threshold
+             * @description Valid only where a calibration on known pairs has at least this accuracy.
+             */
+            calibration_threshold?: number | null;
+            /** Completion Price */
+            completion_price?: number | null;
             /**
              * Concurrency
              * @description Requests under way at once.
@@ -6220,12 +7069,20 @@ export interface components {
              * @default 2048
              */
             max_tokens: number;
+            /** Prompt Price */
+            prompt_price?: number | null;
             /**
              * Reference
              * @description Show the reference answer of math, reasoning and coding prompts that have one.
              * @default true
              */
             reference: boolean;
+            /**
+             * Repeat Share
+             * @description Share of the questions that is asked a second time, to measure repeatability.
+             * @default 0
+             */
+            repeat_share: number;
             /** Requests Per Minute */
             requests_per_minute?: number | null;
             /**
@@ -6296,6 +7153,95 @@ export interface components {
             unparsed: number;
             /** Verdicts */
             verdicts: number;
+        };
+        /**
+         * Juries
+         * @description All juries of an evaluation, by age.
+         */
+        Juries: {
+            /** Items */
+            items: components["schemas"]["JuryOut"][];
+        };
+        /**
+         * JuryIn
+         * @description Judges of the evaluation, by name or id, that count as one source of its report.
+         */
+        JuryIn: {
+            /** Judges */
+            judges: string[];
+            /** Name */
+            name: string;
+            /**
+             * Rule
+             * @description `majority` of the verdicts on each pair of answers, or `mean` of the scores, each judge's standardised first.
+             * @default majority
+             * @enum {string}
+             */
+            rule: "majority" | "mean";
+        };
+        /**
+         * JuryOut
+         * @description `judges`: by name, those that are still there.
+         */
+        JuryOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Judges */
+            judges: string[];
+            /** Name */
+            name: string;
+            /**
+             * Rule
+             * @enum {string}
+             */
+            rule: "majority" | "mean";
+        };
+        /**
+         * JuryReport
+         * @description Several judges as one source. `judges` are those that it counts; `left_out`: why others of it are not counted.
+         *     `alpha`: Krippendorff's, nominal, of the jurors' verdicts on entrant pairs; its interval is over items.
+         */
+        JuryReport: {
+            alpha: components["schemas"]["Estimate"];
+            comparison: components["schemas"]["Comparison"];
+            /** Judges */
+            judges: string[];
+            /** Jury */
+            jury: string;
+            /**
+             * Left Out
+             * @default {}
+             */
+            left_out: {
+                [key: string]: string;
+            };
+            /**
+             * People
+             * @default []
+             */
+            people: components["schemas"]["SourceKappa"][];
+            /**
+             * Rule
+             * @enum {string}
+             */
+            rule: "majority" | "mean";
+            /** Valid */
+            valid: boolean;
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings: string[];
         };
         /**
          * KappaRow
@@ -6500,7 +7446,8 @@ export interface components {
         /**
          * LineageEdge
          * @description `source` went into `target`, in the `role` of model, data, reward, parent, output, rows, rewards; cleaned (some
-         *     rows were left out), answers (of an evaluation, that people ranked or a judge compared), rankings, verdicts.
+         *     rows were left out), answers (of an evaluation, that people ranked or a judge compared), rankings, verdicts, votes
+         *     (of an arena).
          */
         LineageEdge: {
             /** Role */
@@ -6539,7 +7486,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "model" | "dataset" | "run" | "evaluation" | "campaign" | "judge";
+            type: "model" | "dataset" | "run" | "evaluation" | "campaign" | "judge" | "arena";
         };
         /** LogLine */
         LogLine: {
@@ -6600,6 +7547,18 @@ export interface components {
              * @enum {string}
              */
             targets: "linear" | "attention";
+        };
+        /**
+         * Margin
+         * @description The entrant in front against `over`, the rival that it is least clearly ahead of.
+         */
+        Margin: {
+            difference?: components["schemas"]["Estimate"] | null;
+            /** Over */
+            over: string;
+            /** P Holm */
+            p_holm?: number | null;
+            win_rate: components["schemas"]["Estimate"];
         };
         /** MemberAdd */
         MemberAdd: {
@@ -7312,6 +8271,13 @@ export interface components {
             /** Campaigns */
             campaigns: components["schemas"]["OpenCampaign"][];
         };
+        /** Page[ArenaOut] */
+        Page_ArenaOut_: {
+            /** Items */
+            items: components["schemas"]["ArenaOut"][];
+            /** Next */
+            next?: string | null;
+        };
         /** Page[AuditOut] */
         Page_AuditOut_: {
             /** Items */
@@ -7533,6 +8499,23 @@ export interface components {
             win_rate: components["schemas"]["Estimate"];
             /** Wins */
             wins: number;
+        };
+        /**
+         * PairsIn
+         * @description `split`: of the rows, as the project splits prompts, or all for training.
+         */
+        PairsIn: {
+            /**
+             * Name
+             * @description Null: the arena's name, `preferences` and a number.
+             */
+            name?: string | null;
+            /**
+             * Split
+             * @default by_prompt
+             * @enum {string}
+             */
+            split: "by_prompt" | "train";
         };
         /**
          * PasswordChange
@@ -8235,7 +9218,7 @@ export interface components {
              * By
              * @enum {string}
              */
-            by: "human" | "judge" | "reward";
+            by: "human" | "judge" | "jury" | "reward";
             /** Entrant */
             entrant: string;
             mean_score?: components["schemas"]["Estimate"] | null;
@@ -8284,6 +9267,30 @@ export interface components {
             shown: string[];
             /** Submitted At */
             submitted_at: string | null;
+        };
+        /**
+         * Rated
+         * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
+         */
+        Rated: {
+            /** Elo */
+            elo: number;
+            /** High */
+            high: number | null;
+            /** Losses */
+            losses: number;
+            /** Low */
+            low: number | null;
+            /** Model */
+            model: string;
+            /** N */
+            n: number;
+            /** Rating */
+            rating: number;
+            /** Ties */
+            ties: number;
+            /** Wins */
+            wins: number;
         };
         /**
          * RecipeFault
@@ -8425,6 +9432,59 @@ export interface components {
             /** Text */
             text: string;
         };
+        /** ReportLinkCreate */
+        ReportLinkCreate: {
+            /**
+             * Expires In Days
+             * @default 7
+             */
+            expires_in_days: number;
+        };
+        /**
+         * ReportLinkCreated
+         * @description The only answer that ever holds the address. `path`: of this server.
+         */
+        ReportLinkCreated: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Path */
+            path: string;
+        };
+        /** ReportLinkOut */
+        ReportLinkOut: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Created By */
+            created_by: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+        };
         /**
          * ReportSummary
          * @description The report in words. `verdict` names a winner only if its interval is above that of every other method.
@@ -8447,6 +9507,21 @@ export interface components {
             entrant: string;
             /** Requested */
             requested: number;
+        };
+        /**
+         * Reservation
+         * @description A reason to doubt the headline. `value`: the figure that it is about, null where there is none.
+         */
+        Reservation: {
+            /**
+             * Code
+             * @enum {string}
+             */
+            code: "not_significant" | "few_items" | "campaign_open" | "unfinished" | "annotators_disagree" | "sources_disagree" | "length" | "circular" | "reward_hacking" | "contamination" | "contamination_unchecked";
+            /** Text */
+            text: string;
+            /** Value */
+            value?: number | null;
         };
         /**
          * ResponseOut
@@ -8472,6 +9547,26 @@ export interface components {
             tokens: number[] | null;
             /** Turns */
             turns: string[];
+        };
+        /**
+         * Revealed
+         * @description After the vote: who answered.
+         */
+        Revealed: {
+            /** A */
+            a: string;
+            /** B */
+            b: string;
+            /**
+             * Counts
+             * @description False for the same prompt asked of the same pair again.
+             */
+            counts: boolean;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "a" | "b" | "tie" | "both_bad";
         };
         /**
          * RewardAssessmentOut
@@ -8666,7 +9761,7 @@ export interface components {
             benchmarks: components["schemas"]["FinishedBenchmark"][];
             /** Best Of N */
             best_of_n: components["schemas"]["BestOfN"][];
-            calibration: components["schemas"]["Calibration"] | null;
+            calibration: components["schemas"]["steerboard_contracts__report__sections__rewards__Calibration"] | null;
             comparison: components["schemas"]["Comparison"];
             /** Content Hash */
             content_hash: string;
@@ -9839,6 +10934,24 @@ export interface components {
             /** Name */
             name: string;
         };
+        /**
+         * Side
+         * @description An answer without anything that hints at who gave it.
+         */
+        Side: {
+            /**
+             * Cut
+             * @description A limit ended it.
+             */
+            cut: boolean;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "queued" | "running" | "succeeded" | "failed";
+            /** Text */
+            text: string;
+        };
         /** SignIn */
         SignIn: {
             /**
@@ -9936,6 +11049,47 @@ export interface components {
             /** Ties */
             ties: number;
         };
+        /**
+         * SourceHeadline
+         * @description What one source comes to.
+         */
+        SourceHeadline: {
+            /**
+             * By
+             * @enum {string}
+             */
+            by: "human" | "judge" | "jury" | "reward";
+            /**
+             * Items
+             * @default 0
+             */
+            items: number;
+            /** Leader */
+            leader?: string | null;
+            margin?: components["schemas"]["Margin"] | null;
+            /** Source */
+            source: string;
+            /** Text */
+            text: string;
+            /**
+             * Tied
+             * @default []
+             */
+            tied: string[];
+            /** Winner */
+            winner?: string | null;
+        };
+        /**
+         * SourceKappa
+         * @description Agreement with another source on the entrant pairs of the items that both cover: Cohen's kappa, in which a tie is
+         *     a label, and the plain share, in which a tie of one side counts 1/2.
+         */
+        SourceKappa: {
+            agreement: components["schemas"]["Estimate"];
+            kappa: components["schemas"]["Estimate"];
+            /** Source */
+            source: string;
+        };
         /** SourceRewards */
         SourceRewards: {
             /** Bins */
@@ -9995,6 +11149,26 @@ export interface components {
             /** Entrant */
             entrant: string;
             strength: components["schemas"]["Estimate"];
+        };
+        /**
+         * StyleControlled
+         * @description Ratings with the answers' length and Markdown as further regressors; `coefficients` in log-odds a standard
+         *     deviation.
+         */
+        StyleControlled: {
+            /**
+             * Coefficients
+             * @default {}
+             */
+            coefficients: {
+                [key: string]: number;
+            };
+            /** Models */
+            models: components["schemas"]["Rated"][];
+            /** N */
+            n: number;
+            /** Why */
+            why?: string | null;
         };
         /**
          * Submit
@@ -10256,6 +11430,18 @@ export interface components {
             /** To State */
             to_state: string;
         };
+        /** TurnIn */
+        TurnIn: {
+            /** Prompt */
+            prompt: string;
+        };
+        /** TurnOut */
+        TurnOut: {
+            a: components["schemas"]["Side"];
+            b: components["schemas"]["Side"];
+            /** Prompt */
+            prompt: string;
+        };
         /**
          * Turns
          * @description Messages of a prompt.
@@ -10272,7 +11458,7 @@ export interface components {
          */
         Unfinished: {
             /** By */
-            by?: ("human" | "judge" | "reward") | null;
+            by?: ("human" | "judge" | "jury" | "reward") | null;
             /** Source */
             source?: string | null;
             /** Words */
@@ -10401,6 +11587,19 @@ export interface components {
             value: number | null;
             /** Weight */
             weight: number;
+        };
+        /**
+         * VoteIn
+         * @description `submission`: the voter's own id of this vote; sent again, it changes nothing.
+         */
+        VoteIn: {
+            /** Submission */
+            submission: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "a" | "b" | "tie" | "both_bad";
         };
         /**
          * WaitingItem
@@ -10722,6 +11921,32 @@ export interface components {
             /** Project */
             project: string;
         };
+        /**
+         * Calibration
+         * @description A judge on pairs whose better side is known. `accuracy`: share in which it prefers that side, a tie counting 1/2;
+         *     its n counts those with a usable verdict, of `pairs`.
+         */
+        steerboard_contracts__report__sections__judges__Calibration: {
+            accuracy: components["schemas"]["Estimate"];
+            /** Dataset */
+            dataset: string;
+            /** Evaluation */
+            evaluation: string;
+            /** Pairs */
+            pairs: number;
+        };
+        /**
+         * Calibration
+         * @description Held-out pairs by predicted probability sigma(chosen - rejected) of the side that the model prefers.
+         */
+        steerboard_contracts__report__sections__rewards__Calibration: {
+            /** Accuracy By Bin */
+            accuracy_by_bin: (number | null)[];
+            /** Bins */
+            bins: components["schemas"]["RewardBin"][];
+            /** Expected Error */
+            expected_error: number | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -10970,6 +12195,528 @@ export interface operations {
             };
         };
     };
+    list_arenas: {
+        parameters: {
+            query?: {
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ArenaOut_"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_arena: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ArenaIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArenaOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_arena: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                arena: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArenaOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_battle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                arena: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BattleIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BattleOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many attempts */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    close_arena: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                arena: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArenaOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_battles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                arena: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    arena_leaderboard: {
+        parameters: {
+            query?: {
+                /** @description Of these battles only. */
+                category?: string | null;
+            };
+            header?: never;
+            path: {
+                arena: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArenaLeaderboard"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_arena_preferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                arena: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PairsIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_audit: {
         parameters: {
             query?: {
@@ -11024,6 +12771,284 @@ export interface operations {
             };
             /** @description The request cannot be understood */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_battle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                battle: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BattleOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stream_battle: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                battle: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_again: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                battle: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TurnIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BattleOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many attempts */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    vote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                battle: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["VoteIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BattleOut"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many attempts */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14765,6 +16790,152 @@ export interface operations {
             };
         };
     };
+    change_judge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JudgeChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JudgeOut"];
+                };
+            };
+            /** @description Problem */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    calibrate_judge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                judge: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CalibrationIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CalibrationOut"];
+                };
+            };
+            /** @description Problem */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_judgments: {
         parameters: {
             query?: {
@@ -15070,6 +17241,204 @@ export interface operations {
             };
         };
     };
+    list_juries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Juries"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_jury: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JuryIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JuryOut"];
+                };
+            };
+            /** @description Problem */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_jury: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                jury: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     create_preferences: {
         parameters: {
             query?: never;
@@ -15331,6 +17700,319 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_report_links: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportLinkOut"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_report_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReportLinkCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportLinkCreated"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It conflicts with the current state */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_report_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation: string;
+                link: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    report_page: {
+        parameters: {
+            query?: {
+                /** @description The entrant that the others are held against. */
+                baseline?: string | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+                evaluation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    report_pdf: {
+        parameters: {
+            query?: {
+                /** @description The entrant that the others are held against. */
+                baseline?: string | null;
+            };
+            header?: never;
+            path: {
+                project: string;
+                evaluation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": components["schemas"]["Problem"];
                 };
             };
         };
@@ -16820,6 +19502,65 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_model_academic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                model: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcademicRow"][];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19517,7 +22258,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: ("pending" | "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "paused")[];
-                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge" | "compare")[];
+                kind?: ("base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare")[];
                 /** @description Id or name. */
                 pipeline?: string | null;
                 cursor?: string | null;
@@ -19824,6 +22565,65 @@ export interface operations {
             };
             /** @description It conflicts with the current state */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_academic_result: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+                project: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcademicResult"];
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -20856,7 +23656,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "answer" | "reward" | "judge" | "compare";
+                kind: "base" | "train" | "generate" | "mix" | "score" | "combine" | "select" | "evaluate" | "benchmark" | "academic" | "answer" | "reward" | "judge" | "compare";
                 project: string;
             };
             cookie?: never;
@@ -22154,6 +24954,73 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    shared_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                code: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Sign in first */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request cannot be understood */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many attempts */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
                 };
             };
         };

@@ -36,6 +36,7 @@ import {
   IconSettings,
   IconStack2,
   IconSun,
+  IconSwords,
   IconThumbUp,
   IconUser,
   IconUserCog,
@@ -45,6 +46,7 @@ import { createLink, Navigate, Outlet, useNavigate, useRouterState } from "@tans
 import { forwardRef, useEffect } from "react";
 import { useConnection, useLive } from "../api/live/live";
 import { endSession, sessionQuery, useMay } from "../api/accounts/session";
+import { WaitingVotes } from "../features/arena/WaitingVotes";
 import { Empty } from "../shared/Feedback";
 import { Page } from "../shared/Page";
 import { Link, useProject } from "../shared/links";
@@ -64,6 +66,7 @@ const PLACES = [
   { to: "/p/$project/queue", label: "Queue", icon: IconListNumbers },
   { to: "/p/$project/compare", label: "Compare", icon: IconArrowsDiff },
   { to: "/p/$project/playground", label: "Playground", icon: IconMessages },
+  { to: "/p/$project/arena", label: "Arena", icon: IconSwords },
   { to: "/p/$project/evaluations", label: "Evaluations", icon: IconScale },
   { to: "/p/$project/datasets", label: "Datasets", icon: IconDatabase },
   { to: "/p/$project/models", label: "Models", icon: IconCube },
@@ -103,6 +106,7 @@ export function Shell() {
             <ProjectChoice project={project} />
           </Group>
           <Group gap="xs" wrap="nowrap">
+            {may.rank && <WaitingVotes />}
             <Connection />
             {reads && <PaletteButton />}
             <SchemeButton />
@@ -139,7 +143,7 @@ export function Shell() {
               ))}
             </Empty>
           </Page>
-        ) : reads || /\/(settings|rank)(\/|$)/.test(path) ? (
+        ) : reads || /\/(settings|rank|arena)(\/|$)/.test(path) ? (
           <Outlet />
         ) : (
           <Navigate to="/p/$project/rank" params={{ project }} replace />

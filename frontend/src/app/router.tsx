@@ -226,6 +226,16 @@ const pages = [
     component: lazyRouteComponent(() => import("../features/playground/PlaygroundPage"), "PlaygroundPage"),
   }),
   createRoute({
+    ...page("arena"),
+    // Arena, battle, and which half of the page.
+    validateSearch: (search): { a?: string; b?: string; tab?: string } => ({
+      a: textOf(search.a),
+      b: textOf(search.b),
+      tab: textOf(search.tab),
+    }),
+    component: lazyRouteComponent(() => import("../features/arena/ArenaPage"), "ArenaPage"),
+  }),
+  createRoute({
     ...page("datasets"),
     component: lazyRouteComponent(() => import("../features/datasets/DatasetsPage"), "DatasetsPage"),
   }),

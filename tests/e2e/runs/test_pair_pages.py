@@ -94,6 +94,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
     world.client.post("evaluations", json=body).raise_for_status()
     world.wait(lambda: not world.get("evaluations/distances")["unfinished"], "the evaluation", 120)
     page.goto("/p/default/evaluations/distances?tab=report")
+    page.get_by_role("region", name="Frontier").locator("summary").click()
     chart = page.get_by_role("group", name="Frontier").get_by_role("img")
     expect(chart).to_have_attribute("aria-label", re.compile(rf"^mean reward .* over KL to {re.escape(sft)}\. "))
     expect(chart).to_contain_text(f"KL to {sft} (nats)")

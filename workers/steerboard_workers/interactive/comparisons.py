@@ -211,19 +211,21 @@ class ComparisonServer:
 def _groups(comparison: Comparison, answers: list[PlaygroundAnswer]) -> list[_Group]:
     """Columns by (model, decoding), in the order of their places. Equal columns share one text."""
     groups: dict[tuple[uuid.UUID | str, str], _Group] = {}
-    rows: dict[int, dict[str | None, int]] = defaultdict(dict)
+    rows: dict[int, dict[str, int]] = defaultdict(dict)
     for answer in answers:
         key = (answer.model_id or answer.name, json.dumps(answer.decoding, sort_keys=True))
         group = groups.setdefault(key, _Group(answer.model_id, answer.name, Decoding(**answer.decoding)))
         known = rows[id(group)]
-        if answer.score_text not in known:
-            known[answer.score_text] = row = _row_of(answer.score_text)
+        asked = (answer.score_text or "") + (json.dumps(answer.prompt) if answer.prompt else "")
+        if asked not in known:
+            known[asked] = row = _row_of(asked)
             group.parts[row] = _Part([])
-            group.requests.append(Request(row, comparison.prompt, answer.score_text))
-        group.parts[known[answer.score_text]].places.append(answer.place)
+            group.requests.append(Request(row, answer.prompt or comparison.prompt, answer.score_text))
+        group.parts[known[asked]].places.append(answer.place)
     return list(groups.values())
 
 
-def _row_of(score_text: str | None) -> int:
-    """With the seed it decides the randomness of an answer: by the score, so that the place of a column does not."""
-    return int.from_bytes(hashlib.sha256((score_text or "").encode()).digest()[:4], "big")
+def _row_of(asked: str) -> int:
+    """With the seed it decides the randomness of an answer: by the score and a prompt of its own, so that the place of
+    a column does not."""
+    return int.from_bytes(hashlib.sha256(asked.encode()).digest()[:4], "big")

@@ -112,7 +112,7 @@ class RemoteAnswers:
                 answer.score_text,
                 answer.decoding,
                 comparison.seed,
-                comparison.prompt,
+                answer.prompt or comparison.prompt,
                 comparison.reward_model_id,
             ),
         )
@@ -123,7 +123,7 @@ class RemoteAnswers:
                 client,
                 endpoint,
                 key,
-                comparison.prompt,
+                answer.prompt or comparison.prompt,
                 Decoding(**answer.decoding),
                 score_text=answer.score_text,
                 seed=comparison.seed,

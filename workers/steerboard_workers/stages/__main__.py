@@ -28,6 +28,7 @@ MODULES: dict[RunKind, str] = {
     "combine": "steerboard_workers.stages.combine",
     "select": "steerboard_workers.stages.select",
     "benchmark": "steerboard_workers.stages.benchmark",
+    "academic": "steerboard_workers.stages.academic",
     "answer": "steerboard_workers.stages.answer",
     "reward": "steerboard_workers.stages.reward_responses",
     "compare": "steerboard_workers.stages.compare",

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.platform.database import patiently, transaction
 from steerboard.platform.leases import LeaseLost
-from steerboard.platform.processes import vllm
+from steerboard.platform.processes import lm_eval, vllm
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.platform.storage.disk import database_is_full, disk_of, no_space_for_rows
@@ -175,6 +175,8 @@ class Supervisor:
         # Where vLLM only samples for a training, the stage itself runs here.
         by_vllm = run.config.get("engine") == "vllm" and run.kind != "train" and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
+        if run.kind == "academic":
+            python = lm_eval.require_python(self._settings)
         shared: list[Path] = []
         if run.kind != endpoint_runs.KIND:
             spec = prepare(
@@ -221,7 +223,7 @@ class Supervisor:
             self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure
 
-    def _start(self, claim: Claim, run: Run, workspace: Workspace, vllm_python: Path | None) -> StageProcess:
+    def _start(self, claim: Claim, run: Run, workspace: Workspace, python: Path | None) -> StageProcess:
         if endpoint_runs.asks_elsewhere(run):
             return StageProcess(
                 workspace.directory,
@@ -241,11 +243,17 @@ class Supervisor:
             memory=stage_memory(self._settings),
             devices=self._group.devices,
             launcher=self._group.launcher(run, claim.attempt),
-            command=process.stage_command(workspace.directory, python=vllm_python) if vllm_python else None,
-            variables=(vllm.variables(vllm_python, self._home) if vllm_python else {})
-            | (process.hub_variables() if run.kind == "base" else {}),
+            command=process.stage_command(workspace.directory, python=python) if python else None,
+            variables=self._variables(run, python),
             parent=self._parent,
         )
+
+    def _variables(self, run: Run, python: Path | None) -> dict[str, str]:
+        """What a stage is told besides the worker's own environment. `python`: another one than this."""
+        hub = process.hub_variables() if run.kind in ("base", "academic") else {}
+        if run.kind == "academic":
+            return hub | lm_eval.variables(self._home)
+        return hub | (vllm.variables(python, self._home) if python else {})
 
     def _leaving(self, lease: LeaseKeeper) -> bool:
         return lease.cancelled.is_set() or self._stopping.is_set()

@@ -23,6 +23,7 @@ from steerboard.registry.tables import Model
 from steerboard.registry.uploads import service as uploads
 from steerboard.runs import inputs
 from steerboard.runs.tables import Run
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.base_sources import source_type
 from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
 from steerboard_contracts.files.local_folders import LocalFolders
@@ -69,7 +70,7 @@ def prepare(
         | ({} if uploaded is None else {UPLOADED: _folder(store, "uploaded", uploaded, cache, holds)}),
         shard=Shard(index=run.shard, count=count) if run.shard is not None else Shard(),
         threads=settings.stage_threads,
-        folders=settings.model_folders if isinstance(config, BaseModelConfig) else LocalFolders(),
+        folders=_folders(settings, config),
         disk_reserve_mb=settings.disk_reserve_mb,
         caches=_log_prob_caches(run, config, things, cache, holds),
         reward_access=_reward_access(settings, config),
@@ -101,6 +102,12 @@ def _sampling_process(settings: Settings, home: Path, config: RunConfig) -> Engi
         return None
     python = vllm.require_python(settings)
     return EngineProcess(python=str(python), variables=vllm.variables(python, home))
+
+
+def _folders(settings: Settings, config: RunConfig) -> LocalFolders:
+    if isinstance(config, BaseModelConfig):
+        return settings.model_folders
+    return settings.task_folders if isinstance(config, AcademicConfig) else LocalFolders()
 
 
 def _reward_access(settings: Settings, config: RunConfig) -> RewardAccess:

@@ -21,6 +21,7 @@ from fastapi.sse import format_sse_event
 from steerboard.accounts.access import Access, AccessTo, Credentials, Db, identify, require, visible_project
 from steerboard.accounts.http.event_feed import following
 from steerboard.accounts.http.routes import Router
+from steerboard.accounts.roles import Scope
 from steerboard.platform.concurrency import in_slot
 from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
@@ -61,12 +62,17 @@ def stream_events(
     return StreamingResponse(body, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-def may_read(request: Request, credentials: HTTPAuthorizationCredentials | None, project_id: uuid.UUID) -> bool:
+def may_read(
+    request: Request,
+    credentials: HTTPAuthorizationCredentials | None,
+    project_id: uuid.UUID,
+    scope: Scope = "read",
+) -> bool:
     """Whether a new request of this reader would be answered."""
     try:
         with transaction(request.app.state.sessions) as session:
             caller = identify(request, session, credentials)
-            require(visible_project(session, caller, str(project_id))[1], "read")
+            require(visible_project(session, caller, str(project_id))[1], scope)
     except (Unauthenticated, Forbidden, NotFound):
         return False
     return True

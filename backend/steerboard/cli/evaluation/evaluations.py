@@ -14,7 +14,7 @@ import yaml
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.evaluation import campaigns
+from steerboard.cli.evaluation import campaigns, judges
 from steerboard.cli.evaluation import files as evaluation_files
 from steerboard.cli.evaluation import pairs as evaluation_pairs
 from steerboard.cli.files import write_whole
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.add_typer(evaluation_files.app)
 app.add_typer(evaluation_pairs.app)
 app.add_typer(campaigns.app)
+app.add_typer(judges.app)
 
 Name = evaluation_files.Name
 Out = dict[str, Any]
@@ -163,7 +164,8 @@ def judge(
     if json:
         print_json(made)
     elif dry_run:
-        print(f"{made['requests']:,} requests, {made['cached']:,} of which are answered already")
+        most = "" if made["most_cost"] is None else f"; the others cost at most {made['most_cost']:,.2f}"
+        print(f"{made['requests']:,} requests, {made['cached']:,} of which are answered already{most}")
     else:
         print(f"{made['name']}: {_said_by(made)}")
 
@@ -191,12 +193,21 @@ def wait(evaluation: Name) -> None:
 def report(
     evaluation: Name,
     baseline: Annotated[str | None, typer.Option(help="The entrant that the others are held against.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the whole report as JSON to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write it to this file: .html for one page, .pdf, otherwise JSON.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """The methods by every source, the winners, agreement and warnings."""
-    document: Out = Client(timeout=600.0).get(path_of("evaluations", evaluation, "report"), baseline=baseline)
-    if output is not None:
+    """Who wins, by how much, by which source, with which reservations, and the methods by every source."""
+    client = Client(timeout=600.0)
+    path = path_of("evaluations", evaluation, "report")
+    ending = output.suffix.lower() if output is not None else ""
+    if output is not None and ending in (".html", ".pdf"):
+        client.download(f"{path}{ending}", output, **({"baseline": baseline} if baseline else {}))
+        if not json:
+            return
+    document: Out = client.get(path, baseline=baseline)
+    if output is not None and ending not in (".html", ".pdf"):
         write_whole(output, orjson.dumps(document, option=orjson.OPT_INDENT_2))
     if json:
         print_json(document)
@@ -212,6 +223,8 @@ def _said_by(judge: Out) -> str:
         words.append(f"{judge['requests']:,} requests and {judge['cached']:,} known answers")
     if judge["prompt_tokens"] is not None:
         words.append(f"{judge['prompt_tokens']:,} + {judge['completion_tokens']:,} tokens")
+    if judge["cost"] is not None:
+        words.append(f"cost {'at most ' if judge['uncertain_cost'] else ''}{judge['cost']:,.4g}")
     words += [f"{count:,} times {code}" for code, count in judge["failures"].items()]
     words += [] if judge["valid"] else [f"not valid: {judge['unparsed_rate']:.1%} of them tell nothing"]
     return ", ".join(words)

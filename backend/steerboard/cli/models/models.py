@@ -1,4 +1,4 @@
-"""`steerboard models`: list, show, lineage, promote, export, serve, delete."""
+"""`steerboard models`: list, show, academic, lineage, promote, export, serve, delete."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from rich.text import Text
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.models.files import download_model
 from steerboard.cli.models.serving import serve
+from steerboard.cli.output.academic_table import print_academic
 from steerboard.cli.output.console import JsonOption, console, note, print_json
 from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole
+from steerboard_contracts.report.academic import AcademicRow
 
 app = typer.Typer(no_args_is_help=True, help="Look at models, promote and export them.")
 
@@ -116,6 +118,18 @@ def roll_back(model: Name, note: Annotated[str, typer.Option(help="Why.")] = "")
     """Take a model out of production again. The one whose place it took is in production then."""
     found = Client().post(path_of("models", model, "roll-back"), {"note": note})
     print(f"{found['name']} is in production again")
+
+
+@app.command()
+def academic(model: Name, json: JsonOption = False) -> None:
+    """Show a model's academic benchmarks, and what it gained over its base and its SFT model by item."""
+    found = Client().get(path_of("models", model, "academic"))
+    if json:
+        print_json(found)
+    elif not found:
+        note(f"No academic run of {model} has finished. Start one with POST runs, in a recipe or in the dashboard.")
+    else:
+        print_academic(console(), [AcademicRow.model_validate(row) for row in found])
 
 
 @app.command()

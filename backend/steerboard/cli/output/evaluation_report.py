@@ -5,20 +5,26 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from steerboard.cli.output.academic_table import print_academic
 from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, print_table
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.headline import Headline
+
+_KINDS = {"human": "People of", "judge": "Judge", "reward": "Reward model"}
 
 
 def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
-    """Every source's figures on the entrants, then winners, agreement and warnings. Only tables are fitted to the
-    terminal, so that a log of CI can be searched."""
+    """Who wins and with which reservations, every source's figures on the entrants, then winners, agreement and
+    warnings. Only tables are fitted to the terminal, so that a log of CI can be searched."""
     prompts = f"{report.prompts} prompts" + (f" ({report.prompts_from})" if report.prompts_from else "")
     console.print(Text(f"{report.evaluation}: {prompts}, version {report.version}", style="bold"))
+    if report.headline is not None:
+        _print_headline(console, report.headline)
     _table(console, "Answers", {"Characters": [(row.entrant, row.length) for row in report.methods]})
-    for kind, field in (("People of", "human"), ("Judge", "judge"), ("Reward model", "reward")):
+    for field, kind in _KINDS.items():
         columns = {"Mean": field, f"Wins vs {report.baseline}": f"{field}_win_rate"}
         for source in sorted({source for row in report.methods for source in getattr(row, field)}):
             found = {
@@ -26,6 +32,9 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
                 for heading, name in columns.items()
             }
             _table(console, f"{kind} {source}", found)
+    for one in report.academic:
+        console.print(Text(f"Academic benchmarks of {one.entrant}", style="bold"))
+        print_academic(console, one.rows)
     for label, comparison in _comparisons(report):
         console.print(f"{label}: {comparison.why}", markup=False, soft_wrap=True)
     for row in (row for row in report.agreement if row.item.value is not None or row.spearman.value is not None):
@@ -36,6 +45,13 @@ def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
         )
     for warning in report.warnings:
         console.print(f"! {warning}", markup=False, style="yellow", soft_wrap=True)
+
+
+def _print_headline(console: Console, found: Headline) -> None:
+    by = "" if found.by is None else f" (by {_KINDS[found.by].lower()} {found.source})"
+    console.print(Text(f"{found.text}{by}", style="bold"), soft_wrap=True)
+    for one in found.reservations:
+        console.print(f"! {one.text}", markup=False, style="yellow", soft_wrap=True)
 
 
 def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Estimate | None]]]) -> None:

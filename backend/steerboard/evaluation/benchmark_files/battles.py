@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,12 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings) -> Fou
     known the ratings with style controlled for. Battles with one id are one, the newest."""
     rows = parsed(paths, _battle, findings, "winner")
     return by_judge(rows, lambda one: one[1], judge, lambda mine: _figures(mine, findings))
+
+
+def of_rows(rows: Iterable[Fields]) -> Found:
+    """The same of battles that are at hand, in the form of a file's rows. Raises `Unreadable`."""
+    found = [_battle(row) for row in rows]
+    return _figures(found, Findings(rows=len(found)))
 
 
 Row = tuple[str | None, str | None, float | None, Battle]

@@ -15,11 +15,15 @@ LONGEST_CONTENT = 200_000
 class AskFailed(Exception):
     """`code` is stable: `http_429`, `timeout`, `broken_connection`, `nonsense`, ... `detail` holds no key.
 
-    `pause`: seconds that the endpoint asked to be left alone for.
+    `pause`: seconds that the endpoint asked to be left alone for. `perhaps_billed`: the request was sent and not
+    refused, so an answer may have been made.
     """
 
-    def __init__(self, code: str, detail: str, *, retryable: bool, pause: float | None = None) -> None:
+    def __init__(
+        self, code: str, detail: str, *, retryable: bool, pause: float | None = None, perhaps_billed: bool = False
+    ) -> None:
         super().__init__(f"{code}: {detail}")
+        self.perhaps_billed = perhaps_billed
         self.code, self.detail, self.retryable, self.pause = code, detail, retryable, pause
 
 
@@ -43,15 +47,18 @@ def read_completion(content: bytes, clean: Any = storable) -> Answer:
         text, reason, refusal = message.get("content"), choice.get("finish_reason"), message.get("refusal")
         logprobs, usage = choice.get("logprobs"), document.get("usage")
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-        raise AskFailed("nonsense", "the answer is not a chat completion", retryable=True) from None
+        raise AskFailed(
+            "nonsense", "the answer is not a chat completion", retryable=True, perhaps_billed=True
+        ) from None
     if text is None and isinstance(refusal, str) and refusal:
         text, reason = refusal, "refusal"
     if text is None and reason == "content_filter":
         text = ""
     if not isinstance(text, str) or not isinstance(reason, str | None):
-        raise AskFailed("nonsense", "the answer holds no text", retryable=True)
+        raise AskFailed("nonsense", "the answer holds no text", retryable=True, perhaps_billed=True)
     if len(text) > LONGEST_CONTENT:
-        raise AskFailed("nonsense", f"the answer has more than {LONGEST_CONTENT} characters", retryable=True)
+        detail = f"the answer has more than {LONGEST_CONTENT} characters"
+        raise AskFailed("nonsense", detail, retryable=True, perhaps_billed=True)
     counts = usage if isinstance(usage, dict) else {}
     return Answer(
         content=clean(text),

@@ -50,7 +50,7 @@ class Asker:
             except openai.APIStatusError as error:
                 raise self._refused(error) from None
             except openai.APITimeoutError:
-                raise AskFailed("timeout", f"no answer within {self._timeout:g} s", retryable=True) from None
+                raise self._late() from None
             except openai.APIConnectionError as error:
                 raise self._broken(error.__cause__ or error) from None
             except (httpx.HTTPError, httpx.StreamError) as error:
@@ -99,11 +99,16 @@ class Asker:
 
     def _broken(self, error: BaseException) -> AskFailed:
         if isinstance(error, _TooLong):
-            return AskFailed("nonsense", str(error), retryable=True)
+            return AskFailed("nonsense", str(error), retryable=True, perhaps_billed=True)
+        connected = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         if isinstance(error, httpx.TimeoutException):
-            return AskFailed("timeout", f"no answer within {self._timeout:g} s", retryable=True)
+            return self._late(perhaps_billed=connected)
         text = self._clean(str(error)) or type(error).__name__
-        return AskFailed("broken_connection", text[:_SHOWN], retryable=True)
+        return AskFailed("broken_connection", text[:_SHOWN], retryable=True, perhaps_billed=connected)
+
+    def _late(self, *, perhaps_billed: bool = True) -> AskFailed:
+        detail = f"no answer within {self._timeout:g} s"
+        return AskFailed("timeout", detail, retryable=True, perhaps_billed=perhaps_billed)
 
     def _message(self, document: Any) -> str:
         """The message of a failure, shortened."""

@@ -153,6 +153,8 @@ def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: Ga
     needed = rule.min_n or given.min_n
     if figure.n is not None and figure.n < needed:
         return f"{figure.n} are too few to decide on, of {needed} that are needed"
+    if rule.benchmark is not None:
+        return None  # the entrant's answers are to other prompts
     allowed = given.max_missing if rule.max_missing is None else rule.max_missing
     for row in report.entrants:
         asked = row.responses + row.missing
@@ -165,7 +167,7 @@ def _text(report: EvaluationReport, rule: GateRule, figure: Figure) -> str:
     """`win_rate of dt vs sft by judge gpt-4, ci_low > 0.5`."""
     vs = rule.vs or (report.baseline if METRICS[rule.metric].vs == "needed" else None)
     by = figure.by or (rule.by if isinstance(rule.by, str) else " and ".join(rule.by or []))
-    words = [rule.metric]
+    words = [rule.benchmark or rule.metric]
     words += [f"of {rule.entrant}"] if rule.entrant else []
     words += [f"vs {vs}"] if vs else []
     words += [f"by {by}"] if by else []

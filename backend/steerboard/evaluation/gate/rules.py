@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.sections.comparison import By
 from steerboard_contracts.samples import Finite
 
@@ -30,18 +31,19 @@ COUNT = ("value", "n")
 @dataclass(frozen=True)
 class Metric:
     """`by`: kinds of sources that have it. `entrant`, `vs`: whether a rule names one; a needed `vs` is the report's
-    baseline where the rule names none. `share`: values are from 0 to 1. `counted`: it is meaningful for however few
-    items."""
+    baseline where the rule names none, and an `ancestor` is no entrant. `share`: values are from 0 to 1. `counted`: it
+    is meaningful for however few items."""
 
     stats: tuple[str, ...]
     by: tuple[By, ...] = ()
     entrant: Literal["needed", "optional", "never"] = "needed"
-    vs: Literal["needed", "optional", "never"] = "never"
+    vs: Literal["needed", "optional", "never", "ancestor"] = "never"
     share: bool = False
     counted: bool = False
 
 
 ANY: tuple[By, ...] = get_args(By)
+ANCESTORS: tuple[str, ...] = get_args(Ancestor)
 
 METRICS: dict[str, Metric] = {
     "win_rate": Metric(PAIR, ANY, vs="needed", share=True),
@@ -58,18 +60,22 @@ METRICS: dict[str, Metric] = {
     "seen_share": Metric(COUNT, entrant="never", share=True, counted=True),
     "responses_missing": Metric(COUNT, entrant="optional", counted=True),
     "n": Metric(("value",), ANY, entrant="optional", counted=True),
+    "benchmark": Metric((*ESTIMATE, "stderr"), vs="ancestor"),
 }
 
 
 class GateRule(BaseModel):
     """One rule. `source` names the campaign, judge or reward model; without it the rule is for each of its kind.
 
-    Of two kinds (`rank_correlation`) `by` and `source` are lists of two.
+    Of two kinds (`rank_correlation`) `by` and `source` are lists of two. `benchmark`: `TASK.FIGURE` of an academic
+    benchmark, such as `gsm8k.strict`; its metric need not be named. `min` stands for `op: ">="` with that value, and
+    `not_below` for an interval of the difference to this ancestor whose high end is 0 or more.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     metric: str
+    benchmark: Annotated[str, Field(max_length=200, pattern=r"^[^.\s].*\.[^.\s]+$")] | None = None
     entrant: str | None = None
     vs: str | None = None
     by: By | Annotated[list[By], Field(min_length=2, max_length=2)] | None = None
@@ -79,6 +85,19 @@ class GateRule(BaseModel):
     value: bool | Finite
     min_n: Annotated[int, Field(ge=1)] | None = None
     max_missing: Annotated[Finite, Field(ge=0, le=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_benchmark(cls, given: Any) -> Any:
+        """`{benchmark: gsm8k.strict, entrant: ours, min: 0.5}`, `{..., not_below: sft}`."""
+        if not isinstance(given, dict) or "benchmark" not in given:
+            return given
+        rule = {"metric": "benchmark", **given}
+        if "min" in rule and not {"op", "value", "not_below"} & rule.keys():
+            rule |= {"op": ">=", "value": rule.pop("min")}
+        elif "not_below" in rule and not {"op", "value", "vs", "stat"} & rule.keys():
+            rule |= {"vs": rule.pop("not_below"), "stat": "ci_high", "op": ">=", "value": 0}
+        return rule
 
 
 class BaselinePin(BaseModel):
@@ -145,14 +164,19 @@ def _faults(rule: GateRule, entrants: Sequence[str]) -> list[tuple[str, str]]:
     if metric is None:
         return [("metric", _unknown("metric", rule.metric, METRICS))]
     found: list[tuple[str, str]] = []
+    if (rule.benchmark is None) == (rule.metric == "benchmark"):
+        found.append(("benchmark", f"{rule.metric} is of a benchmark: name its figure, such as gsm8k.strict"))
     for field, name, role in (("entrant", rule.entrant, metric.entrant), ("vs", rule.vs, metric.vs)):
         if name is not None and role == "never":
             found.append((field, f"{rule.metric} has no {field}"))
+        elif role == "ancestor":
+            if name not in (None, *ANCESTORS):
+                found.append((field, f"{rule.metric} is compared with {' or '.join(ANCESTORS)}"))
         elif name is not None and name not in entrants:
             found.append((field, _unknown("entrant", name, entrants)))
         elif name is None and field == "entrant" and role == "needed":
             found.append((field, f"{rule.metric} is of an entrant: {', '.join(entrants)}"))
-    if rule.entrant is not None and rule.entrant == rule.vs:
+    if rule.entrant is not None and rule.entrant == rule.vs and metric.vs != "ancestor":
         found.append(("vs", "an entrant is not compared with itself"))
     found += _source_faults(rule, metric)
     stats = ("value", *metric.stats) if rule.metric == "rank_correlation" else metric.stats
@@ -164,7 +188,9 @@ def _faults(rule: GateRule, entrants: Sequence[str]) -> list[tuple[str, str]]:
 def _source_faults(rule: GateRule, metric: Metric) -> list[tuple[str, str]]:
     two = rule.metric == "rank_correlation"
     if two != isinstance(rule.by, list) and (two or rule.by is not None):
-        return [("by", "give two of human, judge and reward" if two else "give one of human, judge and reward")]
+        return [
+            ("by", "give two of human, judge, jury and reward" if two else "give one of human, judge, jury and reward")
+        ]
     if rule.source is not None and two != isinstance(rule.source, list):
         return [("source", "give two names, or null for each of its kind" if two else "give one name")]
     if two:

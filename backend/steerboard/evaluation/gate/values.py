@@ -14,10 +14,10 @@ from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
 from steerboard_contracts.report.sections.human import HumanReport
-from steerboard_contracts.report.sections.judges import JudgeReport
+from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_contracts.report.sections.rewards import RewardReport
 
-Section = HumanReport | JudgeReport | RewardReport
+Section = HumanReport | JudgeReport | JuryReport | RewardReport
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ def figures(report: EvaluationReport, rule: GateRule) -> list[Figure]:
             return [Figure({"value": sum(row.missing for row in rows), "n": asked}, asked)]
         case "rank_correlation":
             return _correlations(report, rule)
+        case "benchmark":
+            return [_academic(report, rule)]
         case "n" if rule.by is None:
             rows = [row for row in report.entrants if rule.entrant in (None, row.name)]
             return [Figure({"value": sum(row.responses for row in rows)})]
@@ -76,19 +78,25 @@ def sources_of(report: EvaluationReport, by: By, name: str | None) -> Sources:
         found = _people(report, name)
         known = [human_label(one.campaign, one.criterion) for one in report.human]
     else:
-        every: list[tuple[str, Section]] = (
-            [(judge.judge, judge) for judge in report.judges]
-            if by == "judge"
-            else [(reward.reward_model, reward) for reward in report.rewards]
-        )
+        every = _sections(report, by)
         found = [(label, section) for label, section in every if name in (None, label)]
         known = [label for label, _ in every]
     if found:
         return Sources(found)
-    kind = {"human": "campaign", "judge": "judge", "reward": "reward model"}[by]
+    kind = {"human": "campaign", "judge": "judge", "jury": "jury", "reward": "reward model"}[by]
     if name is None:
         return Sources(why=f"the evaluation has no {kind}")
     return Sources(why=f"the evaluation has no {kind} {name!r}; it has {', '.join(known) or 'none'}")
+
+
+def _sections(report: EvaluationReport, by: By) -> list[tuple[str, Section]]:
+    match by:
+        case "judge":
+            return [(judge.judge, judge) for judge in report.judges]
+        case "jury":
+            return [(jury.jury, jury) for jury in report.juries]
+        case _:
+            return [(reward.reward_model, reward) for reward in report.rewards]
 
 
 def _people(report: EvaluationReport, name: str | None) -> list[tuple[str, Section]]:
@@ -182,6 +190,26 @@ def _seen(report: EvaluationReport) -> Figure:
     if not seen.checked or not seen.prompts:
         return Figure({}, why="the prompts were looked for in no training data")
     return Figure({"value": (seen.exact + seen.near) / seen.prompts, "n": seen.prompts}, seen.prompts)
+
+
+def _academic(report: EvaluationReport, rule: GateRule) -> Figure:
+    """`TASK.FIGURE` of the entrant's model; with `vs` its difference to an ancestor."""
+    task, _, name = (rule.benchmark or "").rpartition(".")
+    rows = next((one.rows for one in report.academic if one.entrant == rule.entrant), [])
+    row = next((row for row in rows if row.task.task == task), None)
+    figure = next((figure for figure in row.task.figures if figure.name == name), None) if row else None
+    if row is None or figure is None:
+        there = [f"{row.task.task}.{figure.name}" for row in rows for figure in row.task.figures]
+        known = f"it has {', '.join(there)}" if there else "no academic run of it has finished"
+        return Figure({}, why=f"the model of {rule.entrant} has no figure {rule.benchmark}; {known}")
+    if rule.vs is None:
+        interval = figure.interval
+        stats = {"ci_low": interval.low, "ci_high": interval.high} if interval else {}
+        return Figure({"value": figure.value, "stderr": figure.stderr, "n": row.task.items, **stats}, row.task.items)
+    found = next((one for one in row.differences if (one.vs, one.figure) == (rule.vs, name)), None)
+    if found is None:
+        return Figure({}, why=f"its {rule.vs} model has no {rule.benchmark} on the same items, asked in the same way")
+    return _of_estimate(found.difference)
 
 
 def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:

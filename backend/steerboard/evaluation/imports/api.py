@@ -20,7 +20,8 @@ from steerboard.evaluation.imports import exports
 from steerboard.evaluation.imports.answers import import_answers
 from steerboard.evaluation.imports.judgments import import_judgments
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
-from steerboard.evaluation.judges.service import get_judge, judges_out
+from steerboard.evaluation.judges.presenters import judges_out
+from steerboard.evaluation.judges.service import get_judge
 from steerboard.evaluation.lookup import get_evaluation
 from steerboard.platform.http import downloads
 from steerboard.platform.http.downloads import Download

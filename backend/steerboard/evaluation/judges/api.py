@@ -13,7 +13,16 @@ from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judges import service as judges
-from steerboard.evaluation.judges.schemas import JudgeEstimate, JudgeIn, JudgeOut, Judges, VerdictOut, VerdictStatus
+from steerboard.evaluation.judges.presenters import judges_out
+from steerboard.evaluation.judges.schemas import (
+    JudgeChange,
+    JudgeEstimate,
+    JudgeIn,
+    JudgeOut,
+    Judges,
+    VerdictOut,
+    VerdictStatus,
+)
 from steerboard.evaluation.lookup import get_evaluation
 from steerboard.evaluation.tables import Evaluation, Judge, Verdict
 from steerboard.platform.http.errors import problems
@@ -30,7 +39,7 @@ Run = Annotated[Access, Depends(AccessTo("run"))]
 @router.get("", responses=problems(404))
 def list_judges(evaluation: str, session: Db, access: Read) -> Judges:
     """By age, with their counts of verdicts and their cost."""
-    return Judges(items=judges.judges_out(session, get_evaluation(session, access.project, evaluation)))
+    return Judges(items=judges_out(session, get_evaluation(session, access.project, evaluation)))
 
 
 @router.post("", status_code=201, responses=problems(404, 409))
@@ -58,6 +67,17 @@ def create_judge(
 def get_judge(evaluation: str, judge: str, session: Db, access: Read) -> JudgeOut:
     found = get_evaluation(session, access.project, evaluation)
     return _out(session, found, judges.get_judge(session, found, judge))
+
+
+@router.patch("/{judge}", responses=problems(400, 404))
+def change_judge(evaluation: str, judge: str, body: JudgeChange, session: Db, access: Run) -> JudgeOut:
+    """Its budget, from its next run on: ask again (`retry`) for what the former one left."""
+    found = get_evaluation(session, access.project, evaluation)
+    changing = judges.get_judge(session, found, judge)
+    judges.change_judge(changing, body)
+    session.flush()
+    audit(session, access, "judge.change", _target(found, changing), {"budget": body.budget})
+    return _out(session, found, changing)
 
 
 @router.delete("/{judge}", status_code=204, responses=problems(404, 409))
@@ -114,7 +134,7 @@ def list_verdicts(
 
 
 def _out(session: Session, evaluation: Evaluation, judge: Judge) -> JudgeOut:
-    return judges.judges_out(session, evaluation, judge)[0]
+    return judges_out(session, evaluation, judge)[0]
 
 
 def _target(evaluation: Evaluation, judge: Judge) -> str:

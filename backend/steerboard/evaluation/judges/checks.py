@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.judges import comparisons, styles
+from steerboard.evaluation.judges.budget import Prices
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.runs.state.states import ENDED
@@ -20,7 +21,7 @@ _NEED_TWO = ("multi", "pairwise", "alpaca_eval", "arena_hard", comparisons.STYLE
 # What a model that compares is not asked in words, nor by an endpoint.
 _OF_ENDPOINTS = (
     *("both_orders", "blind", "temperature", "max_tokens", "requests_per_minute", "concurrency", "reference"),
-    *("criteria", "timeout_seconds", "attempts"),
+    *("criteria", "timeout_seconds", "attempts", "repeat_share", "prompt_price", "completion_price", "budget"),
 )
 
 
@@ -71,6 +72,8 @@ def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Itera
         yield ErrorLocation(location="body.settings.entrants", message=f"{asked.style} compares at least two entrants")
     if not judged:
         yield ErrorLocation(location="body.settings.entrants", message="there is nobody to judge")
+    if settings.budget is not None and Prices.of(settings) is None:
+        yield ErrorLocation(location="body.settings.budget", message="needs a `prompt_price` or a `completion_price`")
     if asked.style == "multi" and len(judged) > styles.MOST_AT_ONCE:
         yield ErrorLocation(
             location="body.settings.entrants", message=f"multi judges at most {styles.MOST_AT_ONCE} entrants at once"

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, Update, and_, delete, func, insert, or_, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.events import changed
 from steerboard.evaluation.judges.requests import Outcome, Place, Question
-from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Verdict
+from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, RepeatedVerdict, Verdict
 from steerboard.platform.database import transaction
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim
@@ -58,8 +58,8 @@ class Keeper:
 
         return self._do(look)
 
-    def keep_answer(self, key: str, answer: Answer) -> None:
-        """Before anything is read out of it."""
+    def keep_answer(self, key: str, answer: Answer, seconds: float, *, uncertain: float = 0.0) -> None:
+        """Before anything is read out of it. `uncertain`: what it may have cost, where its tokens are not known."""
 
         def keep(session: Session) -> None:
             # The judge may have been deleted meanwhile; what was paid for stays.
@@ -74,21 +74,25 @@ class Keeper:
                     logprobs=answer.logprobs,
                     prompt_tokens=answer.prompt_tokens,
                     completion_tokens=answer.completion_tokens,
+                    seconds=seconds,
                     judge_id=judge,
                 )
                 .on_conflict_do_nothing()
             )
+            if uncertain:
+                session.execute(self._costlier(uncertain))
 
         self._do(keep)
 
     def keep_verdicts(self, question: Question, rows: Sequence[Outcome], key: str | None, raw: str | None) -> None:
         """In place of what these items had before. Raises `LeaseLost`."""
-        mine = Verdict.judge_id == self._judge_id, Verdict.position == question.position, Verdict.turn == question.turn
+        of = RepeatedVerdict if question.repeat else Verdict
+        mine = of.judge_id == self._judge_id, of.position == question.position, of.turn == question.turn
 
         def keep(session: Session) -> None:
             claims.fenced(session, self._claim)
-            session.execute(delete(Verdict).where(*mine, or_(*(_same_place(row.place) for row in rows))))
-            session.execute(insert(Verdict), [self._row(question, row, key, raw) for row in rows])
+            session.execute(delete(of).where(*mine, or_(*(_same_place(of, row.place) for row in rows))))
+            session.execute(insert(of), [self._row(question, row, key, raw) for row in rows])
 
         self._do(keep)
 
@@ -98,6 +102,16 @@ class Keeper:
         one_more = func.jsonb_build_object(code, func.coalesce(counts[code].as_integer(), 0) + 1)
         statement = update(Judge).where(Judge.id == self._judge_id).values(failures=counts.op("||")(one_more))
         self._do(lambda session: session.execute(statement.execution_options(synchronize_session=False)))
+
+    def note_uncertain_cost(self, cost: float) -> None:
+        """Count what a request without an answer may have cost."""
+        if cost:
+            self._do(lambda session: session.execute(self._costlier(cost)))
+
+    def _costlier(self, cost: float) -> Update:
+        statement = update(Judge).where(Judge.id == self._judge_id)
+        more = statement.values(uncertain_cost=Judge.uncertain_cost + cost)
+        return more.execution_options(synchronize_session=False)
 
     def announce(self, evaluation_id: uuid.UUID) -> None:
         """Readers of the evaluation look again."""
@@ -110,7 +124,7 @@ class Keeper:
         self._do(tell)
 
     def _row(self, question: Question, outcome: Outcome, key: str | None, raw: str | None) -> dict[str, Any]:
-        return {
+        row = {
             "judge_id": self._judge_id,
             "position": question.position,
             "turn": question.turn,
@@ -118,17 +132,16 @@ class Keeper:
             "b": outcome.place.b,
             "a_first": outcome.place.a_first,
             "value": outcome.value,
-            "weight": outcome.weight,
             "status": outcome.status,
-            "raw": raw,
-            "detail": outcome.detail,
             "answer_key": key,
-            "superseded": False,
         }
+        if question.repeat:
+            return row
+        return {**row, "weight": outcome.weight, "raw": raw, "detail": outcome.detail, "superseded": False}
 
     def _do(self, work: Callable[[Session], Kept]) -> Kept:
         """Doing it again after an outage is safe: every write here sets a state instead of adding to it; a count
-        of failures may be one too high then."""
+        of failures and an uncertain cost may be one too high then."""
         while True:
             try:
                 with transaction(self._sessions) as session:
@@ -150,8 +163,8 @@ def _deleted(error: IntegrityError) -> bool:
     return getattr(error.orig, "sqlstate", None) == "23503"
 
 
-def _same_place(place: Place) -> ColumnElement[bool]:
+def _same_place(of: type[Verdict] | type[RepeatedVerdict], place: Place) -> ColumnElement[bool]:
     if place.b is None:
         # Where all were shown at once, the order may have been another one before.
-        return and_(Verdict.a == place.a, Verdict.b.is_(None))
-    return and_(Verdict.a == place.a, Verdict.b == place.b, Verdict.a_first.is_not_distinct_from(place.a_first))
+        return and_(of.a == place.a, of.b.is_(None))
+    return and_(of.a == place.a, of.b == place.b, of.a_first.is_not_distinct_from(place.a_first))

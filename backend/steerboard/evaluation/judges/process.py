@@ -7,6 +7,7 @@ opened here, and never leaves this process but in the requests themselves.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import sys
@@ -25,6 +26,8 @@ from steerboard.evaluation.endpoint_client.rate_limit import Pace
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges import styles
+from steerboard.evaluation.judges.budget import BudgetReached, Prices, Purse
+from steerboard.evaluation.judges.costs import spent
 from steerboard.evaluation.judges.judge_inputs import Material
 from steerboard.evaluation.judges.persistence import Gone, Keeper
 from steerboard.evaluation.judges.request_locks import RequestLocks
@@ -52,7 +55,8 @@ _ANNOUNCE_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Job:
-    """The run's state in the database. `total`: requests in all; `done`: items that have their verdicts."""
+    """The run's state in the database. `total`: requests in all; `done`: items that have their verdicts; `spent`: what
+    former attempts cost by the judge's prices."""
 
     claim: Claim
     project_id: uuid.UUID
@@ -62,14 +66,18 @@ class Job:
     endpoint: Endpoint
     material: Material
     done: set[reading.Judged]
+    spent: float = 0.0
     total: int = 0
     before: int = 0
 
     def asked(self) -> Iterator[tuple[str, Question]]:
         """Everything that the judge is asked, and under which key; generated each time, to save memory."""
+        for question in itertools.chain(self._questions(), styles.repeats(self.settings, self._questions())):
+            yield key_of(self.endpoint.base_url, question.body, repeat=question.repeat), question
+
+    def _questions(self) -> Iterator[Question]:
         # The model that the judge was made for: later changes of the endpoint are for other judges.
-        for question in styles.questions(self.judge.style, self.settings, self.judge.model, self.material):
-            yield key_of(self.endpoint.base_url, question.body), question
+        return styles.questions(self.judge.style, self.settings, self.judge.model, self.material)
 
     def left(self) -> Iterator[tuple[str, Question]]:
         return ((key, question) for key, question in self.asked() if not reading.is_judged(question, key, self.done))
@@ -97,13 +105,14 @@ def load(session: Session, run_id: uuid.UUID, attempt: int) -> Job:
         endpoint=endpoint,
         material=reading.material_of(session, evaluation, settings),
         done=reading.judged(session, judge.id),
+        spent=spent(session, judge, settings),
     )
     total = sum(1 for _ in job.asked())
     return replace(job, total=total, before=total - sum(1 for _ in job.left()))
 
 
 def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, job: Job, voice: Voice) -> Succeeded:
-    """Ask what is left. Raises `EndpointDown`, `LeaseLost`, `Gone`."""
+    """Ask what is left. Raises `BudgetReached`, `EndpointDown`, `LeaseLost`, `Gone`."""
     stopping = threading.Event()
     keeper = Keeper(sessions, job.claim, project_id=job.project_id, judge_id=job.judge.id, stopping=stopping)
     secret = endpoints.key_of(Secrets(settings), job.endpoint)
@@ -119,6 +128,7 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
         asker,
         Pace(job.settings.requests_per_minute, stopping),
         request_locks,
+        Purse(Prices.of(job.settings), job.settings.budget, job.spent),
         attempts=job.settings.attempts,
         patience=job.settings.timeout_seconds + 60,
         stopping=stopping,
@@ -185,6 +195,12 @@ def failure_of(error: BaseException) -> Failed:
             hint="Finished verdicts are kept. Resume the run when the endpoint answers again.",
             retryable=error.failure.retryable,
         )
+    if isinstance(error, BudgetReached):
+        return Failed(
+            code="budget_reached",
+            detail=f"The judge stopped before it could overspend: {error}.",
+            hint="Finished verdicts are kept. Raise the judge's budget, then ask again for the rest.",
+        )
     if isinstance(error, Gone):
         return Failed(code="judge_deleted", detail=str(error))
     if isinstance(error, SteerboardError):
@@ -228,7 +244,7 @@ def main(run_id: str, attempt: str) -> int:
         log.info("%s", lost)
     except BrokenPipeError:
         return 1  # nobody listens any more: the guardian is about to end this process group
-    except (EndpointDown, Gone, SteerboardError) as error:
+    except (BudgetReached, EndpointDown, Gone, SteerboardError) as error:
         voice.say(failure_of(error))
         return 1
     except Exception as error:

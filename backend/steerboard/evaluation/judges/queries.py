@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
@@ -14,7 +14,7 @@ from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material
 from steerboard.evaluation.judges.requests import Place, Question
 from steerboard.evaluation.judges.schemas import JudgeSettings
-from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, JudgeAnswer, Response, Verdict
+from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, JudgeAnswer, RepeatedVerdict, Response, Verdict
 
 _KEYS_AT_ONCE = 1000
 
@@ -64,9 +64,14 @@ def material_of(session: Session, evaluation: Evaluation, settings: JudgeSetting
 
 def judged(session: Session, judge_id: uuid.UUID) -> set[Judged]:
     """Items that need not be asked again. An error is no verdict: it was read from no answer."""
+    first, again = Verdict, RepeatedVerdict
     rows = session.execute(
-        select(Verdict.position, Verdict.turn, Verdict.a, Verdict.b, Verdict.a_first, Verdict.answer_key).where(
-            Verdict.judge_id == judge_id, ~Verdict.superseded
+        select(first.position, first.turn, first.a, first.b, first.a_first, first.answer_key)
+        .where(first.judge_id == judge_id, ~first.superseded)
+        .union_all(
+            select(again.position, again.turn, again.a, again.b, again.a_first, again.answer_key).where(
+                again.judge_id == judge_id
+            )
         )
     )
     return {
@@ -78,15 +83,11 @@ def is_judged(question: Question, key: str, done: set[Judged]) -> bool:
     return all(Judged(question.position, question.turn, place, key) in done for place in question.places)
 
 
-def answered(session: Session, project_id: uuid.UUID, keys: Iterable[str]) -> int:
-    """How many of these requests the project has an answer to."""
+def answered(session: Session, project_id: uuid.UUID, keys: Iterable[str]) -> set[str]:
+    """Those of these requests that the project has an answer to."""
     wanted = list(dict.fromkeys(keys))
-    return sum(
-        session.scalar(
-            select(func.count()).where(
-                JudgeAnswer.project_id == project_id, JudgeAnswer.key.in_(wanted[start : start + _KEYS_AT_ONCE])
-            )
-        )
-        or 0
-        for start in range(0, len(wanted), _KEYS_AT_ONCE)
-    )
+    found = set[str]()
+    for start in range(0, len(wanted), _KEYS_AT_ONCE):
+        some = JudgeAnswer.key.in_(wanted[start : start + _KEYS_AT_ONCE])
+        found.update(session.scalars(select(JudgeAnswer.key).where(JudgeAnswer.project_id == project_id, some)))
+    return found

@@ -41,13 +41,14 @@ Reading = Callable[[Answer], Sequence[Preference | float | None]]
 
 @dataclass(frozen=True)
 class Question:
-    """`body` goes to the endpoint; `read` parses its answer."""
+    """`body` goes to the endpoint; `read` parses its answer. `repeat`: it was asked before, word for word."""
 
     position: int
     turn: int
     places: tuple[Place, ...]
     body: dict[str, Any]
     read: Reading = field(repr=False)
+    repeat: bool = False
 
 
 def body_of(model: str, prompt: Prompt, *, temperature: float, max_tokens: int) -> dict[str, Any]:
@@ -61,9 +62,9 @@ def body_of(model: str, prompt: Prompt, *, temperature: float, max_tokens: int) 
     }
 
 
-def key_of(base_url: str, body: dict[str, Any]) -> str:
-    """SHA-256 of who is asked and what."""
-    document = {"base_url": base_url, "body": body}
+def key_of(base_url: str, body: dict[str, Any], *, repeat: bool = False) -> str:
+    """SHA-256 of who is asked and what; the same question asked again has a key of its own."""
+    document = {"base_url": base_url, "body": body} | ({"repeat": 1} if repeat else {})
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

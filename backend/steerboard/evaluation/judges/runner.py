@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed
 from steerboard.evaluation.endpoint_client.client import Asker
 from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
+from steerboard.evaluation.judges.budget import Purse
 from steerboard.evaluation.judges.persistence import Keeper
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Outcome, Question, failures, outcomes
@@ -55,6 +56,7 @@ class Runner:
         asker: Asker,
         pace: Pace,
         request_locks: RequestLocks,
+        purse: Purse,
         *,
         attempts: int,
         patience: float,
@@ -63,6 +65,7 @@ class Runner:
     ) -> None:
         self.tally = Tally()
         self._keeper, self._asker, self._pace, self._request_locks = keeper, asker, pace, request_locks
+        self._purse = purse
         self._attempts, self._patience = attempts, patience
         self._stopping, self._say = stopping, say
         self._lock, self._taking = threading.Lock(), threading.Lock()
@@ -72,7 +75,7 @@ class Runner:
     def run(self, asked: Iterable[tuple[str, Question]], threads: int, watch: Callable[[], None]) -> None:
         """Until all is judged. `watch` is called a few times a second meanwhile.
 
-        Raises `EndpointDown`, `LeaseLost`, `Gone`, and the database's errors when it stays away.
+        Raises `BudgetReached`, `EndpointDown`, `LeaseLost`, `Gone`, and the database's errors when it stays away.
         """
         waiting = iter(asked)
         working = [
@@ -110,12 +113,12 @@ class Runner:
         except AskFailed as failure:
             rows = failures(question, failure.code, failure.detail)
             self._keeper.keep_verdicts(question, rows, None, None)
-            self._count(rows)
+            self._count(question, rows)
             self._give_up(failure)
             return
         rows = outcomes(question, answer)
         self._keeper.keep_verdicts(question, rows, key, answer.content)
-        self._count(rows, paid=paid, cached=not paid)
+        self._count(question, rows, paid=paid, cached=not paid)
 
     def _ask(self, key: str, question: Question) -> tuple[Answer, bool]:
         """An answer that is kept, and whether it was paid for now. Raises `AskFailed` after the last attempt."""
@@ -128,8 +131,7 @@ class Runner:
                     return known, False
                 if not self._pace.wait():
                     raise _Stopped
-                answer = self._asker.ask(question.body)
-                self._keeper.keep_answer(key, answer)
+                answer = self._paid_answer(key, question)
             except AskFailed as failure:
                 self._note(question, failure, attempt)
                 if not failure.retryable or attempt >= self._attempts:
@@ -146,6 +148,21 @@ class Runner:
             if self._stopping.wait(rest):
                 raise _Stopped
             attempt += 1
+
+    def _paid_answer(self, key: str, question: Question) -> Answer:
+        reserved = self._purse.reserve(question.body)
+        began = time.monotonic()
+        try:
+            answer = self._asker.ask(question.body)
+        except AskFailed as failure:
+            if failure.perhaps_billed:
+                self._keeper.note_uncertain_cost(self._purse.lose(reserved))
+            else:
+                self._purse.release(reserved)
+            raise
+        seconds = time.monotonic() - began
+        self._keeper.keep_answer(key, answer, seconds, uncertain=self._purse.settle(reserved, answer))
+        return answer
 
     def _wait_for_turn(self, key: str) -> None:
         """While another thread or judge asks the same; not for ever, should its machine have gone."""
@@ -170,9 +187,10 @@ class Runner:
         if hopeless:
             raise EndpointDown(failure)
 
-    def _count(self, rows: Iterable[Outcome], *, paid: bool = False, cached: bool = False) -> None:
+    def _count(self, question: Question, rows: Iterable[Outcome], *, paid: bool = False, cached: bool = False) -> None:
         with self._lock:
             self.tally.judged += 1
             self.tally.paid += paid
             self.tally.cached += cached
-            self.tally.statuses.update(row.status for row in rows)
+            if not question.repeat:
+                self.tally.statuses.update(row.status for row in rows)

@@ -14,6 +14,18 @@ JudgeStyle = Literal["multi", "single", "pairwise", "alpaca_eval", "arena_hard",
 VerdictStatus = Literal["ok", "unparsed", "refused", "error"]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
 Ref = Annotated[str, Field(min_length=1, max_length=200)]
+Price = Annotated[
+    float, Field(ge=0, le=1_000_000, allow_inf_nan=False, description="Of a million tokens, in any one currency.")
+]
+Budget = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1_000_000_000,
+        allow_inf_nan=False,
+        description="In the currency of the prices. No request is made that could exceed it.",
+    ),
+]
 
 
 class JudgeSettings(BaseModel):
@@ -47,6 +59,17 @@ class JudgeSettings(BaseModel):
     ] = 0.05
     criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
     seed: Annotated[int, Field(ge=0, lt=2**63, description="Of the orders that are drawn.")] = 0
+    repeat_share: Annotated[
+        float,
+        Field(ge=0, le=1, description="Share of the questions that is asked a second time, to measure repeatability."),
+    ] = 0.0
+    calibration_threshold: Annotated[
+        float | None,
+        Field(ge=0, le=1, description="Valid only where a calibration on known pairs has at least this accuracy."),
+    ] = None
+    prompt_price: Price | None = None
+    completion_price: Price | None = None
+    budget: Budget | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=3600, description="For one request, all of it.")] = 120.0
     attempts: Annotated[int, Field(ge=1, le=20, description="How often one request is tried.")] = 6
 
@@ -66,12 +89,22 @@ class JudgeIn(BaseModel):
     pool: Annotated[str | None, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")] = None
 
 
+class JudgeChange(BaseModel):
+    """What may change while a judge is at work or after it has stopped: its budget, None for none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    budget: Budget | None
+
+
 class JudgeEstimate(BaseModel):
     """What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is asked
-    about each pair in both orders."""
+    about each pair in both orders. `most_cost`: an upper bound of the price of the others, where prices are given: a
+    token for each byte that is sent, and answers of the greatest length."""
 
     requests: int
     cached: int
+    most_cost: float | None = None
 
 
 class JudgeRun(BaseModel):
@@ -110,6 +143,11 @@ class JudgeOut(BaseModel):
     completion_tokens: int | None
     requests: int
     cached: int
+    cost: Annotated[float | None, Field(description="So far, by the judge's prices; null without them.")] = None
+    uncertain_cost: Annotated[
+        float,
+        Field(description="Part of `cost`: an upper bound for requests whose answer or token count never arrived."),
+    ] = 0.0
     failures: dict[str, int]
     created_by: str
     created_at: dt.datetime

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
-from sqlalchemy import case, func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
@@ -15,11 +14,12 @@ from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.evaluation.entrants.service import family_of
 from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges import queries as reading
-from steerboard.evaluation.judges.checks import check_who, checked, judged_entrants
-from steerboard.evaluation.judges.requests import key_of
-from steerboard.evaluation.judges.schemas import JudgeEstimate, JudgeIn, JudgeOut, JudgeRun, JudgeSettings
+from steerboard.evaluation.judges.budget import Prices
+from steerboard.evaluation.judges.checks import InvalidJudge, check_who, checked, judged_entrants
+from steerboard.evaluation.judges.requests import Question, key_of
+from steerboard.evaluation.judges.schemas import JudgeChange, JudgeEstimate, JudgeIn, JudgeSettings
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
-from steerboard.evaluation.tables import Entrant, Evaluation, Judge, JudgeAnswer, Verdict
+from steerboard.evaluation.tables import Entrant, Evaluation, Judge, Jury
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.platform.names import find, free_name, names_like
 from steerboard.registry.endpoints.service import get_endpoint
@@ -33,7 +33,6 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.configs import CompareConfig, JudgeConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.models import what_to_name
-from steerboard_statistics.validity import assess
 
 _BROKEN = ("failed", "cancelled")
 
@@ -84,7 +83,7 @@ def create_judge(
         created_by=actor,
     )
     if _taken(session, evaluation, judge.name):
-        raise NameTaken(f"there is already a judge {judge.name!r}", hint="Give it another `name`.")
+        raise NameTaken(f"there is already a judge or a jury {judge.name!r}", hint="Give it another `name`.")
     session.add(judge)
     session.flush()
     pool = asked.pool or evaluation.pool or "default"
@@ -99,13 +98,22 @@ def estimate(session: Session, project: Project, evaluation: Evaluation, asked: 
     material = reading.material_of(session, evaluation, asked.settings, assume=True)
     if isinstance(who, Model):
         return JudgeEstimate(requests=2 * sum(1 for _ in comparisons.pairs(material, asked.settings)), cached=0)
-    keys = [
-        key_of(who.base_url, question.body)
-        for question in styles.questions(asked.style, asked.settings, who.model, material)
-    ]
-    different = set(keys)
-    paid = len(different) - reading.answered(session, project.id, different)
-    return JudgeEstimate(requests=len(keys), cached=len(keys) - paid)
+    prices = Prices.of(asked.settings)
+    requests, most = 0, dict[str, float]()
+
+    def questions() -> Iterator[Question]:
+        return styles.questions(asked.style, asked.settings, who.model, material)
+
+    for question in chain(questions(), styles.repeats(asked.settings, questions())):
+        requests += 1
+        key = key_of(who.base_url, question.body, repeat=question.repeat)
+        most[key] = prices.most(question.body) if prices is not None else 0.0
+    known = reading.answered(session, project.id, most)
+    return JudgeEstimate(
+        requests=requests,
+        cached=requests - len(most) + len(known),
+        most_cost=None if prices is None else sum(cost for key, cost in most.items() if key not in known),
+    )
 
 
 def _who(session: Session, project: Project, asked: JudgeIn) -> Endpoint | Model:
@@ -145,6 +153,19 @@ def retry(session: Session, project: Project, evaluation: Evaluation, judge: Jud
     _start(session, project, evaluation, judge, judged_entrants(session, evaluation, settings), pool, actor)
 
 
+def change_judge(judge: Judge, asked: JudgeChange) -> None:
+    """Its budget. A run that is under way keeps the one that it began with. Raises `InvalidJudge`."""
+    settings = JudgeSettings.model_validate(judge.settings)
+    if asked.budget is not None and Prices.of(settings) is None:
+        message = "the judge has no prices that could be held against one"
+        raise InvalidJudge(
+            f"judge {judge.name!r} cannot have a budget",
+            errors=[ErrorLocation(location="body.budget", message=message)],
+            hint="Add a judge with a `prompt_price` or a `completion_price`.",
+        )
+    judge.settings = {**judge.settings, "budget": asked.budget}
+
+
 def delete_judge(session: Session, judge: Judge) -> None:
     """With its verdicts; answers that were paid for stay. Raises `InUse` while its run is under way."""
     run = session.get(Run, judge.run_id) if judge.run_id else None
@@ -152,114 +173,6 @@ def delete_judge(session: Session, judge: Judge) -> None:
         raise InUse(f"judge {judge.name!r} is at work", hint="Cancel its run first.")
     session.delete(judge)
     session.flush()
-
-
-def judges_out(session: Session, evaluation: Evaluation, only: Judge | None = None) -> list[JudgeOut]:
-    """All of them by age, or one."""
-    judges = [only] if only is not None else judges_of(session, evaluation)
-    ids = [judge.id for judge in judges]
-    if not ids:
-        return []
-    statuses: dict[uuid.UUID, dict[str, int]] = defaultdict(dict)
-    kind = case((Verdict.superseded, "superseded"), else_=Verdict.status)
-    for judge_id, status, count in session.execute(
-        select(Verdict.judge_id, kind, func.count()).where(Verdict.judge_id.in_(ids)).group_by(Verdict.judge_id, kind)
-    ):
-        statuses[judge_id][status] = count
-    paid = {
-        row.judge_id: row
-        for row in session.execute(
-            select(
-                JudgeAnswer.judge_id,
-                func.count().label("requests"),
-                func.sum(JudgeAnswer.prompt_tokens).label("prompt_tokens"),
-                func.sum(JudgeAnswer.completion_tokens).label("completion_tokens"),
-            )
-            .where(JudgeAnswer.judge_id.in_(ids))
-            .group_by(JudgeAnswer.judge_id)
-        )
-    }
-    cached = _cached(session, evaluation, ids)
-    run_ids = {judge.run_id for judge in judges if judge.run_id}
-    runs = {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
-    endpoint_ids = {judge.endpoint_id for judge in judges if judge.endpoint_id}
-    rows = session.execute(select(Endpoint.id, Endpoint.name).where(Endpoint.id.in_(endpoint_ids)))
-    endpoints = {row.id: row.name for row in rows}
-    return [
-        _out(
-            judge,
-            statuses[judge.id],
-            paid.get(judge.id),
-            cached.get(judge.id, 0),
-            runs.get(judge.run_id) if judge.run_id else None,
-            endpoints.get(judge.endpoint_id) if judge.endpoint_id else None,
-        )
-        for judge in judges
-    ]
-
-
-def _out(
-    judge: Judge, statuses: dict[str, int], paid: Any, cached: int, run: Run | None, endpoint: str | None
-) -> JudgeOut:
-    silent = {name: statuses.get(name, 0) for name in ("unparsed", "refused", "error")}
-    verdicts = statuses.get("ok", 0) + sum(silent.values())
-    lost = {**silent, "unreadable": judge.unreadable}
-    threshold = judge.settings.get("unparsed_threshold", JudgeSettings().unparsed_threshold)
-    validity, any_verdict = assess(statuses.get("ok", 0), lost, threshold, what="verdicts"), verdicts > 0
-    return JudgeOut.model_validate(
-        {
-            "id": judge.id,
-            "name": judge.name,
-            "style": judge.style,
-            "model": judge.model,
-            "family": judge.family,
-            "endpoint": endpoint,
-            "model_id": judge.model_id,
-            "settings": judge.settings,
-            "imported": judge.imported,
-            "state": run.state if run is not None else "succeeded",
-            "run": JudgeRun(id=run.id, state=run.state, reason=run.reason) if run is not None else None,
-            "verdicts": verdicts,
-            "ok": statuses.get("ok", 0),
-            "unparsed": silent["unparsed"],
-            "refused": silent["refused"],
-            "errors": silent["error"],
-            "superseded": statuses.get("superseded", 0),
-            "unparsed_rate": validity.rate if any_verdict else None,
-            "valid": validity.valid or not any_verdict,
-            "prompt_tokens": paid.prompt_tokens if paid else None,
-            "completion_tokens": paid.completion_tokens if paid else None,
-            "requests": paid.requests if paid else 0,
-            "cached": cached,
-            "failures": judge.failures or {},
-            "created_by": judge.created_by,
-            "created_at": judge.created_at,
-        }
-    )
-
-
-def _cached(session: Session, evaluation: Evaluation, ids: list[uuid.UUID]) -> dict[uuid.UUID, int]:
-    """Questions that are answered, less those answers that the judge itself has paid for."""
-    # All rows of a multi question are one question.
-    entrant = case((Judge.style == "multi", None), else_=func.concat(Verdict.a, Verdict.b, Verdict.a_first))
-    question = func.concat_ws("|", Verdict.position, Verdict.turn, Verdict.answer_key, entrant)
-    rows = session.execute(
-        select(
-            Verdict.judge_id,
-            (
-                func.count(question.distinct())
-                - func.count(Verdict.answer_key.distinct()).filter(JudgeAnswer.judge_id == Verdict.judge_id)
-            ).label("cached"),
-        )
-        .join(Judge, Judge.id == Verdict.judge_id)
-        .join(
-            JudgeAnswer,
-            (JudgeAnswer.project_id == evaluation.project_id) & (JudgeAnswer.key == Verdict.answer_key),
-        )
-        .where(Verdict.judge_id.in_(ids), ~Verdict.superseded)
-        .group_by(Verdict.judge_id)
-    )
-    return {row.judge_id: row.cached for row in rows}
 
 
 def _start(
@@ -300,5 +213,8 @@ def _free_name(session: Session, evaluation: Evaluation, name: str) -> str:
 
 
 def _taken(session: Session, evaluation: Evaluation, name: str) -> bool:
-    taken = select(Judge.id).where(Judge.evaluation_id == evaluation.id, Judge.name == name)
-    return session.scalar(taken) is not None
+    """By a judge, or by a jury, which is a source of the report as well."""
+    return any(
+        session.scalar(select(of.id).where(of.evaluation_id == evaluation.id, of.name == name)) is not None
+        for of in (Judge, Jury)
+    )

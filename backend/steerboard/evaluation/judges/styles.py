@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges import fastchat_prompts, own_prompts, verdicts
@@ -49,6 +50,14 @@ def questions(style: str, settings: JudgeSettings, model: str, material: Materia
                     yield from ask.alpaca_eval(prompt, turn)
                 case "arena_hard" if turn == prompt.turns:
                     yield from ask.arena_hard(prompt, turn)
+
+
+def repeats(settings: JudgeSettings, asked: Iterator[Question]) -> Iterator[Question]:
+    """The share of these questions that is asked once more, drawn by the seed."""
+    for question in asked:
+        places = [(place.a, place.b, place.a_first) for place in question.places]
+        if draw(settings.seed, "repeat", question.position, question.turn, places).random() < settings.repeat_share:
+            yield replace(question, repeat=True)
 
 
 def left_out(material: Material) -> int:

@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Callable
 from typing import Annotated
 
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Query, Request, Response
+from fastapi.responses import HTMLResponse
 from fastapi.security import HTTPAuthorizationCredentials
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +17,10 @@ from steerboard.accounts.http.routes import Router
 from steerboard.accounts.tables import Project
 from steerboard.evaluation import lookup
 from steerboard.evaluation.report import assembly
+from steerboard.evaluation.report.document.blocks import Document
+from steerboard.evaluation.report.document.contents import document_of
+from steerboard.evaluation.report.document.page import POLICY, page_of
+from steerboard.evaluation.report.document.pdf import pdf_of
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.concurrency import in_slot
@@ -35,16 +40,53 @@ async def _asked(
 
 Asked = Annotated[tuple[Project, uuid.UUID], Depends(_asked)]
 
+Baseline = Annotated[str | None, Query(description="The entrant that the others are held against.")]
+
+
+class PdfResponse(Response):
+    media_type = "application/pdf"
+
 
 @router.get("/{evaluation}/report", responses=problems(404))
 async def evaluation_report(
     request: Request,
     asked: Asked,
-    baseline: Annotated[str | None, Query(description="The entrant that the others are held against.")] = None,
+    baseline: Baseline = None,
 ) -> EvaluationReport:
     """Every figure with its n and interval. Computed once for each version of the evaluation; it may take seconds."""
     found = await read_report(request.app, asked[1])
     return found if baseline is None else against(found, baseline)
+
+
+@router.get("/{evaluation}/report.html", response_class=HTMLResponse, responses=problems(404))
+async def report_page(request: Request, asked: Asked, baseline: Baseline = None) -> Response:
+    """The report as one HTML file that needs nothing else: no scripts, and a style for printing."""
+    document = await _document(request.app, asked[1], baseline)
+    page = await run_in_threadpool(page_of, document)
+    return Response(page, media_type="text/html; charset=utf-8", headers=_download(document.title, "html"))
+
+
+@router.get("/{evaluation}/report.pdf", response_class=PdfResponse, responses=problems(404))
+async def report_pdf(request: Request, asked: Asked, baseline: Baseline = None) -> Response:
+    """The same as a PDF."""
+    document = await _document(request.app, asked[1], baseline)
+    # It takes a core, like computing a report.
+    async with request.app.state.reports:
+        made = await run_in_threadpool(pdf_of, document)
+    return PdfResponse(made, headers=_download(document.title, "pdf"))
+
+
+async def _document(app: FastAPI, evaluation_id: uuid.UUID, baseline: str | None) -> Document:
+    found = await read_report(app, evaluation_id)
+    return document_of(found if baseline is None else against(found, baseline))
+
+
+def _download(name: str, ending: str) -> dict[str, str]:
+    """Names of evaluations are safe in headers. Opened in the browser, the file may still load and run nothing."""
+    return {
+        "Content-Disposition": f'attachment; filename="{name}-report.{ending}"',
+        "Content-Security-Policy": POLICY,
+    }
 
 
 def _look_up(

@@ -22,15 +22,20 @@ from steerboard.evaluation.report.loader import read
 from steerboard.evaluation.report.sections.agreement import agreement_rows
 from steerboard.evaluation.report.sections.entrants import contamination, entrant_rows, length_ratios, mean_lengths
 from steerboard.evaluation.report.sections.frontier import frontier
+from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_sections
+from steerboard.evaluation.report.sections.judge_quality import add_quality
 from steerboard.evaluation.report.sections.judges import add_self_preference, judge_sections
+from steerboard.evaluation.report.sections.juries import jury_sections
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums
 from steerboard.evaluation.report.sources import lengths
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
 from steerboard.platform.http.errors import NotFound
+from steerboard.runs.results.academic import academic_by_hash
 from steerboard.runs.results.benchmarks import newest_benchmarks
+from steerboard_contracts.report.academic import EntrantAcademic
 from steerboard_contracts.report.evaluation import EvaluationReport
 
 Sessions = sessionmaker[Session]
@@ -50,6 +55,8 @@ def assemble(data: EvaluationData) -> EvaluationReport:
     rewards, models = reward_sections(data)
     sources = [*people, *voices, *models]
     add_self_preference(data, judges, sources)
+    add_quality(data, judges, sources)
+    juries, panels = jury_sections(data, judges, sources)
     entrants = entrant_rows(data, means)
     report = EvaluationReport(
         evaluation=data.name,
@@ -69,10 +76,11 @@ def assemble(data: EvaluationData) -> EvaluationReport:
         ranks=[*human_ranks, *judge_ranks],
         human=human,
         judges=judges,
+        juries=juries,
         rewards=rewards,
         reward_correlations=reward_correlations(data),
         reward_sums=reward_sums(data),
-        agreement=agreement_rows(sources, seed=data.seed),
+        agreement=agreement_rows([*people, *voices, *panels, *models], seed=data.seed),
         contamination=contamination(data),
         hacking=[],
         warnings=[],
@@ -87,8 +95,8 @@ def assemble(data: EvaluationData) -> EvaluationReport:
 
 
 def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | None:
-    """The report of the evaluation's newest version, if it was computed before. What is unfinished, the reward
-    models' benchmarks and the costs are always current.
+    """The report of the evaluation's newest version, if it was computed before. What is unfinished, all models'
+    benchmarks and the costs are always current.
 
     Raises `NotFound` when the evaluation was deleted meanwhile; so does `compute`.
     """
@@ -110,10 +118,12 @@ def kept(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport | Non
         benchmarks = newest_benchmarks(session, evaluation.project_id, hashes)
         for reward in report.rewards:
             reward.benchmarks = benchmarks.get(reward.content_hash, [])
+        report.academic = _academic(session, evaluation, report)
         report.evaluation = evaluation.name
         report.prompts_from = said_of(evaluation.prompts_from)
         report.recipe = report_of(session, evaluation)
         report.costs = entrant_costs(session, evaluation)
+        report.headline = headline(report)
         return report
 
     return _at_one_moment(sessions, look)
@@ -123,6 +133,9 @@ def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
     """Read, assemble and keep the report; no transaction is open while it is assembled."""
     began = time.perf_counter()
     report = assemble(_at_one_moment(sessions, lambda session: read(session, _found(session, evaluation_id))))
+    report.academic = _at_one_moment(
+        sessions, lambda session: _academic(session, _found(session, evaluation_id), report)
+    )
     report.seconds = round(time.perf_counter() - began, 3)
     row = insert(EvaluationReportRow).values(
         evaluation_id=evaluation_id, version=report.version, document=report.model_dump(mode="json")
@@ -141,6 +154,14 @@ def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
         if session.scalar(select(Evaluation.id).where(Evaluation.id == evaluation_id).with_for_update(key_share=True)):
             session.execute(newer)
     return report
+
+
+def _academic(session: Session, evaluation: Evaluation, report: EvaluationReport) -> list[EntrantAcademic]:
+    """Of the entrants that are models with results."""
+    hashes = {row.content_hash for row in report.entrants if row.content_hash}
+    found = academic_by_hash(session, evaluation.project_id, hashes)
+    rows = [(row.name, found.get(row.content_hash or "", [])) for row in report.entrants]
+    return [EntrantAcademic(entrant=name, rows=of_model) for name, of_model in rows if of_model]
 
 
 def _found(session: Session, evaluation_id: uuid.UUID) -> Evaluation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from steerboard_contracts.report.benchmark import FinishedBenchmark
 from steerboard_contracts.report.evaluation import Unfinished
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.sections.costs import EntrantCost
+from steerboard_contracts.report.sections.judges import Calibration
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,6 +97,35 @@ class Verdicts:
 
 
 @dataclass(frozen=True)
+class Repeats:
+    """Questions asked twice whose verdicts both have a value, one row an item: (n,) each."""
+
+    row: Ints
+    first: Floats
+    again: Floats
+
+
+@dataclass(frozen=True)
+class JudgeCost:
+    """`cost` by the judge's prices, None without. `verdicts`: with a value, from answers that this judge paid for;
+    `seconds`: of those answers, None where no time was kept."""
+
+    cost: float | None = None
+    uncertain: float = 0.0
+    verdicts: int = 0
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class JuryFacts:
+    """`judges`: ids in the order given."""
+
+    name: str
+    judges: tuple[uuid.UUID, ...]
+    rule: Literal["majority", "mean"]
+
+
+@dataclass(frozen=True)
 class JudgeFacts:
     """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `content_hash`: of a preference
     model of the registry. `unreadable`: rows of the imported file that were left out."""
@@ -114,6 +144,9 @@ class JudgeFacts:
     statuses: dict[str, int]
     verdicts: Verdicts
     unreadable: int = 0
+    repeats: Repeats | None = None
+    calibrations: tuple[Calibration, ...] = ()
+    cost: JudgeCost = JudgeCost()
 
 
 @dataclass(frozen=True)
@@ -184,6 +217,7 @@ class EvaluationData:
     entrants: list[Who]
     answers: Answers
     judges: list[JudgeFacts] = field(default_factory=list)
+    juries: list[JuryFacts] = field(default_factory=list)
     rewards: list[RewardFacts] = field(default_factory=list)
     campaigns: list[CampaignFacts] = field(default_factory=list)
     recipe: Report | None = None

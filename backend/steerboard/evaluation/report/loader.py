@@ -17,6 +17,7 @@ from steerboard.evaluation import service
 from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.prompts.service import said_of
 from steerboard.evaluation.recipe_runs import report_of
+from steerboard.evaluation.report.calibrations import accuracy, calibrations_of, prompts_of
 from steerboard.evaluation.report.campaigns import campaigns_of
 from steerboard.evaluation.report.costs import entrant_costs
 from steerboard.evaluation.report.data import (
@@ -29,6 +30,7 @@ from steerboard.evaluation.report.data import (
     Verdicts,
     Who,
 )
+from steerboard.evaluation.report.judge_facts import costs_of, juries_of, repeats_of
 from steerboard.evaluation.report.lineage import reward_models_upstream
 from steerboard.evaluation.tables import (
     Entrant,
@@ -67,6 +69,7 @@ def read(session: Session, evaluation: Evaluation) -> EvaluationData:
         entrants=entrants,
         answers=_answers(session, places, row_of),
         judges=_judges(session, evaluation, places, row_of),
+        juries=juries_of(session, evaluation),
         rewards=_rewards(session, evaluation, places, row_of),
         campaigns=campaigns_of(session, evaluation, rows, columns),
         recipe=report_of(session, evaluation),
@@ -215,6 +218,10 @@ def _judges(
         name = "superseded" if superseded else status
         counts[judge_id][name] = counts[judge_id].get(name, 0) + n
     verdicts = _verdicts(session, number, places, row_of)
+    asked = [judge for judge, _ in judges]
+    repeats = repeats_of(session, asked, lambda positions: _rows_of(row_of, positions))
+    costs = costs_of(session, asked)
+    calibrated = calibrations_of(session, evaluation, asked)
     tokens = _tokens(session, list(number))
     return [
         JudgeFacts(
@@ -232,6 +239,12 @@ def _judges(
             statuses=counts[judge.id],
             verdicts=verdicts[number[judge.id]],
             unreadable=judge.unreadable,
+            repeats=repeats.get(judge.id),
+            calibrations=tuple(
+                accuracy(pairs, known, verdicts_of(session, pairs, known), prompts_of(session, pairs))
+                for pairs, known in calibrated.get(judge.id, ())
+            ),
+            cost=costs[judge.id],
         )
         for judge, state in judges
     ]

@@ -54,15 +54,16 @@ def version_of(python: Path) -> str | None:
 def variables(python: Path, home: Path) -> dict[str, str]:
     """Of a stage's environment: where our packages are, and the tools next to that Python (ninja compiles kernels)."""
     return {
-        "PYTHONPATH": str(_source(home / "vllm-source")),
+        "PYTHONPATH": str(our_packages(home / "vllm-source")),
         "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         # vLLM's processes rename themselves; without this over the mark by which a lost one is found and ended.
         "SPT_NOENV": "1",
     }
 
 
-def _source(folder: Path) -> Path:
-    """A folder that leads to our packages and to nothing else: packages installed with them are not vLLM's versions."""
+def our_packages(folder: Path) -> Path:
+    """Makes a folder that leads to what a stage imports of ours and to nothing else: packages installed with it may be
+    of other versions than another environment's."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in _PACKAGES:
         spec = importlib.util.find_spec(name)

@@ -12,7 +12,7 @@ from steerboard.runs.tables import Run, RunInput, RunLog
 
 _FROM_THE_START = "Starts from the beginning"
 # Stages that keep each row they have finished, without saying so as a checkpoint.
-_KEEP_ROWS = ("generate", "score", "answer", "reward", "compare", "benchmark")
+_KEEP_ROWS = ("generate", "score", "answer", "reward", "compare", "benchmark", "academic")
 _KEEP_ANSWERS = "judge"
 
 

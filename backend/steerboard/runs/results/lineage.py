@@ -89,9 +89,15 @@ def upstream(session: Session, thing: Thing) -> list[tuple[Thing, str]]:
 
 
 def _opinions(dataset: Dataset) -> Iterator[tuple[LineageNode, LineageEdge]]:
-    """The campaigns and judges that a dataset of pairs was made from, and their evaluation, each with the edge from it.
-    As they were called then: a dataset outlives them."""
+    """The campaigns and judges that a dataset of pairs was made from, and their evaluation, or the arena, each with the
+    edge from it. As they were called then: a dataset outlives them."""
     origin = dataset.origin
+    if origin.get("type") == "arena":
+        arena = uuid.UUID(origin["arena"]["id"])
+        yield (
+            LineageNode(type="arena", id=arena, name=origin["arena"]["name"], detail="votes by people"),
+            LineageEdge(source=arena, target=dataset.id, role="votes"),
+        )
     if origin.get("type") != "evaluation":
         return
     asked = uuid.UUID(origin["evaluation"]["id"])

@@ -23,6 +23,7 @@ from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.stage import (
+    AcademicOutput,
     AnswersOutput,
     BenchmarkOutput,
     CombinationOutput,
@@ -181,7 +182,7 @@ def _combined(session: Session, project: Project, run: Run, inputs: Things, path
 
 
 def _document(
-    output: AnswersOutput | BenchmarkOutput | SelectionOutput | CombinationOutput, path: Path
+    output: AnswersOutput | BenchmarkOutput | AcademicOutput | SelectionOutput | CombinationOutput, path: Path
 ) -> dict[str, Any]:
     """The file as an object that Postgres stores."""
     document = storable(json.loads(path.read_bytes()))

@@ -1,4 +1,4 @@
-"""What finished runs found about rewards: a selection among answers, or a combination of several rewards."""
+"""What finished runs found: a selection among answers, a combination of several rewards, or academic benchmarks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.tables import Run, RunOutput
+from steerboard_contracts.report.academic import AcademicResult
 from steerboard_contracts.report.combination import CombinationResult
 from steerboard_contracts.report.selection import SelectionResult
 
@@ -21,6 +22,11 @@ def selection_of(session: Session, run: Run) -> SelectionResult:
 def combination_of(session: Session, run: Run) -> CombinationResult:
     """Raises `NotFound` for a run that has combined nothing."""
     return CombinationResult.model_validate(_document(session, run, "combination", "A combine run"))
+
+
+def academic_result_of(session: Session, run: Run) -> AcademicResult:
+    """With the score of every item. Raises `NotFound` for a run that has no figures."""
+    return AcademicResult.model_validate(_document(session, run, "academic", "An academic run"))
 
 
 def _document(session: Session, run: Run, kind: str, which: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from steerboard_contracts.report.estimate import Estimate
 
-By = Literal["human", "judge", "reward"]
+By = Literal["human", "judge", "jury", "reward"]
 
 
 class ScoreRow(BaseModel):

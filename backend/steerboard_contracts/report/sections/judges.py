@@ -31,6 +31,54 @@ class JudgeBiases(BaseModel):
     expected_first_wins: float | None = None
 
 
+class SourceKappa(BaseModel):
+    """Agreement with another source on the entrant pairs of the items that both cover: Cohen's kappa, in which a tie is
+    a label, and the plain share, in which a tie of one side counts 1/2."""
+
+    source: str
+    kappa: Estimate
+    agreement: Estimate
+
+
+class Calibration(BaseModel):
+    """A judge on pairs whose better side is known. `accuracy`: share in which it prefers that side, a tie counting 1/2;
+    its n counts those with a usable verdict, of `pairs`."""
+
+    dataset: str
+    evaluation: str
+    pairs: int
+    accuracy: Estimate
+
+
+class JudgeQuality(BaseModel):
+    """How far a judge's word counts. `people`: by campaign and criterion. `repeatability`: share of questions asked
+    twice that got the same verdict. `cost` by the judge's prices, an upper bound where `uncertain_cost` is part of it;
+    `cost_per_verdict` and `seconds_per_verdict` over the verdicts that this judge paid for."""
+
+    people: list[SourceKappa] = []
+    calibrations: list[Calibration] = []
+    repeatability: Estimate
+    cost: float | None = None
+    uncertain_cost: float = 0.0
+    cost_per_verdict: float | None = None
+    seconds_per_verdict: float | None = None
+
+
+class JuryReport(BaseModel):
+    """Several judges as one source. `judges` are those that it counts; `left_out`: why others of it are not counted.
+    `alpha`: Krippendorff's, nominal, of the jurors' verdicts on entrant pairs; its interval is over items."""
+
+    jury: str
+    rule: Literal["majority", "mean"]
+    judges: list[str]
+    left_out: dict[str, str] = {}
+    valid: bool
+    comparison: Comparison
+    alpha: Estimate
+    people: list[SourceKappa] = []
+    warnings: list[str] = []
+
+
 class AlpacaRow(BaseModel):
     """AlpacaEval figures in percent. `length_controlled`: None where its regression cannot be fitted. It is the variant
     `minimal`: without the difficulties of the benchmark's prompts and its gamed baselines, so not the published one."""
@@ -97,6 +145,7 @@ class JudgeReport(BaseModel):
     completion_tokens: int | None
     comparison: Comparison
     biases: JudgeBiases
+    quality: JudgeQuality | None = None
     alpaca_eval: list[AlpacaRow] = []
     arena_hard: list[ArenaRow] = []
     single: list[SingleRow] = []

@@ -64,6 +64,56 @@ export const retryJudge = (project: string, evaluation: string, judge: string) =
     }),
   );
 
+export const changeBudget = (project: string, evaluation: string, judge: string, budget: number | null) =>
+  data(
+    api.PATCH("/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}", {
+      params: { path: { project, evaluation, judge } },
+      body: { budget },
+    }),
+  );
+
+export const calibrateJudge = (
+  project: string,
+  evaluation: string,
+  judge: string,
+  body: Pick<Schemas["CalibrationIn"], "dataset" | "limit">,
+) =>
+  data(
+    api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}/calibrations", {
+      params: { path: { project, evaluation, judge } },
+      body: { ...body, seed: 0 },
+    }),
+  );
+
+export type Jury = Schemas["JuryOut"];
+
+export const juriesQuery = (project: string, { id, version }: { id: string; version: number }) =>
+  queryOptions({
+    queryKey: [...evaluationKeys.one(project, id), "juries", version],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/evaluations/{evaluation}/juries", {
+          params: { path: { project, evaluation: id } },
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+
+export const addJury = (project: string, evaluation: string, body: Schemas["JuryIn"]) =>
+  data(
+    api.POST("/api/v1/projects/{project}/evaluations/{evaluation}/juries", {
+      params: { path: { project, evaluation } },
+      body,
+    }),
+  );
+
+export const removeJury = (project: string, evaluation: string, jury: string) =>
+  data(
+    api.DELETE("/api/v1/projects/{project}/evaluations/{evaluation}/juries/{jury}", {
+      params: { path: { project, evaluation, jury } },
+    }),
+  );
+
 export const removeJudge = (project: string, evaluation: string, judge: string) =>
   data(
     api.DELETE("/api/v1/projects/{project}/evaluations/{evaluation}/judges/{judge}", {

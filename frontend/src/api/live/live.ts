@@ -96,7 +96,7 @@ const SHOWN_BY: Record<string, string[]> = {
 
 /** Where a run is shown that has changed its state or its place. Answers, rewards and verdicts are made by runs. */
 const RUNS_SHOWN = [
-  ...["runs", "run", "metrics", "logs", "pipelines", "pipeline", "benchmarks", "waiting"],
+  ...["runs", "run", "metrics", "logs", "pipelines", "pipeline", "benchmarks", "academic", "waiting"],
   ...["evaluations", "evaluation"],
 ];
 

@@ -63,6 +63,17 @@ export const modelBenchmarksQuery = (project: string, model: string) =>
       ),
   });
 
+export const modelAcademicQuery = (project: string, model: string) =>
+  queryOptions({
+    queryKey: [project, "academic", model],
+    queryFn: () =>
+      data(
+        api.GET("/api/v1/projects/{project}/models/{model}/academic", {
+          params: { path: { project, model } },
+        }),
+      ),
+  });
+
 export const promoteModel = (project: string, model: string, body: Schemas["PromotionCreate"]) =>
   data(
     api.POST("/api/v1/projects/{project}/models/{model}/promotions", {

@@ -9,6 +9,7 @@ import { Graph, type GraphNode } from "../../shared/charts/Graph";
 import { Link } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
+import { Academic } from "./Academic";
 import { Benchmarks } from "./Benchmarks";
 import { Evaluations } from "./Evaluations";
 import { HeldOut } from "./HeldOut";
@@ -24,14 +25,16 @@ const COLOR = {
   evaluation: "teal",
   campaign: "pink",
   judge: "pink",
+  arena: "pink",
 };
 const FOLDER = { model: "models", dataset: "datasets", run: "runs", evaluation: "evaluations" };
 /** The tab of their evaluation on which they are. */
 const TAB = { campaign: "people", judge: "judges" };
 
-function hrefOf(project: string, { type, id, evaluation }: Schemas["LineageNode"]): string {
+function hrefOf(project: string, { type, id, name, evaluation }: Schemas["LineageNode"]): string {
   if (type === "campaign" || type === "judge")
     return `/p/${project}/evaluations/${evaluation}?tab=${TAB[type]}`;
+  if (type === "arena") return `/p/${project}/arena?a=${encodeURIComponent(name)}&tab=leaderboard`;
   return `/p/${project}/${FOLDER[type]}/${id}`;
 }
 
@@ -90,6 +93,7 @@ export function ModelPage() {
             </Stack>
           </SimpleGrid>
           <Benchmarks project={project} model={found as Model} />
+          <Academic project={project} model={found.name} />
           <Evaluations project={project} model={found.name} entered={found.in_evaluations} />
           <History project={project} model={found.name} />
           <section>

@@ -2,10 +2,11 @@ import "./ranking.css";
 import { Badge, Card, Group, Progress, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { arenasQuery } from "../../api/arena/arenas";
 import { campaignsToRankQuery, type OpenCampaign } from "../../api/evaluation/ranking";
 import { Empty, LoadedPage } from "../../shared/Feedback";
 import { count } from "../../shared/format/format";
-import { LinkButton } from "../../shared/links";
+import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 
 const route = getRouteApi("/p/$project/rank");
@@ -14,10 +15,27 @@ const route = getRouteApi("/p/$project/rank");
 export function CampaignsPage() {
   const { project } = route.useParams();
   const query = useQuery(campaignsToRankQuery(project));
+  const arenas = useQuery(arenasQuery(project));
+  const open = arenas.data?.items.some((arena) => arena.state === "open");
   return (
     <LoadedPage title="Rank" query={query}>
       {({ campaigns }) => (
-        <Page title="Rank" about="Put answers in order, the best first. Who wrote them is hidden.">
+        <Page
+          title="Rank"
+          about={
+            <>
+              Put answers in order, the best first. Who wrote them is hidden.
+              {open && (
+                <>
+                  {" "}
+                  <Link to="/p/$project/arena" params={{ project }}>
+                    Or ask two policies yourself, in the arena.
+                  </Link>
+                </>
+              )}
+            </>
+          }
+        >
           {campaigns.length === 0 && (
             <Empty title="Nothing waits for you">Requests for rankings appear here by themselves.</Empty>
           )}

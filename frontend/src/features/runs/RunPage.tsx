@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { Schemas } from "../../api/client";
 import { type RunDetail, runQuery } from "../../api/runs/runs";
+import { AcademicBody } from "../../shared/Academic";
 import { BenchmarkBody } from "../../shared/Benchmarks";
 import { Costs } from "../../shared/costs/Costs";
 import { LoadedPage } from "../../shared/Feedback";
@@ -65,6 +66,8 @@ function RunView({ run }: { run: RunDetail }) {
   const reported = report?.methods?.length ? report : undefined;
   const benchmark = run.outputs.find((output) => output.type === "benchmark")?.document as
     Schemas["BenchmarkResult"] | undefined;
+  const academic = run.outputs.find((output) => output.type === "academic")?.document as
+    Schemas["AcademicResult"] | undefined;
   const selection = run.outputs.find((output) => output.type === "selection")?.document as
     Schemas["SelectionResult"] | undefined;
   // A run that has not succeeded may have those of its newest evaluation.
@@ -76,6 +79,7 @@ function RunView({ run }: { run: RunDetail }) {
   const parts = run.kind === "evaluate" ? "Parts" : "Shards";
   const tabs = [
     ...(benchmark ? [["benchmark", "Result"]] : []),
+    ...(academic ? [["academic", "Result"]] : []),
     ...(selection ? [["selection", "Selection"]] : []),
     ...(combination ? [["combination", "Combination"]] : []),
     ...(reported ? [["report", "Report"]] : []),
@@ -90,7 +94,7 @@ function RunView({ run }: { run: RunDetail }) {
   ] as [string, string][];
   // What one wants to see of a run that draws no curves, or drew its last.
   const first =
-    (benchmark ?? selection ?? combination ?? reported)
+    (benchmark ?? academic ?? selection ?? combination ?? reported)
       ? tabs[0]![0]
       : bad
         ? "life"
@@ -198,6 +202,11 @@ function RunView({ run }: { run: RunDetail }) {
         {benchmark && (
           <Tabs.Panel value="benchmark" pt="md">
             <BenchmarkBody result={benchmark} />
+          </Tabs.Panel>
+        )}
+        {academic && (
+          <Tabs.Panel value="academic" pt="md">
+            <AcademicBody result={academic} />
           </Tabs.Panel>
         )}
         {selection && (

@@ -22,6 +22,7 @@ const KINDS = [
   "select",
   "evaluate",
   "benchmark",
+  "academic",
   "answer",
   "reward",
   "judge",

@@ -10,6 +10,7 @@ import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Verdicts
 from steerboard.evaluation.report.sections.benchmarks import alpaca_rows, arena_rows, single_rows
+from steerboard.evaluation.report.sections.judge_quality import uncalibrated
 from steerboard.evaluation.report.sections.judge_validity import invalid_entrants, without
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import (
@@ -75,7 +76,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
     threshold = UNUSABLE_THRESHOLD if given is None else float(given)
     lost = {name: counts[name] for name in ("unparsed", "refused", "error")} | {"unreadable": judge.unreadable}
     validity = assess(counts["ok"], lost, threshold, what="verdicts")
-    why = validity.reason if total else None
+    why = validity.reason or uncalibrated(judge) if total else None
     silent = (
         invalid_entrants(judge.verdicts, threshold)
         if why is None
@@ -118,7 +119,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         unreadable=judge.unreadable,
         unparsed_rate=validity.rate,
         unparsed_threshold=threshold,
-        valid=validity.valid,
+        valid=why is None,
         invalid_because=why,
         invalid_entrants=invalid,
         trained=[who.name for who in data.entrants if judge.content_hash in who.trained_on],
@@ -233,6 +234,7 @@ def add_self_preference(data: EvaluationData, reports: Sequence[JudgeReport], so
 
 def _warnings(report: JudgeReport, half: int) -> list[str]:
     found = []
+    unusable = report.unparsed_rate > report.unparsed_threshold
     if report.trained:
         found.append(
             f"circular: {', '.join(report.trained)} learned from what this preference model prefers, or had answers "
@@ -245,8 +247,10 @@ def _warnings(report: JudgeReport, half: int) -> list[str]:
             f"{report.verdicts - report.ok + report.unreadable} of {report.verdicts + report.unreadable} verdicts tell "
             f"nothing and are left out ({report.unparsed} unparsed, {report.refused} refused, {report.errors} errors"
             + (f", {report.unreadable} unreadable in the file)" if report.unreadable else ")")
-            + ("" if report.valid else f": more than {report.unparsed_threshold:.0%}, so this judge is not valid")
+            + (f": more than {report.unparsed_threshold:.0%}, so this judge is not valid" if unusable else "")
         )
+    if report.invalid_because is not None and not unusable:
+        found.append(f"not valid: {report.invalid_because}")
     if report.valid:
         found += [f"{name} has no figures: {reason}" for name, reason in report.invalid_entrants.items()]
     if report.superseded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_label
 from steerboard.evaluation.report.sections.reward_hacking import hacking_rows
 from steerboard.evaluation.report.sections.warnings import report_warnings
@@ -58,11 +59,13 @@ def methods_rows(report: EvaluationReport, baseline: str | None) -> list[Methods
 
 
 def against(report: EvaluationReport, baseline: str | None) -> EvaluationReport:
-    """The same report with a baseline; nothing else of it depends on one. Raises like `baseline_of`."""
+    """The same report with a baseline, on which only the alarm and what is made of it depend. Raises like
+    `baseline_of`."""
     chosen = baseline_of(report.entrants, baseline)
     found = report.model_copy(update={"baseline": chosen, "methods": methods_rows(report, chosen)})
     found.hacking = hacking_rows(found, chosen)
     found.warnings = report_warnings(found)
+    found.headline = headline(found)
     return found
 
 

@@ -6,10 +6,12 @@ import { judgmentsHref } from "../../../api/evaluation/files";
 import { type Judge, removeJudge, retryJudge } from "../../../api/evaluation/judges";
 import { useMay } from "../../../api/accounts/session";
 import { Failure } from "../../../shared/Feedback";
-import { count, percent } from "../../../shared/format/format";
+import { count, percent, short } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";
+import { Budget } from "./Budget";
+import { Calibrate } from "./Calibrate";
 import { Verdicts } from "./Verdicts";
 
 const route = getRouteApi("/p/$project/evaluations/$evaluation");
@@ -98,7 +100,7 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
             {Object.entries(judge.failures).map(
               ([code, times]) => `; ${code.replace(/_/g, " ")} ${count(times)} times`,
             )}
-            .
+            .{judge.cost !== null && ` ${costs(judge)}`}
           </Text>
         )}
         <div>
@@ -115,6 +117,12 @@ export function JudgeCard({ project, evaluation, judge }: Properties) {
       </Stack>
     </Card>
   );
+}
+
+function costs({ cost, uncertain_cost, settings }: Judge): string {
+  const { budget } = settings as { budget?: number | null };
+  const said = `Cost so far${uncertain_cost ? ", at most" : ""}: ${short(cost ?? 0)}`;
+  return budget == null ? `${said}.` : `${said} of a budget of ${short(budget)}.`;
 }
 
 function Actions({ project, evaluation, judge }: Properties) {
@@ -139,6 +147,12 @@ function Actions({ project, evaluation, judge }: Properties) {
           <Button size="compact-sm" loading={retry.isPending} onClick={() => retry.mutate()}>
             Ask again what failed
           </Button>
+        )}
+        {mayRun && !judge.imported && (
+          <Calibrate project={project} evaluation={evaluation.id} judge={judge} />
+        )}
+        {mayRun && judge.cost !== null && (
+          <Budget project={project} evaluation={evaluation.id} judge={judge} />
         )}
         <Anchor size="sm" href={judgmentsHref(project, evaluation.id, judge.id)} download>
           Export

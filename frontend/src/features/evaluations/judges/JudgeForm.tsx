@@ -1,17 +1,4 @@
-import {
-  Accordion,
-  Button,
-  Checkbox,
-  MultiSelect,
-  NumberInput,
-  Radio,
-  Select,
-  SimpleGrid,
-  Stack,
-  Text,
-  Textarea,
-  TextInput,
-} from "@mantine/core";
+import { Accordion, Button, MultiSelect, Radio, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -21,8 +8,9 @@ import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluatio
 import { modelsQuery } from "../../../api/models/models";
 import { addJudge, judgeEstimateQuery, type JudgeStyle } from "../../../api/evaluation/judges";
 import { ActionRow } from "../../../shared/ActionBar";
-import { count } from "../../../shared/format/format";
+import { count, short } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
+import { JudgeSettings, USUAL } from "./JudgeSettings";
 
 const STYLES: { style: JudgeStyle; label: string; about: string }[] = [
   {
@@ -56,23 +44,6 @@ const STYLES: { style: JudgeStyle; label: string; about: string }[] = [
     about: "Every two answers, in both orders, by a model of this project; its probabilities are averaged.",
   },
 ];
-const USUAL: Schemas["JudgeSettings"] = {
-  both_orders: true,
-  blind: true,
-  entrants: null,
-  baseline: null,
-  temperature: null,
-  max_tokens: 2048,
-  requests_per_minute: null,
-  concurrency: 4,
-  reference: true,
-  unparsed_threshold: 0.05,
-  criteria: null,
-  seed: 0,
-  timeout_seconds: 120,
-  attempts: 6,
-};
-
 interface Properties {
   project: string;
   evaluation: Evaluation;
@@ -214,7 +185,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
           <Accordion.Item value="settings">
             <Accordion.Control>Settings</Accordion.Control>
             <Accordion.Panel>
-              <Settings style={style} settings={settings} set={set} error={error}>
+              <JudgeSettings style={style} settings={settings} set={set} error={error}>
                 <TextInput
                   label="Name"
                   placeholder={`made from the ${compares ? "model" : "endpoint"} and the style`}
@@ -230,7 +201,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
                   error={error("family")}
                   onChange={(event) => setFamily(event.currentTarget.value)}
                 />
-              </Settings>
+              </JudgeSettings>
             </Accordion.Panel>
           </Accordion.Item>
         </Accordion>
@@ -255,132 +226,10 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
   );
 }
 
-function toPay({ requests, cached }: Schemas["JudgeEstimate"]): string {
+function toPay({ requests, cached, most_cost }: Schemas["JudgeEstimate"]): string {
   const asked = `${count(requests)} ${requests === 1 ? "request" : "requests"}`;
-  return cached ? `${asked}, of which ${count(cached)} are answered already.` : `${asked} will be made.`;
-}
-
-function Settings({
-  style,
-  settings,
-  set,
-  error,
-  children,
-}: {
-  style: JudgeStyle;
-  settings: Schemas["JudgeSettings"];
-  set: (change: Partial<Schemas["JudgeSettings"]>) => void;
-  error: (field: string) => string | undefined;
-  children: React.ReactNode;
-}) {
-  const number = (value: number | string) => (typeof value === "number" ? value : null);
-  if (style === "preference")
-    return (
-      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-        {children}
-      </SimpleGrid>
-    );
+  const most = most_cost == null ? "" : ` By these prices they cost at most ${short(most_cost)}.`;
   return (
-    <Stack gap="sm">
-      {(style === "pairwise" || style === "arena_hard") && (
-        <Checkbox
-          label="Ask in both orders"
-          description="Judges favour the first answer; twice the requests measure by how much"
-          checked={settings.both_orders}
-          onChange={(event) => set({ both_orders: event.currentTarget.checked })}
-        />
-      )}
-      {style === "multi" && (
-        <Checkbox
-          label="Blind"
-          description="No names, and an order drawn for each prompt. Off: the paper's fixed order and names, which bias"
-          checked={settings.blind}
-          onChange={(event) => set({ blind: event.currentTarget.checked })}
-        />
-      )}
-      <Checkbox
-        label="Show reference answers"
-        description="Of math, reasoning and coding prompts that have one"
-        checked={settings.reference}
-        onChange={(event) => set({ reference: event.currentTarget.checked })}
-      />
-      <Textarea
-        label="Criteria"
-        description="Added to the judge's prompt"
-        autosize
-        minRows={1}
-        value={settings.criteria ?? ""}
-        error={error("settings.criteria")}
-        onChange={(event) => set({ criteria: event.currentTarget.value || null })}
-      />
-      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-        <NumberInput
-          label="Requests at once"
-          min={1}
-          max={64}
-          allowDecimal={false}
-          value={settings.concurrency}
-          error={error("settings.concurrency")}
-          onChange={(value) => set({ concurrency: number(value) ?? USUAL.concurrency })}
-        />
-        <NumberInput
-          label="Requests a minute"
-          placeholder="no limit"
-          min={1}
-          value={settings.requests_per_minute ?? ""}
-          error={error("settings.requests_per_minute")}
-          onChange={(value) => set({ requests_per_minute: number(value) })}
-        />
-        <NumberInput
-          label="Temperature"
-          placeholder="0"
-          min={0}
-          max={2}
-          step={0.1}
-          value={settings.temperature ?? ""}
-          error={error("settings.temperature")}
-          onChange={(value) => set({ temperature: number(value) })}
-        />
-        <NumberInput
-          label="Longest verdict"
-          description="In tokens"
-          min={1}
-          max={100_000}
-          allowDecimal={false}
-          value={settings.max_tokens}
-          error={error("settings.max_tokens")}
-          onChange={(value) => set({ max_tokens: number(value) ?? USUAL.max_tokens })}
-        />
-        <NumberInput
-          label="Timeout"
-          description="Seconds for one request"
-          min={1}
-          max={3600}
-          value={settings.timeout_seconds}
-          error={error("settings.timeout_seconds")}
-          onChange={(value) => set({ timeout_seconds: number(value) ?? USUAL.timeout_seconds })}
-        />
-        <NumberInput
-          label="Attempts per request"
-          min={1}
-          max={20}
-          allowDecimal={false}
-          value={settings.attempts}
-          error={error("settings.attempts")}
-          onChange={(value) => set({ attempts: number(value) ?? USUAL.attempts })}
-        />
-        <NumberInput
-          label="Invalid above"
-          description="Percent of unusable verdicts"
-          min={0}
-          max={100}
-          suffix=" %"
-          value={100 * settings.unparsed_threshold}
-          error={error("settings.unparsed_threshold")}
-          onChange={(value) => set({ unparsed_threshold: (number(value) ?? 5) / 100 })}
-        />
-        {children}
-      </SimpleGrid>
-    </Stack>
+    (cached ? `${asked}, of which ${count(cached)} are answered already.` : `${asked} will be made.`) + most
   );
 }

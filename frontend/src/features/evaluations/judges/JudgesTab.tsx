@@ -6,6 +6,7 @@ import { Empty } from "../../../shared/Feedback";
 import { ImportJudgments } from "./ImportJudgments";
 import { JudgeCard } from "./JudgeCard";
 import { JudgeForm } from "./JudgeForm";
+import { Juries } from "./Juries";
 import { Section } from "../parts";
 
 /** Models that judge the answers, asked from here or elsewhere. */
@@ -40,6 +41,7 @@ export function JudgesTab({ project, evaluation }: { project: string; evaluation
           {found.map((judge) => (
             <JudgeCard key={judge.id} project={project} evaluation={evaluation} judge={judge} />
           ))}
+          <Juries project={project} evaluation={evaluation} />
         </Stack>
       ) : (
         <Empty title="No judge was asked yet" action={buttons}>

@@ -3,7 +3,7 @@ import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { asPercent, Figure, plain, type Report } from "./figures";
 
-const BY = { human: "people", judge: "judge", reward: "reward model" } as const;
+const BY = { human: "people", judge: "judge", jury: "jury", reward: "reward model" } as const;
 
 /** Do people, judges and reward models say the same? */
 export function Agreement({ rows }: { rows: Report["agreement"] }) {

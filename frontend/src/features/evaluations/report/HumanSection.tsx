@@ -8,11 +8,12 @@ import { Section, Warnings } from "./Section";
 type Human = Report["human"][number];
 
 /** What people of one campaign say, by one criterion. */
-export function HumanSection({ human }: { human: Human }) {
+export function HumanSection({ human, headline }: { human: Human; headline?: string }) {
   const title = human.criterion ? `${human.campaign}: ${human.criterion}` : human.campaign;
   return (
     <Section
       title={title}
+      headline={headline}
       badge={{ text: human.state, color: human.state === "open" ? "blue" : "gray" }}
       about="People, blind. The score of rank r among N answers is N + 1 − r; annotators are averaged within an item."
     >

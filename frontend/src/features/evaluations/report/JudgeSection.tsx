@@ -1,8 +1,8 @@
 import { Table, Text } from "@mantine/core";
-import { count, percent } from "../../../shared/format/format";
+import { count, percent, seconds, short } from "../../../shared/format/format";
 import { ComparisonView } from "./ComparisonView";
 import { asPercent, Figure, plain, type Report } from "./figures";
-import { Facts } from "../../../shared/Facts";
+import { Facts as FactList } from "../../../shared/Facts";
 import { Section, Warnings } from "./Section";
 
 type Judge = Report["judges"][number];
@@ -17,18 +17,19 @@ const STYLES: Record<string, string> = {
 };
 
 /** One judge: its results and its biases. */
-export function JudgeSection({ judge }: { judge: Judge }) {
+export function JudgeSection({ judge, headline }: { judge: Judge; headline?: string }) {
   const { biases } = judge;
   const scored = judge.style === "multi" || judge.style === "single";
   const number = (value: number | null, digits = 2) => (value === null ? "–" : plain(digits)(value));
   return (
     <Section
       title={judge.judge}
+      headline={headline}
       badge={judge.valid ? { text: judge.state, color: "gray" } : { text: "not valid", color: "red" }}
       about={`${judge.model}; ${STYLES[judge.style] ?? judge.style}${judge.imported ? "; judged elsewhere, imported" : ""}`}
     >
       <Warnings warnings={judge.warnings} />
-      <Facts
+      <FactList
         facts={[
           ["Verdicts that count", `${count(judge.ok)} of ${count(judge.verdicts)}`],
           [
@@ -67,6 +68,7 @@ export function JudgeSection({ judge }: { judge: Judge }) {
                 ],
               ] as [string, React.ReactNode][])
             : []),
+          ...(judge.quality ? qualityFacts(judge.quality) : []),
           ...(judge.prompt_tokens === null
             ? []
             : ([["Tokens", `${count(judge.prompt_tokens)} in, ${count(judge.completion_tokens)} out`]] as [
@@ -125,6 +127,43 @@ export function JudgeSection({ judge }: { judge: Judge }) {
       {!!judge.single?.length && <Single rows={judge.single} />}
     </Section>
   );
+}
+
+type Facts = [string, React.ReactNode, string?][];
+
+/** How far its word counts: agreement with people, repeatability, and what a verdict takes. */
+function qualityFacts(quality: NonNullable<Judge["quality"]>): Facts {
+  const facts: Facts = quality.people.map((one) => [
+    `Agrees with ${one.source}`,
+    <Figure key={one.source} of={one.kappa} format={plain(2)} stacked={false} />,
+    `Cohen's kappa; the same on ${asPercent(one.agreement.value ?? 0)} of pairs`,
+  ]);
+  for (const one of quality.calibrations ?? [])
+    facts.push([
+      `Right on ${one.dataset}`,
+      <Figure key={one.evaluation} of={one.accuracy} format={asPercent} stacked={false} />,
+      `of ${count(one.pairs)} pairs whose better side is known`,
+    ]);
+  if (quality.repeatability.n)
+    facts.push([
+      "Repeats itself",
+      <Figure key="repeats" of={quality.repeatability} format={asPercent} stacked={false} />,
+      "same verdict when asked the same again",
+    ]);
+  if (quality.cost !== null && quality.cost !== undefined)
+    facts.push([
+      "Cost",
+      short(quality.cost),
+      [
+        quality.cost_per_verdict == null ? "" : `${short(quality.cost_per_verdict)} a verdict`,
+        quality.uncertain_cost ? `up to ${short(quality.uncertain_cost)} of it uncertain` : "",
+      ]
+        .filter(Boolean)
+        .join("; "),
+    ]);
+  if (quality.seconds_per_verdict !== null && quality.seconds_per_verdict !== undefined)
+    facts.push(["Time a verdict", seconds(quality.seconds_per_verdict), "from request to answer"]);
+  return facts;
 }
 
 function Single({ rows }: { rows: NonNullable<Judge["single"]> }) {

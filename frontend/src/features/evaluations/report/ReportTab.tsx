@@ -1,24 +1,27 @@
-import { Alert, Anchor, Button, Group, Select, Stack, Text, Title } from "@mantine/core";
-import { IconJson } from "@tabler/icons-react";
+import { Group, Select, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, seconds } from "../../../shared/format/format";
 import { ReportBody } from "../../../shared/ReportBody";
+import { AcademicSection } from "./AcademicSection";
+import { Answer, sourceHeadline } from "./Answer";
 import { Agreement, Contamination, Hacking } from "./Cautions";
 import { CostsSection } from "./CostsSection";
 import type { Report } from "./figures";
 import { FrontierView } from "./frontier/FrontierView";
 import { HumanSection } from "./HumanSection";
 import { JudgeSection } from "./JudgeSection";
+import { JurySection } from "./JurySection";
 import { MethodsView } from "./MethodsView";
 import { RankShares } from "./RankShares";
+import { ReportActions } from "./ReportActions";
 import { RewardSection } from "./RewardSection";
-import { Warnings } from "./Section";
+import { Section, Warnings } from "./Section";
 import { RewardCorrelations, RewardSumSection } from "./SeveralRewards";
 
-/** Everything that is known of an evaluation, the cautions first. */
+/** Everything that is known of an evaluation, the answer first. */
 export function ReportTab({ project, evaluation }: { project: string; evaluation: string }) {
   const [baseline, setBaseline] = useState<string | null>(null);
   const query = useQuery(evaluationReportQuery(project, evaluation, baseline));
@@ -47,9 +50,8 @@ interface Properties {
 
 function ReportView({ report, project, evaluation, baseline, onBaseline }: Properties) {
   const spoken = report.human.length + report.judges.length + report.rewards.length;
-  const address = `/api/v1/projects/${encodeURIComponent(project)}/evaluations/${encodeURIComponent(evaluation)}/report`;
   return (
-    <Stack gap="xl">
+    <Stack gap="lg">
       <Group justify="space-between" align="flex-end">
         <Text size="sm" c="dimmed">
           {count(report.prompts)} prompts{report.turns > 1 ? ` of up to ${count(report.turns)} turns` : ""}
@@ -68,90 +70,62 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
               onChange={onBaseline}
             />
           )}
-          <Button
-            component="a"
-            href={address}
-            target="_blank"
-            size="xs"
-            variant="default"
-            leftSection={<IconJson size={16} />}
-          >
-            JSON
-          </Button>
+          <ReportActions project={project} evaluation={evaluation} baseline={baseline} />
         </Group>
       </Group>
-      {!report.finished && (
-        <Alert color="blue" variant="light" title="Not finished: the figures are preliminary">
-          {report.unfinished.map((what) => (
-            <Text key={what} size="sm">
-              {what}
-            </Text>
-          ))}
-        </Alert>
-      )}
-      <Warnings warnings={report.warnings} />
-      {!spoken && (
+      {spoken > 0 && report.headline ? (
+        <Answer headline={report.headline} />
+      ) : (
         <Empty title="Nobody has judged yet">
           Ask people, a judge or a reward model; what they say is compared here.
         </Empty>
       )}
-      {spoken > 0 && (
-        <Part title="Entrants by every source">
-          <MethodsView report={report} />
-        </Part>
-      )}
-      {report.costs.length > 0 && (
-        <Part
-          title="Costs"
-          about="Device time of every run in the lineage of an entrant, each counted once, with what it shares with others."
-        >
-          <CostsSection report={report} />
-        </Part>
-      )}
-      {report.frontier && (
-        <Part
-          title="Frontier"
-          about={`What each entrant gains, and how far its answers are from those of ${report.frontier.kl_to}; with 95% intervals over prompts.`}
-        >
-          <FrontierView report={report} frontier={report.frontier} />
-        </Part>
-      )}
-      {report.recipe && (
-        <Part title="What the recipe found" about="As its stage kept it when the evaluation was complete.">
-          <ReportBody report={report.recipe} inside="evaluation" />
-        </Part>
-      )}
-      {report.hacking.length > 0 && (
-        <Part title="Reward hacking" id="hacking">
-          <Hacking rows={report.hacking} />
-        </Part>
-      )}
-      {report.ranks.length > 0 && (
-        <Part
-          title="Ranks"
-          about="How often an entrant has each rank, best first; a tie has its share in each."
-        >
-          <RankShares shares={report.ranks} />
-        </Part>
-      )}
+      {spoken > 0 && <Sources report={report} />}
+      <Further report={report} project={project} />
+    </Stack>
+  );
+}
+
+/** Every source, folded, with what it comes to. */
+function Sources({ report }: { report: Report }) {
+  return (
+    <>
       {report.human.length > 0 && (
         <Part title="People">
-          {report.human.map((human) => (
-            <HumanSection key={`${human.campaign} ${human.criterion}`} human={human} />
-          ))}
+          {report.human.map((human) => {
+            const label = human.criterion ? `${human.campaign}: ${human.criterion}` : human.campaign;
+            return (
+              <HumanSection key={label} human={human} headline={sourceHeadline(report, "human", label)} />
+            );
+          })}
         </Part>
       )}
       {report.judges.length > 0 && (
         <Part title="Judges">
           {report.judges.map((judge) => (
-            <JudgeSection key={judge.judge} judge={judge} />
+            <JudgeSection
+              key={judge.judge}
+              judge={judge}
+              headline={sourceHeadline(report, "judge", judge.judge)}
+            />
+          ))}
+        </Part>
+      )}
+      {!!report.juries?.length && (
+        <Part title="Juries">
+          {report.juries.map((jury) => (
+            <JurySection key={jury.jury} jury={jury} headline={sourceHeadline(report, "jury", jury.jury)} />
           ))}
         </Part>
       )}
       {report.rewards.length > 0 && (
         <Part title="Reward models">
           {report.rewards.map((reward) => (
-            <RewardSection key={reward.reward_model} reward={reward} />
+            <RewardSection
+              key={reward.reward_model}
+              reward={reward}
+              headline={sourceHeadline(report, "reward", reward.reward_model)}
+            />
           ))}
           {(report.reward_sums ?? []).map((sum) => (
             <RewardSumSection key={sum.name} sum={sum} />
@@ -159,51 +133,116 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
           <RewardCorrelations report={report} />
         </Part>
       )}
-      {report.agreement.length > 0 && (
-        <Part
-          title="Agreement"
-          about="On the same items, between every two sources; a tie of one of them counts half."
-        >
-          <Agreement rows={report.agreement} />
+      {(report.academic ?? []).length > 0 && (
+        <Part title="Academic benchmarks">
+          <Section
+            title="Tasks"
+            headline="The newest result of each task, of the entrants that are models"
+            about="None of it depends on the prompts of this evaluation."
+          >
+            <AcademicSection entrants={report.academic!} />
+          </Section>
         </Part>
       )}
-      <Part title="Prompts seen in training">
-        <Contamination report={report} project={project} />
-      </Part>
-      <Anchor
-        href="#top"
-        size="sm"
-        onClick={(event) => (event.preventDefault(), window.scrollTo({ top: 0 }))}
-      >
-        To the top
-      </Anchor>
-    </Stack>
+    </>
   );
 }
 
-function Part({
-  title,
-  about,
-  id,
-  children,
-}: {
-  title: string;
-  about?: string;
-  id?: string;
-  children: ReactNode;
-}) {
+/** What several sources have in common, and what does not depend on any. */
+function Further({ report, project }: { report: Report; project: string }) {
+  const spoken = report.human.length + report.judges.length + report.rewards.length;
+  const alarms = report.hacking.filter((row) => row.alarm).length;
+  const unclear = report.hacking.some((row) => row.alarm === null);
+  const seen = report.contamination.seen.length;
   return (
-    <Stack gap="sm" id={id}>
-      <div>
-        <Title order={2} size="h4">
-          {title}
-        </Title>
-        {about && (
-          <Text size="sm" c="dimmed">
-            {about}
-          </Text>
-        )}
-      </div>
+    <Part title="All together">
+      {report.warnings.length > 0 && (
+        <Section title="Caveats" headline={`${count(report.warnings.length)} to know before the figures`}>
+          <Warnings warnings={report.warnings} />
+        </Section>
+      )}
+      {spoken > 0 && (
+        <Section
+          title="Entrants by every source"
+          headline={`${count(report.entrants.length)} entrants, ${count(spoken)} sources`}
+        >
+          <MethodsView report={report} />
+        </Section>
+      )}
+      {report.agreement.length > 0 && (
+        <Section
+          title="Agreement"
+          headline={`${count(report.agreement.length)} pairs of sources`}
+          about="On the same items, between every two sources; a tie of one of them counts half."
+        >
+          <Agreement rows={report.agreement} />
+        </Section>
+      )}
+      {report.ranks.length > 0 && (
+        <Section
+          title="Ranks"
+          headline="How often an entrant has each rank"
+          about="Best first; a tie has its share in each."
+        >
+          <RankShares shares={report.ranks} />
+        </Section>
+      )}
+      {report.hacking.length > 0 && (
+        <Section
+          title="Reward hacking"
+          headline={alarms ? `${count(alarms)} suspected` : unclear ? "Inconclusive" : "No alarm"}
+          badge={alarms ? { text: "alarm", color: "red" } : undefined}
+        >
+          <Hacking rows={report.hacking} />
+        </Section>
+      )}
+      {report.frontier && (
+        <Section
+          title="Frontier"
+          headline={`Gains against the distance from ${report.frontier.kl_to}`}
+          about={`What each entrant gains, and how far its answers are from those of ${report.frontier.kl_to}; with 95% intervals over prompts.`}
+        >
+          <FrontierView report={report} frontier={report.frontier} />
+        </Section>
+      )}
+      {report.costs.length > 0 && (
+        <Section
+          title="Costs"
+          headline={`Device time of ${count(report.costs.length)} entrants`}
+          about="Device time of every run in the lineage of an entrant, each counted once, with what it shares with others."
+        >
+          <CostsSection report={report} />
+        </Section>
+      )}
+      {report.recipe && (
+        <Section
+          title="What the recipe found"
+          headline="The paper's table"
+          about="As its stage kept it when the evaluation was complete."
+        >
+          <ReportBody report={report.recipe} inside="evaluation" />
+        </Section>
+      )}
+      <Section
+        title="Prompts seen in training"
+        headline={
+          report.contamination.checked.length
+            ? `${count(seen)} of ${count(report.prompts)} prompts`
+            : "Looked for in no training data"
+        }
+      >
+        <Contamination report={report} project={project} />
+      </Section>
+    </Part>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack gap="xs">
+      <Title order={2} size="h5">
+        {title}
+      </Title>
       {children}
     </Stack>
   );

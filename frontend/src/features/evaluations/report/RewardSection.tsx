@@ -15,10 +15,11 @@ import { RewardCurves } from "./SeveralRewards";
 type Reward = Report["rewards"][number];
 
 /** One reward model: its results, and how far to trust them. */
-export function RewardSection({ reward }: { reward: Reward }) {
+export function RewardSection({ reward, headline }: { reward: Reward; headline?: string }) {
   return (
     <Section
       title={reward.reward_model}
+      headline={headline}
       badge={{ text: reward.state, color: "gray" }}
       about={
         reward.trained.length

@@ -1,40 +1,60 @@
 import { Alert, Badge, Card, Group, List, Stack, Text, Title } from "@mantine/core";
-import type { ReactNode } from "react";
+import { useState, type ReactNode } from "react";
+import "./report.css";
 
-/** A source's part of the report. */
-export function Section({
-  title,
-  badge,
-  about,
-  children,
-}: {
+interface Properties {
   title: string;
+  /** What it comes to, to be read without opening it. */
+  headline?: ReactNode;
   badge?: { text: string; color: string };
   about?: ReactNode;
+  opened?: boolean;
   children: ReactNode;
-}) {
+}
+
+/** A part of the report, folded. What is inside is drawn when it is opened. */
+export function Section({ title, headline, badge, about, opened = false, children }: Properties) {
+  const [open, setOpen] = useState(opened);
   return (
-    <Card withBorder component="section" aria-label={title}>
-      <Stack>
-        <div>
-          <Group gap="sm">
-            <Title order={3} size="h5">
-              {title}
-            </Title>
-            {badge && (
-              <Badge color={badge.color} className="state-badge">
-                {badge.text}
-              </Badge>
+    <Card withBorder component="section" aria-label={title} padding="sm">
+      <details
+        className="report-fold"
+        open={open}
+        onToggle={(event) => {
+          // Those inside of it tell of themselves.
+          if (event.target === event.currentTarget) setOpen(event.currentTarget.open);
+        }}
+      >
+        <summary>
+          <div>
+            <Group gap="sm">
+              <Title order={3} size="h5" style={{ overflowWrap: "anywhere" }}>
+                {title}
+              </Title>
+              {badge && (
+                <Badge color={badge.color} className="state-badge">
+                  {badge.text}
+                </Badge>
+              )}
+            </Group>
+            {headline && (
+              <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+                {headline}
+              </Text>
             )}
-          </Group>
-          {about && (
-            <Text size="sm" c="dimmed">
-              {about}
-            </Text>
-          )}
-        </div>
-        {children}
-      </Stack>
+          </div>
+        </summary>
+        {open && (
+          <Stack mt="sm">
+            {about && (
+              <Text size="sm" c="dimmed">
+                {about}
+              </Text>
+            )}
+            {children}
+          </Stack>
+        )}
+      </details>
     </Card>
   );
 }

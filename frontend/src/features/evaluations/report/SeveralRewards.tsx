@@ -72,6 +72,7 @@ export function RewardSumSection({ sum }: { sum: Sum }) {
   return (
     <Section
       title={`Sum: ${sum.name}`}
+      headline={sum.comparison.why}
       about={`${parts.replaceAll("+ -", "− ")}, each as z-scores of its labelled data; ${sum.trained.join(", ")} learned from it, so it does not judge them independently.`}
     >
       <Stack>

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { Problem, type Schemas } from "../../../api/client";
 import {
@@ -12,8 +12,17 @@ import {
   undoRanking,
 } from "../../../api/evaluation/ranking";
 import { sessionQuery } from "../../../api/accounts/session";
-import { Outbox, passing, type Parcel } from "./outbox";
+import { Outbox, passing, type Parcel } from "../../../shared/outbox/outbox";
+import { useOutbox } from "../../../shared/outbox/useOutbox";
 import { begun, drop, keep, load, type Work } from "./work";
+
+/** A ranking or a skip. */
+interface Done extends Parcel {
+  task: string;
+  campaign: string;
+  kind: "submit" | "skip";
+  body: unknown;
+}
 
 /** Tasks at hand, the present one included. */
 const AHEAD = 3;
@@ -43,13 +52,13 @@ export interface Queue {
 
 interface Sent {
   task: Task;
-  kind: Parcel["kind"];
+  kind: Done["kind"];
   submission: string;
   work: Work;
 }
 
 /** Hands a parcel in. What this person handed in elsewhere for the same item gives way. */
-async function deliver(project: string, parcel: Parcel): Promise<Schemas["Submitted"]> {
+async function deliver(project: string, parcel: Done): Promise<Schemas["Submitted"]> {
   const extra = { submission: parcel.submission, ahead: AHEAD };
   const send = () =>
     parcel.kind === "submit"
@@ -98,7 +107,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
 
   const box = useMemo(
     () =>
-      new Outbox(`steerboard.outbox.${user}.${project}.${campaign}`, async (parcel) => {
+      new Outbox<Done>(`steerboard.outbox.${user}.${project}.${campaign}`, async (parcel) => {
         ended.add(parcel.task);
         try {
           const { items, state, left, done } = await deliver(project, parcel);
@@ -115,7 +124,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
       }),
     [client, project, user, campaign, take, ended],
   );
-  useSyncExternalStore(box.subscribe, box.snapshot);
+  useOutbox(box);
 
   const fill = useCallback(() => {
     fetching.current ??= (async () => {
@@ -134,9 +143,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
 
   useEffect(() => {
     const wake = () => {
-      if (document.visibilityState !== "visible") return;
-      void box.flush();
-      void fill();
+      if (document.visibilityState === "visible") void fill();
     };
     wake();
     window.addEventListener("online", wake);
@@ -145,11 +152,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
       window.removeEventListener("online", wake);
       document.removeEventListener("visibilitychange", wake);
     };
-  }, [fill, box]);
-  useEffect(() => {
-    box.open();
-    return () => box.close();
-  }, [box]);
+  }, [fill]);
 
   const task = tasks[0] ?? null;
   const idle = task === null;
@@ -162,7 +165,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
     return () => clearInterval(timer);
   }, [idle, away, fill]);
 
-  const hand = (kind: Parcel["kind"], done: Task, body: object) => {
+  const hand = (kind: Done["kind"], done: Task, body: object) => {
     const submission = crypto.randomUUID();
     ended.add(done.id);
     setTasks((known) => known.filter((one) => one.id !== done.id));

@@ -1,14 +1,8 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { Problem } from "../../../api/client";
+import { Problem } from "../../api/client";
 import { Outbox, type Parcel } from "./outbox";
 
-const parcel = (n: number): Parcel => ({
-  submission: `s${n}`,
-  task: `t${n}`,
-  campaign: "c",
-  kind: "submit",
-  body: { ranks: [1, 2] },
-});
+const parcel = (n: number): Parcel => ({ submission: `s${n}` });
 
 describe("Outbox", () => {
   beforeEach(() => {
@@ -64,6 +58,20 @@ describe("Outbox", () => {
     expect(box.all.map((one) => one.refused)).toEqual(["Others ranked it."]);
     box.forget("s1");
     expect(box.all).toEqual([]);
+  });
+
+  it("sends what a full storage cannot keep", async () => {
+    const sent: string[] = [];
+    const full = {
+      getItem: () => null,
+      setItem: () => {
+        throw new Error("full");
+      },
+    } as unknown as Storage;
+    const box = new Outbox<Parcel>("box", async (one) => void sent.push(one.submission), full);
+    box.add(parcel(1));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent).toEqual(["s1"]);
   });
 
   it("gives back what has not arrived", async () => {

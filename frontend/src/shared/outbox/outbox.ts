@@ -1,12 +1,9 @@
-import { Problem } from "../../../api/client";
+import { Problem } from "../../api/client";
 
-/** A ranking or a skip on its way to the server. It stays in the browser's storage until the server has it. */
-export interface Parcel<Body = unknown> {
+/** A person's work on its way to the server. It stays in the browser's storage until the server has it, which knows it
+ * by its `submission` when it comes twice. */
+export interface Parcel {
   submission: string;
-  task: string;
-  campaign: string;
-  kind: "submit" | "skip";
-  body: Body;
   /** The server's error when it refused it for good. */
   refused?: string;
 }
@@ -21,8 +18,8 @@ export function passing(error: unknown): boolean {
 }
 
 /** Sends parcels one after another, in their order, and again until each has arrived or is refused for good. */
-export class Outbox {
-  private parcels: Parcel[];
+export class Outbox<P extends Parcel> {
+  private parcels: P[];
   private readonly listeners = new Set<() => void>();
   private sending = false;
   private underway: Promise<void> = Promise.resolve();
@@ -34,18 +31,18 @@ export class Outbox {
 
   constructor(
     private readonly name: string,
-    private readonly send: (parcel: Parcel) => Promise<void>,
+    private readonly send: (parcel: P) => Promise<void>,
     private readonly storage: Storage = localStorage,
   ) {
-    this.parcels = read(storage, name);
+    this.parcels = read<P>(storage, name);
   }
 
   /** A new list after every change, for React. */
-  get all(): readonly Parcel[] {
+  get all(): readonly P[] {
     return this.parcels;
   }
 
-  get waiting(): Parcel[] {
+  get waiting(): P[] {
     return this.parcels.filter((parcel) => !parcel.refused);
   }
 
@@ -59,9 +56,9 @@ export class Outbox {
     return () => this.listeners.delete(listener);
   };
 
-  snapshot = (): readonly Parcel[] => this.parcels;
+  snapshot = (): readonly P[] => this.parcels;
 
-  add(parcel: Parcel): void {
+  add(parcel: P): void {
     this.keep([...this.parcels, parcel]);
     void this.flush();
   }
@@ -118,7 +115,7 @@ export class Outbox {
     clearTimeout(this.timer);
   }
 
-  private async sendOne(parcel: Parcel): Promise<void> {
+  private async sendOne(parcel: P): Promise<void> {
     try {
       await this.send(parcel);
     } catch (error) {
@@ -131,13 +128,17 @@ export class Outbox {
     this.forget(parcel.submission);
   }
 
-  private keep(parcels: Parcel[]): void {
+  private keep(parcels: P[]): void {
     // What other tabs put there stays: each tab only adds and removes its own.
     const known = new Set([...this.parcels, ...parcels].map((parcel) => parcel.submission));
-    const others = read(this.storage, this.name).filter((parcel) => !known.has(parcel.submission));
+    const others = read<P>(this.storage, this.name).filter((parcel) => !known.has(parcel.submission));
     this.parcels = parcels;
     const text = JSON.stringify([...others, ...parcels]);
-    this.storage.setItem(this.name, text);
+    try {
+      this.storage.setItem(this.name, text);
+    } catch {
+      // A full storage: as long as the page is open it is sent all the same.
+    }
     this.tell();
   }
 
@@ -148,10 +149,10 @@ export class Outbox {
   }
 }
 
-function read(storage: Storage, name: string): Parcel[] {
+function read<P extends Parcel>(storage: Storage, name: string): P[] {
   try {
     const found: unknown = JSON.parse(storage.getItem(name) ?? "[]");
-    return Array.isArray(found) ? (found as Parcel[]) : [];
+    return Array.isArray(found) ? (found as P[]) : [];
   } catch {
     return [];
   }

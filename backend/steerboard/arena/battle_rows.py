@@ -1,0 +1,65 @@
+"""The votes of an arena as rows of a battles file, which `steerboard figures` reads, and the leaderboard of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import orjson
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.arena.schemas import ArenaLeaderboard
+from steerboard.arena.tables import Arena, Battle, Vote
+from steerboard.evaluation.benchmark_files import battles
+
+_WINNERS = {"a": "model_a", "b": "model_b", "tie": "tie", "both_bad": "tie (bothbad)"}
+
+
+def rows(session: Session, arena: Arena, category: str | None = None) -> Iterator[dict[str, Any]]:
+    """One a vote that counts, in the order of the votes."""
+    names = [entrant["name"] for entrant in arena.entrants]
+    found = (
+        select(Battle.a, Battle.b, Vote)
+        .join(Battle, Battle.id == Vote.battle_id)
+        .where(Vote.arena_id == arena.id, Vote.counts)
+        .order_by(Vote.created_at, Vote.battle_id)
+        .execution_options(yield_per=500)
+    )
+    if category is not None:
+        found = found.where(Vote.category == category)
+    for a, b, vote in session.execute(found):
+        yield {
+            "battle_id": str(vote.battle_id),
+            "model_a": names[a],
+            "model_b": names[b],
+            "winner": _WINNERS[vote.verdict],
+            "tstamp": vote.created_at.timestamp(),
+            "turn": len(vote.conversations[0]) // 2,
+            "category": vote.category,
+            "conversation_a": vote.conversations[0],
+            "conversation_b": vote.conversations[1],
+        }
+
+
+def write(session: Session, arena: Arena, file: BinaryIO) -> None:
+    for row in rows(session, arena):
+        file.write(orjson.dumps(row) + b"\n")
+
+
+def leaderboard(session: Session, arena: Arena, category: str | None) -> ArenaLeaderboard:
+    """Of all votes that count, or of one category's; equal to what `steerboard figures` gives for the exported file."""
+    by_category = _by_category(session, arena)
+    found = battles.of_rows(rows(session, arena, category))
+    if not found["n"]:
+        why = "nobody has voted" + ("" if category is None else f" in the category {category!r}")
+        return ArenaLeaderboard(category=category, n=0, models=[], why=why, matrix={}, by_category=by_category)
+    return ArenaLeaderboard.model_validate({**found, "category": category, "by_category": by_category})
+
+
+def _by_category(session: Session, arena: Arena) -> dict[str, int]:
+    counted = select(Vote.category, func.count()).where(
+        Vote.arena_id == arena.id, Vote.counts, Vote.category.is_not(None)
+    )
+    found = {row[0]: row[1] for row in session.execute(counted.group_by(Vote.category))}
+    return {category: found.get(category, 0) for category in arena.categories}

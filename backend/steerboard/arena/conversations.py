@@ -1,0 +1,64 @@
+"""The conversations of a battle: the turns, and both entrants' answers to each."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.arena.tables import Battle, Turn
+from steerboard.playground.tables import PlaygroundAnswer
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One turn. `answers`: A's and B's, as they are now."""
+
+    prompt: str
+    comparison_id: uuid.UUID
+    answers: tuple[PlaygroundAnswer, PlaygroundAnswer]
+
+    @property
+    def complete(self) -> bool:
+        return all(answer.state == "succeeded" for answer in self.answers)
+
+
+@dataclass
+class Conversation:
+    turns: list[Exchange] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.turns) and all(turn.complete for turn in self.turns)
+
+    def sides(self) -> list[list[dict[str, str]]]:
+        """A's conversation and B's, as messages."""
+        found: list[list[dict[str, str]]] = [[], []]
+        for turn in self.turns:
+            for said, answer in zip(found, turn.answers, strict=True):
+                said += [
+                    {"role": "user", "content": turn.prompt},
+                    {"role": "assistant", "content": answer.text},
+                ]
+        return found
+
+
+def read_conversations(session: Session, battles: Sequence[Battle]) -> dict[uuid.UUID, Conversation]:
+    found = {battle.id: Conversation() for battle in battles}
+    turns = session.scalars(select(Turn).where(Turn.battle_id.in_(found)).order_by(Turn.battle_id, Turn.place)).all()
+    answers = session.scalars(
+        select(PlaygroundAnswer)
+        .where(PlaygroundAnswer.comparison_id.in_([turn.comparison_id for turn in turns]))
+        .order_by(PlaygroundAnswer.place)
+        .execution_options(populate_existing=True)
+    )
+    of: dict[uuid.UUID, list[PlaygroundAnswer]] = {}
+    for answer in answers:
+        of.setdefault(answer.comparison_id, []).append(answer)
+    for turn in turns:
+        a, b = of[turn.comparison_id]
+        found[turn.battle_id].turns.append(Exchange(turn.prompt, turn.comparison_id, (a, b)))
+    return found

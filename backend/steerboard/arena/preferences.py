@@ -1,0 +1,112 @@
+"""Votes as a preference dataset: the answer that was preferred, and the other one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project, User
+from steerboard.arena.schemas import PairsIn
+from steerboard.arena.tables import Arena, Battle, Vote
+from steerboard.datasets.service import register_rows
+from steerboard.datasets.tables import Dataset
+from steerboard.platform.names import check_name, names_like, next_name
+from steerboard.platform.storage import scratch
+from steerboard.platform.storage.disk import create_file
+from steerboard_contracts.errors import EmptySelection
+
+
+def create(session: Session, project: Project, arena: Arena, given: PairsIn, actor: str) -> Dataset:
+    """One row a vote for A or B, in the order of the votes, with who decided it, when, and between whom. Ties, battles
+    that are both bad, repeats, and answers that are empty or the same are left out, and counted.
+
+    Raises `BadInput` (`invalid_name`), `EmptySelection` where nothing is preferred.
+    """
+    base = check_name(given.name or f"{arena.name}-preferences")
+    # One at a time, or two calls would choose the same number.
+    session.execute(select(Arena.id).where(Arena.id == arena.id).with_for_update(key_share=True))
+    name = next_name(base, names_like(session, Dataset.name, f"{base}-", Dataset.project_id == project.id))
+    left_out: Counter[str] = Counter()
+    written = 0
+    with scratch.folder("preferences") as folder:
+        path = folder / "preferences.jsonl"
+        with create_file(path, "the pairs") as file:
+            for row in _rows(session, arena, left_out):
+                file.write(orjson.dumps(row) + b"\n")
+                written += 1
+        if written == 0:
+            raise EmptySelection(
+                "no answer was preferred to another" + (f"; left out: {dict(left_out)}" if left_out else ""),
+                hint="Wait for votes that are not all ties.",
+            )
+        origin = {
+            "type": "arena",
+            "arena": {"id": str(arena.id), "name": arena.name},
+            "entrants": [entrant["name"] for entrant in arena.entrants],
+            "split": given.split,
+            "left_out": dict(left_out),
+            "actor": actor,
+        }
+        return register_rows(
+            session,
+            project,
+            name=name,
+            kind="preferences",
+            path=path,
+            run_id=None,
+            origin=origin,
+            hold_out=given.split == "by_prompt",
+        )
+
+
+def _rows(session: Session, arena: Arena, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    names = [entrant["name"] for entrant in arena.entrants]
+    found = (
+        select(Battle, Vote, User.name)
+        .join(Battle, Battle.id == Vote.battle_id)
+        .join(User, User.id == Vote.user_id)
+        .where(Vote.arena_id == arena.id)
+        .order_by(Vote.created_at, Vote.battle_id)
+        .execution_options(yield_per=500)
+    )
+    for battle, vote, voter in session.execute(found):
+        row = _row(battle, vote, voter, names)
+        if isinstance(row, str):
+            left_out[row] += 1
+        else:
+            yield row
+
+
+def _row(battle: Battle, vote: Vote, voter: str, names: list[str]) -> dict[str, Any] | str:
+    """The row, or why there is none. A pair has one prompt, the conversation of the chosen side; `same_history`:
+    whether the other side had the same."""
+    if not vote.counts:
+        return "repeat"
+    if vote.verdict not in ("a", "b"):
+        return vote.verdict
+    sides = vote.conversations if vote.verdict == "a" else vote.conversations[::-1]
+    chosen, rejected = sides
+    if not all(message["content"].strip() for side in sides for message in side):
+        return "empty"
+    if chosen[-1] == rejected[-1]:
+        return "identical"
+    places = (battle.a, battle.b) if vote.verdict == "a" else (battle.b, battle.a)
+    return {
+        "prompt": chosen[:-1],
+        "chosen": chosen[-1]["content"],
+        "rejected": rejected[-1]["content"],
+        "source": "arena",
+        "battle": str(battle.id),
+        "turn": len(chosen) // 2,
+        "same_history": chosen[:-1] == rejected[:-1],
+        "chosen_entrant": names[places[0]],
+        "rejected_entrant": names[places[1]],
+        "by": voter,
+        "at": vote.created_at.isoformat(),
+        **({"category": vote.category} if vote.category is not None else {}),
+    }

@@ -1,0 +1,171 @@
+"""What the arena API takes and gives."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from steerboard.playground.schemas import ColumnIn
+from steerboard_contracts.samples import TurnText
+
+Verdict = Literal["a", "b", "tie", "both_bad"]
+ArenaState = Literal["open", "closed"]
+SideState = Literal["queued", "running", "succeeded", "failed"]
+Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+Asked = Annotated[TurnText, Field(max_length=50_000)]
+EntrantName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+
+
+class ArenaEntrantIn(ColumnIn):
+    """As a column of the playground; `name`: what it is called once a vote is given, by default model and score."""
+
+    name: EntrantName | None = None
+
+
+class ArenaIn(BaseModel):
+    """`seed` decides who meets whom. It is drawn where none is given, and no answer has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    entrants: Annotated[list[ArenaEntrantIn], Field(min_length=2, max_length=16)]
+    categories: Annotated[list[Category], Field(max_length=50, description="That a battle may be filed under.")] = []
+    seed: Annotated[int | None, Field(ge=0, le=2**53)] = None
+
+    @model_validator(mode="after")
+    def _categories_differ(self) -> ArenaIn:
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError("two categories are the same")
+        return self
+
+
+class ArenaOut(BaseModel):
+    """`votes`: those that count; `repeats`: of the same person on the same pair for the same prompt, which do not."""
+
+    id: uuid.UUID
+    name: str
+    entrants: list[str]
+    categories: list[str]
+    state: ArenaState
+    votes: int
+    repeats: int
+    created_by: str
+    created_at: dt.datetime
+
+
+class BattleIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: Asked
+    category: Annotated[Category | None, Field(description="One of the arena's.")] = None
+
+
+class TurnIn(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    prompt: Asked
+
+
+class Side(BaseModel):
+    """An answer without anything that hints at who gave it."""
+
+    state: SideState
+    text: str
+    cut: bool = Field(description="A limit ended it.")
+
+
+class TurnOut(BaseModel):
+    prompt: str
+    a: Side
+    b: Side
+
+
+class SideChange(BaseModel):
+    """Data of an `answer` event of a battle's stream. The text is what was known up to `at`, then `text`."""
+
+    side: Literal["a", "b"]
+    state: SideState
+    cut: bool
+    at: int = Field(description="Offset in UTF-16 code units, as JavaScript counts characters.")
+    text: str
+
+
+class Revealed(BaseModel):
+    """After the vote: who answered."""
+
+    verdict: Verdict
+    counts: bool = Field(description="False for the same prompt asked of the same pair again.")
+    a: str
+    b: str
+
+
+class BattleOut(BaseModel):
+    """`waits_for`: why nobody answers, where that concerns all. `vote`, with the names, is null before the vote."""
+
+    id: uuid.UUID
+    arena: uuid.UUID
+    category: str | None
+    turns: list[TurnOut]
+    waits_for: str | None
+    vote: Revealed | None
+    created_at: dt.datetime
+
+
+class VoteIn(BaseModel):
+    """`submission`: the voter's own id of this vote; sent again, it changes nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    submission: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}$")]
+    verdict: Verdict
+
+
+class Rated(BaseModel):
+    """On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval."""
+
+    model: str
+    rating: float
+    low: float | None
+    high: float | None
+    elo: float
+    n: int
+    wins: int
+    ties: int
+    losses: int
+
+
+class StyleControlled(BaseModel):
+    """Ratings with the answers' length and Markdown as further regressors; `coefficients` in log-odds a standard
+    deviation."""
+
+    n: int
+    coefficients: dict[str, float] = {}
+    models: list[Rated]
+    why: str | None = None
+
+
+class ArenaLeaderboard(BaseModel):
+    """As `steerboard figures` computes it from the exported battles. `why`: there are no ratings; `unrated`: entrants
+    without a chain of wins to and from the others."""
+
+    category: str | None
+    n: int
+    models: list[Rated]
+    unrated: list[str] = []
+    why: str | None = None
+    separability: float | None = None
+    matrix: dict[str, dict[str, float]]
+    style_controlled: StyleControlled | None = None
+    by_category: dict[str, int] = Field(description="Votes that count, by category.")
+
+
+class PairsIn(BaseModel):
+    """`split`: of the rows, as the project splits prompts, or all for training."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str | None, Field(description="Null: the arena's name, `preferences` and a number.")] = None
+    split: Literal["by_prompt", "train"] = "by_prompt"

@@ -1,0 +1,54 @@
+"""Academic benchmarks on a terminal: a line for each figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from rich.console import Console
+
+from steerboard.cli.output.figures import short
+from steerboard.cli.output.listing import Column, print_table
+from steerboard_contracts.models import Ancestor
+from steerboard_contracts.report.academic import AcademicRow
+from steerboard_contracts.report.estimate import Estimate
+
+_COLUMNS = (
+    Column("figure"),
+    Column("value", right=True),
+    Column("stderr", drop=2, right=True),
+    *(Column(f"less {ancestor}", drop=1, right=True) for ancestor in get_args(Ancestor)),
+    Column("items", lambda count: f"{count:,}", drop=3, right=True),
+    Column("shots", drop=4, right=True),
+    Column("version", drop=5, right=True),
+    Column("template", lambda used: "yes" if used else "no", drop=6),
+)
+
+
+def print_academic(console: Console, rows: Sequence[AcademicRow]) -> None:
+    found = [
+        (
+            f"{row.task.task}.{figure.name}",
+            short(figure.value, 3),
+            None if figure.stderr is None else short(figure.stderr, 2),
+            *(_gain(row, figure.name, ancestor) for ancestor in get_args(Ancestor)),
+            row.task.items,
+            row.task.shots,
+            row.task.version,
+            row.task.template,
+        )
+        for row in rows
+        for figure in row.task.figures
+    ]
+    print_table(console, _COLUMNS, found)
+
+
+def _gain(row: AcademicRow, figure: str, vs: Ancestor) -> str | None:
+    found = next((one.difference for one in row.differences if (one.vs, one.figure) == (vs, figure)), None)
+    return None if found is None or found.value is None else _signed(found)
+
+
+def _signed(found: Estimate) -> str:
+    """`+0.05 [-0.01, +0.11]`."""
+    value, low, high = (None if one is None else f"{one:+.3f}" for one in (found.value, found.low, found.high))
+    return f"{value}" if low is None or high is None else f"{value} [{low}, {high}]"

@@ -1,0 +1,180 @@
+"""A judge on pairs whose better side is known, before its word counts.
+
+The pairs are an evaluation of their own, with the entrants `chosen` and `rejected`, and the judge is asked there as
+everywhere else: the same cache, budget, biases, and page. Callers commit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Text, cast, func, insert, literal, select
+from sqlalchemy.orm import Session
+
+from steerboard.accounts.tables import Project
+from steerboard.datasets.lookup import get_dataset
+from steerboard.datasets.tables import Dataset, SampleRow
+from steerboard.evaluation.calibration.schemas import CalibrationIn
+from steerboard.evaluation.events import changed
+from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
+from steerboard.evaluation.judges.service import create_judge, judges_of
+from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Judge, Response
+from steerboard.platform.names import free_name, names_like
+from steerboard_contracts.errors import BadInput, EmptySelection
+
+CHOSEN, REJECTED = "chosen", "rejected"
+_AGAINST_BASELINE = ("alpaca_eval", "arena_hard")
+# What does not change what a judge answers.
+_INCIDENTAL = frozenset(
+    {"entrants", "baseline", "concurrency", "requests_per_minute", "timeout_seconds", "attempts", "repeat_share"}
+    | {"prompt_price", "completion_price", "budget", "seed", "unparsed_threshold", "calibration_threshold"}
+)
+
+
+def calibrate(
+    session: Session, project: Project, judge: Judge, asked: CalibrationIn, actor: str
+) -> tuple[Evaluation, Judge]:
+    """The judge as it is asked about the pairs: a new one, or the one that was asked the same before.
+
+    Raises `BadInput` (`imported_judge`, `wrong_kind`), `EmptySelection`, and like `create_judge`.
+    """
+    if judge.endpoint_id is None and judge.model_id is None:
+        raise BadInput(
+            f"judge {judge.name!r} has no endpoint or model that could be asked",
+            code="imported_judge",
+            hint="Add a judge with an endpoint or a preference model.",
+        )
+    dataset = get_dataset(session, project, asked.dataset)
+    if dataset.kind != "preferences":
+        raise BadInput(
+            f"{dataset.name!r} holds {dataset.kind}; the better side is known of preferences only",
+            code="wrong_kind",
+            hint="Choose a dataset of preferences.",
+        )
+    evaluation = _pairs_of(session, project, dataset, asked) or _create(session, project, dataset, asked, actor)
+    for known in judges_of(session, evaluation):
+        if same_judge(judge, known):
+            return evaluation, known
+    settings = JudgeSettings.model_validate(judge.settings).model_copy(
+        update={
+            "entrants": None,
+            "baseline": REJECTED if judge.style in _AGAINST_BASELINE else None,
+            "calibration_threshold": None,
+        }
+    )
+    taken = names_like(session, Judge.name, judge.name, Judge.evaluation_id == evaluation.id)
+    body = JudgeIn.model_validate(
+        {
+            "name": free_name(judge.name, taken),
+            "style": judge.style,
+            "endpoint": str(judge.endpoint_id) if judge.endpoint_id else None,
+            "model": str(judge.model_id) if judge.model_id else None,
+            "family": judge.family,
+            "settings": settings.model_dump(mode="json"),
+        }
+    )
+    made = create_judge(session, project, evaluation, body, actor)
+    changed(session, evaluation, "judge")
+    return evaluation, made
+
+
+def same_judge(one: Judge, other: Judge) -> bool:
+    """Whether both would answer alike: the same model, asked in the same way."""
+    who = ("style", "model", "endpoint_id", "model_id", "content_hash")
+    return (
+        all(getattr(one, name) == getattr(other, name) for name in who)
+        and other.imported is None
+        and _manner(one) == _manner(other)
+    )
+
+
+def _manner(judge: Judge) -> dict[str, Any]:
+    return JudgeSettings.model_validate(judge.settings).model_dump(exclude=set(_INCIDENTAL))
+
+
+def _pairs_of(session: Session, project: Project, dataset: Dataset, asked: CalibrationIn) -> Evaluation | None:
+    mine = select(Evaluation).where(
+        Evaluation.project_id == project.id, Evaluation.prompts_from == _origin(dataset, asked)
+    )
+    return session.scalars(mine.order_by(Evaluation.id).limit(1)).first()
+
+
+def _origin(dataset: Dataset, asked: CalibrationIn) -> dict[str, Any]:
+    return {
+        "kind": CALIBRATION,
+        "dataset": dataset.name,
+        "dataset_id": str(dataset.id),
+        "split": "all",
+        "limit": asked.limit,
+        "seed": asked.seed,
+    }
+
+
+def _create(session: Session, project: Project, dataset: Dataset, asked: CalibrationIn, actor: str) -> Evaluation:
+    order = func.md5(literal(f"{asked.seed}:") + cast(SampleRow.row, Text))
+    rows = session.execute(
+        select(SampleRow.row, SampleRow.sample)
+        .where(SampleRow.dataset_id == (dataset.base_dataset_id or dataset.id))
+        .order_by(order)
+        .limit(asked.limit)
+    ).all()
+    if not rows:
+        raise EmptySelection(f"dataset {dataset.name} has no rows", hint="Choose another one.")
+    wanted = f"calibration-{dataset.name}"[:120]
+    evaluation = Evaluation(
+        project_id=project.id,
+        name=free_name(wanted, names_like(session, Evaluation.name, wanted, Evaluation.project_id == project.id)),
+        description=f"Pairs of {dataset.name}, to see whether judges prefer the side that is known to be better.",
+        prompts_from=_origin(dataset, asked),
+        checked_against=[],
+        seed=asked.seed,
+        version=0,
+        created_by=actor,
+    )
+    session.add(evaluation)
+    session.flush()
+    rows = sorted(rows, key=lambda row: row.row)
+    session.execute(
+        insert(EvaluationPrompt),
+        [
+            {
+                "evaluation_id": evaluation.id,
+                "position": position,
+                "question_id": str(row.row),
+                "category": None,
+                "messages": [{"role": turn["role"], "content": turn["content"]} for turn in row.sample["prompt"]],
+                "follow_ups": [],
+                "reference": None,
+                "seen": None,
+            }
+            for position, row in enumerate(rows)
+        ],
+    )
+    for place, side in enumerate((CHOSEN, REJECTED)):
+        entrant = Entrant(
+            evaluation_id=evaluation.id,
+            position=place,
+            name=side,
+            source="import",
+            decoding={},
+            samples=1,
+            imported={"dataset": dataset.name},
+        )
+        session.add(entrant)
+        session.flush()
+        session.execute(
+            insert(Response),
+            [
+                {
+                    "entrant_id": entrant.id,
+                    "position": position,
+                    "sample": 0,
+                    "turns": [row.sample[side]],
+                    "tokens": None,
+                    "finished": None,
+                }
+                for position, row in enumerate(rows)
+            ],
+        )
+    changed(session, evaluation, "created")
+    return evaluation

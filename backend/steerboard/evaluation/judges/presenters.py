@@ -1,0 +1,141 @@
+"""Judges as the API shows them: counts of verdicts, costs, and the runs that ask them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from typing import Any
+
+from sqlalchemy import case, func, select
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.judges.budget import Prices
+from steerboard.evaluation.judges.costs import spent
+from steerboard.evaluation.judges.schemas import JudgeOut, JudgeRun, JudgeSettings
+from steerboard.evaluation.judges.service import judges_of
+from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Verdict
+from steerboard.registry.tables import Endpoint
+from steerboard.runs.tables import Run
+from steerboard_statistics.validity import assess
+
+
+def judges_out(session: Session, evaluation: Evaluation, only: Judge | None = None) -> list[JudgeOut]:
+    """All of them by age, or one."""
+    judges = [only] if only is not None else judges_of(session, evaluation)
+    ids = [judge.id for judge in judges]
+    if not ids:
+        return []
+    statuses: dict[uuid.UUID, dict[str, int]] = defaultdict(dict)
+    kind = case((Verdict.superseded, "superseded"), else_=Verdict.status)
+    for judge_id, status, count in session.execute(
+        select(Verdict.judge_id, kind, func.count()).where(Verdict.judge_id.in_(ids)).group_by(Verdict.judge_id, kind)
+    ):
+        statuses[judge_id][status] = count
+    paid = {
+        row.judge_id: row
+        for row in session.execute(
+            select(
+                JudgeAnswer.judge_id,
+                func.count().label("requests"),
+                func.sum(JudgeAnswer.prompt_tokens).label("prompt_tokens"),
+                func.sum(JudgeAnswer.completion_tokens).label("completion_tokens"),
+            )
+            .where(JudgeAnswer.judge_id.in_(ids))
+            .group_by(JudgeAnswer.judge_id)
+        )
+    }
+    cached = _cached(session, evaluation, ids)
+    run_ids = {judge.run_id for judge in judges if judge.run_id}
+    runs = {run.id: run for run in session.scalars(select(Run).where(Run.id.in_(run_ids)))}
+    endpoint_ids = {judge.endpoint_id for judge in judges if judge.endpoint_id}
+    rows = session.execute(select(Endpoint.id, Endpoint.name).where(Endpoint.id.in_(endpoint_ids)))
+    endpoints = {row.id: row.name for row in rows}
+    return [
+        _out(
+            judge,
+            _cost(session, judge),
+            statuses[judge.id],
+            paid.get(judge.id),
+            cached.get(judge.id, 0),
+            runs.get(judge.run_id) if judge.run_id else None,
+            endpoints.get(judge.endpoint_id) if judge.endpoint_id else None,
+        )
+        for judge in judges
+    ]
+
+
+def _cost(session: Session, judge: Judge) -> float | None:
+    settings = JudgeSettings.model_validate(judge.settings)
+    return None if Prices.of(settings) is None else spent(session, judge, settings)
+
+
+def _out(
+    judge: Judge,
+    cost: float | None,
+    statuses: dict[str, int],
+    paid: Any,
+    cached: int,
+    run: Run | None,
+    endpoint: str | None,
+) -> JudgeOut:
+    silent = {name: statuses.get(name, 0) for name in ("unparsed", "refused", "error")}
+    verdicts = statuses.get("ok", 0) + sum(silent.values())
+    lost = {**silent, "unreadable": judge.unreadable}
+    threshold = judge.settings.get("unparsed_threshold", JudgeSettings().unparsed_threshold)
+    validity, any_verdict = assess(statuses.get("ok", 0), lost, threshold, what="verdicts"), verdicts > 0
+    return JudgeOut.model_validate(
+        {
+            "id": judge.id,
+            "name": judge.name,
+            "style": judge.style,
+            "model": judge.model,
+            "family": judge.family,
+            "endpoint": endpoint,
+            "model_id": judge.model_id,
+            "settings": judge.settings,
+            "imported": judge.imported,
+            "state": run.state if run is not None else "succeeded",
+            "run": JudgeRun(id=run.id, state=run.state, reason=run.reason) if run is not None else None,
+            "verdicts": verdicts,
+            "ok": statuses.get("ok", 0),
+            "unparsed": silent["unparsed"],
+            "refused": silent["refused"],
+            "errors": silent["error"],
+            "superseded": statuses.get("superseded", 0),
+            "unparsed_rate": validity.rate if any_verdict else None,
+            "valid": validity.valid or not any_verdict,
+            "prompt_tokens": paid.prompt_tokens if paid else None,
+            "completion_tokens": paid.completion_tokens if paid else None,
+            "requests": paid.requests if paid else 0,
+            "cached": cached,
+            "cost": cost,
+            "uncertain_cost": judge.uncertain_cost,
+            "failures": judge.failures or {},
+            "created_by": judge.created_by,
+            "created_at": judge.created_at,
+        }
+    )
+
+
+def _cached(session: Session, evaluation: Evaluation, ids: list[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """Questions that are answered, less those answers that the judge itself has paid for."""
+    # All rows of a multi question are one question.
+    entrant = case((Judge.style == "multi", None), else_=func.concat(Verdict.a, Verdict.b, Verdict.a_first))
+    question = func.concat_ws("|", Verdict.position, Verdict.turn, Verdict.answer_key, entrant)
+    rows = session.execute(
+        select(
+            Verdict.judge_id,
+            (
+                func.count(question.distinct())
+                - func.count(Verdict.answer_key.distinct()).filter(JudgeAnswer.judge_id == Verdict.judge_id)
+            ).label("cached"),
+        )
+        .join(Judge, Judge.id == Verdict.judge_id)
+        .join(
+            JudgeAnswer,
+            (JudgeAnswer.project_id == evaluation.project_id) & (JudgeAnswer.key == Verdict.answer_key),
+        )
+        .where(Verdict.judge_id.in_(ids), ~Verdict.superseded)
+        .group_by(Verdict.judge_id)
+    )
+    return {row.judge_id: row.cached for row in rows}

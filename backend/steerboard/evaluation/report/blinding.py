@@ -1,0 +1,242 @@
+"""A report without names, for readers outside while people still rank: entrants are A, B, C.
+
+A new report is made of what is known to be nameless, so that what is added to the full one stays out of it. Sentences
+are made again from renamed figures, since those of the full report name entrants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import string
+import uuid
+from collections.abc import Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.ranking.tables import Campaign
+from steerboard.evaluation.report.sections.headline import headline
+from steerboard.evaluation.report.sections.human import human_label
+from steerboard.evaluation.report.sections.methods import methods_rows
+from steerboard.evaluation.report.sources import turned
+from steerboard_contracts.report.evaluation import AgreementRow, EvaluationReport, Unfinished
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
+from steerboard_contracts.report.sections.entrants import Contamination, EntrantRow, LengthRatio
+from steerboard_contracts.report.sections.human import HumanReport
+from steerboard_contracts.report.sections.judges import JudgeReport
+from steerboard_contracts.report.sections.rewards import RewardReport
+from steerboard_statistics.winners import winner_of
+
+Names = dict[str, str]
+Labels = dict[tuple[By, str], str]
+
+
+def blind_salt(session: Session, evaluation_id: uuid.UUID) -> str | None:
+    """What shuffles the letters, the same for all links, if a campaign is not closed. It never leaves the server."""
+    campaigns = select(Campaign.salt).where(Campaign.evaluation_id == evaluation_id, Campaign.state != "closed")
+    return session.scalar(campaigns.order_by(Campaign.id).limit(1))
+
+
+def blinded(report: EvaluationReport, salt: str) -> EvaluationReport:
+    """The report with letters for entrants and numbers for sources.
+
+    Left out are sources that do not compare every two entrants (the one in all of their pairs would be the baseline),
+    invalid judges, and everything about models, methods, training and costs.
+    """
+    names = _letters([entrant.name for entrant in report.entrants], salt)
+    labels: Labels = {}
+    found = EvaluationReport(
+        evaluation="Evaluation",
+        evaluation_id=report.evaluation_id,
+        version=report.version,
+        computed_at=report.computed_at,
+        seconds=report.seconds,
+        prompts=report.prompts,
+        turns=report.turns,
+        finished=report.finished,
+        unfinished=[],
+        unfinished_parts=[Unfinished(words="") for part in report.unfinished_parts if part.by != "human"],
+        baseline=None,
+        entrants=sorted((_entrant(row, names) for row in report.entrants), key=lambda row: row.name),
+        methods=[],
+        ranks=[],
+        human=_human(report.human, names, labels),
+        judges=_judges(report.judges, names, labels),
+        rewards=_rewards(report.rewards, names, labels),
+        agreement=_agreement(report.agreement, labels),
+        contamination=_contamination(report.contamination),
+        hacking=[],
+        warnings=[],
+        length_ratios=_ratios(report.length_ratios, names),
+    )
+    found.methods = methods_rows(found, None)
+    found.headline = headline(found)
+    return found
+
+
+def _letters(names: Sequence[str], salt: str) -> Names:
+    """A letter for each, in an order that nobody can derive without the salt."""
+
+    def place(name: str) -> bytes:
+        return hmac.digest(salt.encode(), name.encode(), hashlib.sha256)
+
+    return {name: _letter(at) for at, name in enumerate(sorted(names, key=place))}
+
+
+def _letter(at: int) -> str:
+    """A to Z, then A2 to Z2."""
+    turn, place = divmod(at, len(string.ascii_uppercase))
+    return string.ascii_uppercase[place] + (str(turn + 1) if turn else "")
+
+
+def _entrant(row: EntrantRow, names: Names) -> EntrantRow:
+    return EntrantRow(
+        name=names[row.name],
+        source="import",
+        method=None,
+        score=None,
+        family=None,
+        model=None,
+        content_hash=None,
+        responses=row.responses,
+        missing=row.missing,
+        length=row.length,
+        truncated=row.truncated,
+    )
+
+
+def _comparison(comparison: Comparison, names: Names) -> Comparison | None:
+    """In the order of the letters; None if it does not compare every two entrants."""
+    count = len(comparison.scores)
+    if len(comparison.pairs) != count * (count - 1) // 2:
+        return None
+    scores = sorted(
+        (row.model_copy(update={"entrant": names[row.entrant]}) for row in comparison.scores),
+        key=lambda row: row.entrant,
+    )
+    pairs = sorted((_pair(row, names) for row in comparison.pairs), key=lambda row: (row.a, row.b))
+    winner, why = winner_of(scores, pairs)
+    strengths = (row.model_copy(update={"entrant": names[row.entrant]}) for row in comparison.bradley_terry)
+    return comparison.model_copy(
+        update={
+            "scores": scores,
+            "pairs": pairs,
+            "bradley_terry": sorted(strengths, key=lambda row: row.entrant),
+            "winner": winner,
+            "why": why,
+        }
+    )
+
+
+def _pair(row: PairRow, names: Names) -> PairRow:
+    """The order within a pair would show which of the two was entered first."""
+    found = row.model_copy(update={"a": names[row.a], "b": names[row.b]})
+    return found if found.a < found.b else turned(found)
+
+
+def _human(reports: Sequence[HumanReport], names: Names, labels: Labels) -> list[HumanReport]:
+    campaigns: Names = {}
+    made: list[HumanReport] = []
+    for one in reports:
+        comparison = _comparison(one.comparison, names)
+        if comparison is None:
+            continue
+        campaign = campaigns.setdefault(one.campaign, str(len(campaigns) + 1))
+        made.append(
+            HumanReport(
+                campaign=campaign,
+                criterion=one.criterion,
+                state=one.state,
+                items=one.items,
+                done_items=one.done_items,
+                overlap=one.overlap,
+                rankings=one.rankings,
+                comparison=comparison,
+                alpha=one.alpha,
+                annotators=[],
+                kappas=[],
+                warnings=[],
+            )
+        )
+        labels["human", human_label(one.campaign, one.criterion)] = human_label(campaign, one.criterion)
+    return made
+
+
+def _judges(reports: Sequence[JudgeReport], names: Names, labels: Labels) -> list[JudgeReport]:
+    made: list[JudgeReport] = []
+    for one in reports:
+        comparison = _comparison(one.comparison, names) if one.valid and not one.invalid_entrants else None
+        if comparison is None:
+            continue
+        label = labels["judge", one.judge] = str(len(made) + 1)
+        made.append(
+            JudgeReport(
+                judge=label,
+                style=one.style,
+                model="",
+                imported=one.imported,
+                state=one.state,
+                verdicts=one.verdicts,
+                ok=one.ok,
+                unparsed=one.unparsed,
+                refused=one.refused,
+                errors=one.errors,
+                superseded=one.superseded,
+                unparsed_rate=one.unparsed_rate,
+                unparsed_threshold=one.unparsed_threshold,
+                valid=True,
+                prompt_tokens=None,
+                completion_tokens=None,
+                comparison=comparison,
+                biases=one.biases.model_copy(update={"self_preference": None}),
+                warnings=[],
+            )
+        )
+    return made
+
+
+def _rewards(reports: Sequence[RewardReport], names: Names, labels: Labels) -> list[RewardReport]:
+    made: list[RewardReport] = []
+    for one in reports:
+        comparison = _comparison(one.comparison, names)
+        if comparison is None:
+            continue
+        label = labels["reward", one.reward_model] = str(len(made) + 1)
+        made.append(
+            RewardReport(
+                reward_model=label,
+                content_hash="",
+                state=one.state,
+                trained=[],
+                comparison=comparison,
+                units=one.units,
+                accuracy=one.accuracy,
+                calibration=None,
+                histogram_raw={},
+                histogram_z={},
+                length_correlation=[],
+                best_of_n=[],
+                warnings=[],
+            )
+        )
+    return made
+
+
+def _agreement(rows: Sequence[AgreementRow], labels: Labels) -> list[AgreementRow]:
+    return [
+        row.model_copy(update={"a": labels[row.a_by, row.a], "b": labels[row.b_by, row.b]})
+        for row in rows
+        if (row.a_by, row.a) in labels and (row.b_by, row.b) in labels
+    ]
+
+
+def _contamination(found: Contamination) -> Contamination:
+    """How many prompts, and not in whose data."""
+    nameless = {"question_id": "", "dataset": "", "row": 0}
+    seen = [one.model_copy(update=nameless) for one in found.seen]
+    return found.model_copy(update={"checked": [""] if found.checked else [], "seen": seen})
+
+
+def _ratios(rows: Sequence[LengthRatio], names: Names) -> list[LengthRatio]:
+    return [row.model_copy(update={"a": names[row.a], "b": names[row.b]}) for row in rows]

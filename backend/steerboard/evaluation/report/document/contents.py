@@ -1,0 +1,190 @@
+"""What a document has of a report, for HTML and PDF alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
+from steerboard.evaluation.report.sections.outcomes import percent, source_name
+from steerboard.evaluation.report.sources import pair_of
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.sections.comparison import Comparison
+from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
+
+_NONE = "–"
+BLIND = (
+    "People still rank in this evaluation. Until they are done, entrants are called A, B, C, and sources have numbers; "
+    "sources that compare with a baseline only are left out."
+)
+
+
+def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
+    """No names of annotators and no addresses. `blind`: the report is a `blinding.blinded` one."""
+    found = report.headline or Headline(text="")
+    prompts = f"{report.prompts} prompts" + (f", {report.prompts_from}" if report.prompts_from else "")
+    about = f"{prompts}; version {report.version}, computed on {report.computed_at:%d %B %Y at %H:%M} UTC."
+    blocks: list[Block] = [Text(BLIND)] if blind else []
+    if report.human or report.judges or report.rewards:
+        blocks.append(_methods(report))
+    return Document(
+        title=report.evaluation,
+        about=about,
+        answer=found.text,
+        facts=tuple(_facts(found)),
+        against=tuple(one.text for one in found.reservations),
+        blocks=tuple(blocks),
+        folds=(*_sources(report, found.sources), *_agreement(report), _seen(report)),
+    )
+
+
+def _facts(found: Headline) -> Iterator[tuple[str, str]]:
+    if found.by is not None and found.source is not None:
+        yield "Source", source_name(found.by, found.source)
+    if found.margin is not None:
+        yield f"Win rate against {found.margin.over}", percent(found.margin.win_rate)
+        if found.margin.difference is not None:
+            yield f"Difference of means to {found.margin.over}", interval(found.margin.difference)
+    if found.over:
+        yield "Over", ", ".join(found.over)
+    if found.items:
+        yield "Items", str(found.items)
+
+
+def _methods(report: EvaluationReport) -> Grid:
+    """Every entrant by every source."""
+    columns = [
+        (label, field)
+        for field in ("human", "judge", "reward")
+        for label in dict.fromkeys(name for row in report.methods for name in getattr(row, field))
+    ]
+    kinds = {"human": "rank score, people", "judge": "score, judge", "reward": "reward"}
+    return Grid(
+        title="Entrants by every source",
+        heads=("Entrant", *(f"{label} ({kinds[field]})" for label, field in columns), "Characters"),
+        rows=tuple(
+            (
+                Cell(row.entrant),
+                *(_figure(getattr(row, field).get(label)) for label, field in columns),
+                _figure(row.length, digits=0),
+            )
+            for row in report.methods
+        ),
+        note="Means with their 95% intervals over prompts.",
+    )
+
+
+def _sources(report: EvaluationReport, headlines: Sequence[SourceHeadline]) -> Iterator[Fold]:
+    comparisons = [
+        *(one.comparison for one in report.human),
+        *(one.comparison for one in report.judges),
+        *(one.comparison for one in report.rewards),
+    ]
+    about: list[str] = [
+        *(f"{one.done_items} of {one.items} items, {one.rankings} rankings." for one in report.human),
+        *(f"{one.ok} of {one.verdicts} verdicts count." for one in report.judges),
+        *(f"In {one.units} units." for one in report.rewards),
+    ]
+    for told, comparison, words in zip(headlines, comparisons, about, strict=True):
+        title = source_name(told.by, told.source)
+        yield Fold(title[0].upper() + title[1:], told.text, (Text(words, small=True), *_comparison(comparison)))
+
+
+def _comparison(comparison: Comparison) -> Iterator[Block]:
+    if not comparison.items:
+        return
+    if comparison.friedman is not None:
+        test = comparison.friedman
+        yield Text(f"Friedman over {test.entrants} entrants: p {p_value(test.p)}.", small=True)
+    strengths = {row.entrant: row.strength for row in comparison.bradley_terry}
+    best = sorted(comparison.scores, key=lambda row: float("inf") if row.mean.value is None else -row.mean.value)
+    yield Grid(
+        title="Means",
+        heads=("Entrant", "Mean", *(["Bradley-Terry strength"] if strengths else [])),
+        rows=tuple(
+            (Cell(row.entrant), _figure(row.mean), *([_figure(strengths.get(row.entrant))] if strengths else []))
+            for row in best
+        ),
+    )
+    names = [row.entrant for row in best]
+    if len(names) > 2:
+        yield _matrix(comparison, names)
+    yield Grid(
+        title="Every pair",
+        heads=("Pair", "Wins / ties / losses", "Win rate", "Difference", "p, Holm"),
+        rows=tuple(
+            (
+                Cell(f"{row.a} against {row.b}"),
+                Cell(" / ".join(f"{count:.4g}" for count in (row.wins, row.ties, row.losses))),
+                _figure(row.win_rate, share=True),
+                _figure(row.difference),
+                Cell(p_value(row.p_holm), "significant" if row.significant else ""),
+            )
+            for row in comparison.pairs
+        ),
+    )
+
+
+def _matrix(comparison: Comparison, names: Sequence[str]) -> Grid:
+    rows = []
+    for name in names:
+        cells = [Cell(name)]
+        for other in names:
+            row = pair_of(comparison, name, other) if other != name else None
+            share = row.win_rate.value if row is not None else None
+            cells.append(Cell(_NONE if share is None else f"{share:.0%}", shade=share))
+        rows.append(tuple(cells))
+    return Grid("Win rate of the row against the column", ("Entrant", *names), tuple(rows))
+
+
+def _agreement(report: EvaluationReport) -> Iterator[Fold]:
+    if not report.agreement:
+        return
+    rows = tuple(
+        (
+            Cell(f"{source_name(row.a_by, row.a)} and {source_name(row.b_by, row.b)}"),
+            _figure(row.item, share=True),
+            _figure(row.spearman),
+            Cell(f"{row.entrants}, {row.items}"),
+        )
+        for row in report.agreement
+    )
+    heads = ("Sources", "Same on an item", "Spearman of means", "Entrants, items")
+    words = f"{len(rows)} pairs of sources on the same items; a tie of one of them counts half."
+    yield Fold("Agreement", words, (Grid("Agreement between sources", heads, rows),))
+
+
+def _seen(report: EvaluationReport) -> Fold:
+    found = report.contamination
+    words = (
+        f"{found.exact} of {found.prompts} prompts occur in training data as they are, {found.near} nearly."
+        if found.checked
+        else "The prompts were looked for in no training data."
+    )
+    where = tuple(name for name in found.checked if name)
+    return Fold("Prompts seen in training", words, (Items("Looked for in", where),) if where else ())
+
+
+def _figure(found: Estimate | None, *, share: bool = False, digits: int = 2) -> Cell:
+    if found is None or found.value is None:
+        return Cell(_NONE, f"n = {found.n}" if found is not None else "")
+
+    def said(x: float) -> str:
+        return f"{x:.1%}" if share else f"{x:,.{digits}f}"
+
+    ends = f"[{said(found.low)}, {said(found.high)}] " if found.low is not None and found.high is not None else ""
+    return Cell(said(found.value), f"{ends}n = {found.n}")
+
+
+def interval(found: Estimate) -> str:
+    """`0.50 [0.21, 0.80]`."""
+    cell = _figure(found)
+    ends = cell.detail.partition("n = ")[0].strip()
+    return f"{cell.text} {ends}".strip()
+
+
+def p_value(p: float | None) -> str:
+    """Never 0."""
+    if p is None:
+        return _NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

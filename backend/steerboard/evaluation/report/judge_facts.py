@@ -1,0 +1,98 @@
+"""Reads what the quality of judges is measured by: repeated verdicts, costs and times, and who sits in a jury."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from steerboard.evaluation.judges.budget import Prices
+from steerboard.evaluation.judges.costs import spent
+from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.evaluation.report.data import Floats, Ints, JudgeCost, JuryFacts, Repeats
+from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Jury, RepeatedVerdict, Verdict
+
+
+def repeats_of(
+    session: Session, judges: Sequence[Judge], rows_of: Callable[[Floats], Ints]
+) -> dict[uuid.UUID, Repeats]:
+    """By judge that asked twice. `rows_of`: rows of positions, -1 for what is no prompt."""
+    first, again = Verdict, RepeatedVerdict
+    found = session.execute(
+        select(again.judge_id, again.position, first.value, again.value)
+        .join(
+            first,
+            (first.judge_id == again.judge_id)
+            & (first.position == again.position)
+            & (first.turn == again.turn)
+            & (first.a == again.a)
+            & first.b.is_not_distinct_from(again.b)
+            & (first.a_first.is_not_distinct_from(again.a_first)),
+        )
+        .where(
+            again.judge_id.in_([judge.id for judge in judges]),
+            ~first.superseded,
+            first.status == "ok",
+            again.status == "ok",
+        )
+        .order_by(again.judge_id, again.position, again.id)
+    ).all()
+    made = {}
+    for judge in judges:
+        table = np.array([row[1:] for row in found if row[0] == judge.id], dtype=np.float64).reshape(-1, 3)
+        rows = rows_of(table[:, 0])
+        known = rows >= 0
+        if known.any():
+            made[judge.id] = Repeats(rows[known], table[known, 1], table[known, 2])
+    return made
+
+
+def costs_of(session: Session, judges: Sequence[Judge]) -> dict[uuid.UUID, JudgeCost]:
+    """Of every judge that is asked here."""
+    ids = [judge.id for judge in judges]
+    verdicts = _paid_verdicts(session, ids)
+    times = (
+        select(JudgeAnswer.judge_id, func.sum(JudgeAnswer.seconds).label("seconds"))
+        .where(JudgeAnswer.judge_id.in_(ids))
+        .group_by(JudgeAnswer.judge_id)
+    )
+    seconds = {row.judge_id: row.seconds for row in session.execute(times)}
+    made = {}
+    for judge in judges:
+        # Of an imported judge the settings are somebody else's.
+        settings = JudgeSettings.model_validate(judge.settings) if judge.imported is None else None
+        priced = settings is not None and Prices.of(settings) is not None
+        made[judge.id] = JudgeCost(
+            cost=spent(session, judge, settings) if priced and settings is not None else None,
+            uncertain=judge.uncertain_cost,
+            verdicts=verdicts.get(judge.id, 0),
+            seconds=seconds.get(judge.id),
+        )
+    return made
+
+
+def juries_of(session: Session, evaluation: Evaluation) -> list[JuryFacts]:
+    """By age."""
+    juries = session.scalars(select(Jury).where(Jury.evaluation_id == evaluation.id).order_by(Jury.id))
+    return [
+        JuryFacts(jury.name, tuple(map(uuid.UUID, jury.judges)), "majority" if jury.rule == "majority" else "mean")
+        for jury in juries
+    ]
+
+
+def _paid_verdicts(session: Session, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
+    """Verdicts with a value, repeated ones too, from answers that the judge itself paid for."""
+    counts = dict.fromkeys(ids, 0)
+    for of in (Verdict, RepeatedVerdict):
+        query = (
+            select(of.judge_id, func.count())
+            .join(JudgeAnswer, (JudgeAnswer.key == of.answer_key) & (JudgeAnswer.judge_id == of.judge_id))
+            .where(of.judge_id.in_(ids), of.status == "ok")
+            .group_by(of.judge_id)
+        )
+        for judge, number in session.execute(query if of is RepeatedVerdict else query.where(~Verdict.superseded)):
+            counts[judge] += number
+    return counts

@@ -1,0 +1,79 @@
+"""A source's comparison in a sentence: who is in front, by how much, and who is within noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steerboard.evaluation.report.sources import pair_of
+from steerboard_contracts.report.estimate import Estimate
+from steerboard_contracts.report.sections.comparison import By, Comparison, PairRow
+from steerboard_contracts.report.sections.headline import Margin, Outcome
+
+_KINDS: dict[By, str] = {"human": "people of", "judge": "judge", "jury": "jury", "reward": "reward model"}
+
+
+def outcome_of(comparison: Comparison) -> Outcome:
+    """The winner with its closest rival, or who shares the lead; `Comparison.why` where nothing can be told of that."""
+    leader = comparison.winner or _leader(comparison)
+    if leader is None:
+        return Outcome(text=comparison.why, items=comparison.items)
+    rivals = [row.entrant for row in comparison.scores if row.entrant != leader]
+    rows = {name: row for name in rivals if (row := pair_of(comparison, leader, name)) is not None}
+    tested = {name: row for name, row in rows.items() if row.p_holm is not None}
+    found = Outcome(text=comparison.why, winner=comparison.winner, leader=leader, items=comparison.items)
+    if not tested:
+        return found
+    closest = max(tested, key=lambda name: (tested[name].p_holm or 0.0, -_ahead(tested[name])))
+    row = tested[closest]
+    if comparison.winner is None:
+        if len(tested) < len(rivals) or any(_ahead(one) <= 0 for one in rows.values()):
+            return found
+        found.tied = [name for name, one in tested.items() if not one.significant]
+        # A small p that speaks for the rival is explained in the comparison's own words.
+        if not found.tied or any((tested[name].p_holm or 0.0) < 0.05 for name in found.tied):
+            return found
+    found.margin = Margin(over=closest, win_rate=row.win_rate, difference=row.difference, p_holm=row.p_holm)
+    found.text = _said(found, closest, row, len(rivals), len(comparison.pairs))
+    return found
+
+
+def _leader(comparison: Comparison) -> str | None:
+    """The one entrant with the highest mean, of at least two."""
+    means = {row.entrant: row.mean.value for row in comparison.scores if row.mean.value is not None}
+    best = [name for name, mean in means.items() if mean == max(means.values())]
+    return best[0] if len(best) == 1 and len(means) > 1 else None
+
+
+def _ahead(row: PairRow) -> float:
+    return row.difference.value if row.difference is not None and row.difference.value is not None else 0.0
+
+
+def _said(found: Outcome, closest: str, row: PairRow, rivals: int, tested: int) -> str:
+    holm = f" after Holm over {tested} pairs" if tested > 1 else ""
+    p = "p < 0.001" if row.p_holm is not None and row.p_holm < 0.001 else f"p = {row.p_holm:.2g}"
+    rate = f"{percent(row.win_rate)} over {row.win_rate.n} items ({p}{holm})"
+    if found.winner is not None:
+        which = "its only rival" if rivals == 1 else f"the closest of {rivals} rivals"
+        return f"{found.winner} wins: against {closest}, {which}, its win rate is {rate}."
+    noise = listed([found.leader or "", *found.tied])
+    return (
+        f"No winner: {noise} are within noise. {found.leader} has the highest mean; "
+        f"against {closest} its win rate is {rate}."
+    )
+
+
+def source_name(by: By, label: str) -> str:
+    """`people of helpfulness`, `judge gpt`, `reward model rm`."""
+    return f"{_KINDS[by]} {label}"
+
+
+def percent(of: Estimate) -> str:
+    """`62.0% [55.1%, 68.9%]`."""
+    if of.value is None:
+        return "unknown"
+    ends = "" if of.low is None or of.high is None else f" [{of.low:.1%}, {of.high:.1%}]"
+    return f"{of.value:.1%}{ends}"
+
+
+def listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

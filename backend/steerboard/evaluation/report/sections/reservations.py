@@ -1,0 +1,156 @@
+"""The reservations about a headline, each with its code, its figure and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from steerboard.evaluation.report.sections.human import LOW_ALPHA, human_label
+from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
+from steerboard.evaluation.report.sections.reward_hacking import length_ratio
+from steerboard.evaluation.report.sections.warnings import FEW_PROMPTS
+from steerboard.evaluation.report.sources import pair_of
+from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.sections.comparison import By, Comparison
+from steerboard_contracts.report.sections.headline import Headline, Reservation, ReservationCode
+
+# The interval of the length ratio is above it.
+LONGER = 1.1
+# The interval of the share of equal verdicts is below it; two coins would agree on half.
+LITTLE_AGREEMENT = 0.6
+
+Sources = Mapping[tuple[By, str], Comparison]
+
+
+def reservations(report: EvaluationReport, answer: Headline, sources: Sources) -> list[Reservation]:
+    """Of the source that answers, the gravest first. `sources`: the valid ones, by kind and label."""
+    return [
+        *_significance(answer),
+        *_items(answer),
+        *_progress(report),
+        *_annotators(report, answer),
+        *_disagreement(report, answer, sources),
+        *_length(report, answer),
+        *_circular(report, answer),
+        *_contamination(report),
+    ]
+
+
+def _significance(answer: Headline) -> Iterator[Reservation]:
+    margin = answer.margin
+    if answer.winner is None:
+        if answer.tied and answer.leader:
+            text = f"{answer.leader} does not differ significantly from {listed(answer.tied)}."
+            yield _made("not_significant", text, margin.p_holm if margin else None)
+        else:
+            yield _made("not_significant", "No entrant is significantly better than all others.")
+    elif margin and margin.win_rate.low is not None and margin.win_rate.low <= 0.5:
+        text = f"The interval of its win rate over {margin.over}, {percent(margin.win_rate)}, contains 50%."
+        yield _made("not_significant", text, margin.win_rate.low)
+
+
+def _items(answer: Headline) -> Iterator[Reservation]:
+    items = answer.margin.win_rate.n if answer.margin else answer.items
+    if items < FEW_PROMPTS:
+        text = f"{items} items are few: only large differences can be told from chance."
+        yield _made("few_items", text, items)
+
+
+def _progress(report: EvaluationReport) -> Iterator[Reservation]:
+    told = set()
+    for one in report.human:
+        if one.state != "closed" and one.campaign not in told:
+            told.add(one.campaign)
+            text = f"Campaign {one.campaign} is {one.state}: {one.done_items} of {one.items} items are ranked."
+            yield _made("campaign_open", text, one.done_items / one.items if one.items else None)
+    others = sum(part.by != "human" for part in report.unfinished_parts)
+    if others:
+        parts = "A part" if others == 1 else f"{others} parts"
+        text = f"{parts} of the evaluation {'is' if others == 1 else 'are'} under way or failed."
+        yield _made("unfinished", text, others)
+
+
+def _annotators(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
+    for one in report.human:
+        if answer.by == "human" and human_label(one.campaign, one.criterion) == answer.source:
+            alpha = one.alpha.value
+            if alpha is not None and alpha < LOW_ALPHA:
+                text = f"Annotators agree little: Krippendorff's alpha is {alpha:.2f}, below {LOW_ALPHA}."
+                yield _made("annotators_disagree", text, alpha)
+
+
+def _disagreement(report: EvaluationReport, answer: Headline, sources: Sources) -> Iterator[Reservation]:
+    here = (answer.by, answer.source)
+    for other in answer.sources:
+        comparison = sources.get((other.by, other.source))
+        if comparison is None or answer.leader is None or other.leader is None or other.leader == answer.leader:
+            continue
+        row = pair_of(comparison, answer.leader, other.leader)
+        if row is None or row.win_rate.value is None:
+            continue
+        noise = "" if row.significant else ", which may be noise"
+        text = (
+            f"{_name(other.by, other.source)} prefers {other.leader}: there the win rate of {answer.leader} over it "
+            f"is {percent(row.win_rate)}{noise}."
+        )
+        yield _made("sources_disagree", text, row.win_rate.value)
+    for pair in report.agreement:
+        ends = {(pair.a_by, pair.a), (pair.b_by, pair.b)}
+        high = pair.item.high
+        if here in ends and "reward" not in (pair.a_by, pair.b_by) and high is not None and high < LITTLE_AGREEMENT:
+            by, label = (pair.b_by, pair.b) if (pair.a_by, pair.a) == here else (pair.a_by, pair.a)
+            text = f"{_name(by, label)} gives the same verdict on only {percent(pair.item)} of pairs of answers."
+            yield _made("sources_disagree", text, pair.item.value)
+
+
+def _length(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
+    if answer.leader is None:
+        return
+    rival = answer.margin.over if answer.margin else next(iter(answer.over), None)
+    ratio = length_ratio(report, answer.leader, rival) if rival else None
+    if ratio is not None and ratio.value is not None:
+        least = ratio.value if ratio.low is None else ratio.low
+        if least > LONGER:
+            text = f"The answers of {answer.leader} are {ratio.value:.2f} times as long as those of {rival}."
+            yield _made("length", text, ratio.value)
+    for judge in report.judges:
+        for row in judge.alpaca_eval if judge.valid else []:
+            controlled = row.length_controlled
+            if controlled is not None and row.entrant == answer.leader and row.win_rate > 50 >= controlled:
+                text = (
+                    f"Controlled for length, the win rate of {row.entrant} by judge {judge.judge} "
+                    f"is {controlled:.1f}% instead of {row.win_rate:.1f}%."
+                )
+                yield _made("length", text, controlled)
+
+
+def _circular(report: EvaluationReport, answer: Headline) -> Iterator[Reservation]:
+    judges: list[tuple[By, str, list[str]]] = [("judge", one.judge, one.trained) for one in report.judges]
+    rewards: list[tuple[By, str, list[str]]] = [("reward", one.reward_model, one.trained) for one in report.rewards]
+    for by, label, names in judges + rewards:
+        if (by, label) == (answer.by, answer.source) and names:
+            text = f"{_name(by, label)} is circular: {listed(names)} learned from it, or had answers chosen by it."
+            yield _made("circular", text)
+    for row in report.hacking:
+        if row.alarm and row.entrant == answer.leader:
+            text = f"Reward hacking is suspected of {row.entrant}: {'; '.join(row.reasons)}."
+            yield _made("reward_hacking", text)
+
+
+def _contamination(report: EvaluationReport) -> Iterator[Reservation]:
+    seen = report.contamination
+    if seen.seen:
+        share = len(seen.seen) / seen.prompts if seen.prompts else None
+        text = f"{len(seen.seen)} of {seen.prompts} prompts occur in training data."
+        yield _made("contamination", text, share)
+    elif not seen.checked:
+        text = "The prompts were looked for in no training data."
+        yield _made("contamination_unchecked", text)
+
+
+def _made(code: ReservationCode, text: str, value: float | None = None) -> Reservation:
+    return Reservation(code=code, text=text, value=value)
+
+
+def _name(by: By, label: str) -> str:
+    words = source_name(by, label)
+    return words[0].upper() + words[1:]

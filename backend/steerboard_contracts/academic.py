@@ -1,0 +1,74 @@
+"""The config of an `academic` run: tasks of lm-evaluation-harness that a model answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from steerboard_contracts.fields import Config, Count, Precision
+
+HARNESS = "0.4.13"
+"""The version of lm-evaluation-harness (distribution `lm-eval`) that runs and figures are of."""
+
+SUITE = {"gsm8k": 8, "mmlu": 5, "humaneval": 0, "truthfulqa_mc2": 0, "arc_challenge": 25, "mbpp": 0}
+"""Tasks with their shots, of the RLHF Workflow (arXiv 2405.07863, Section 5.1)."""
+
+TaskName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
+MOST_TASKS = 100
+
+
+class AcademicConfig(Config):
+    """Tasks that test a model's knowledge and skill, such as GSM8K and MMLU, by lm-evaluation-harness in a process of
+    its own. Code that a model writes runs in a sandbox, or the task is refused."""
+
+    run: Annotated[Literal["academic"], Field(description="The kind of run.")] = "academic"
+    tasks: Annotated[
+        list[TaskName],
+        Field(
+            default=list(SUITE),
+            min_length=1,
+            max_length=MOST_TASKS,
+            description="Tasks or groups by their names in lm-evaluation-harness, or in `folder`.",
+        ),
+    ]
+    shots: Annotated[
+        dict[TaskName, Annotated[int, Field(ge=0, le=256)]],
+        Field(
+            default={},
+            description="Examples before each question, by task. By default those of the suite (gsm8k 8, mmlu 5, "
+            "arc_challenge 25, the others 0), else the task's own.",
+        ),
+    ]
+    folder: Annotated[
+        str | None,
+        Field(
+            max_length=4096,
+            description="On every worker, below a folder that the operator allows (STEERBOARD_TASK_ROOTS): your own "
+            "tasks, as YAML. Their Python code is run.",
+        ),
+    ] = None
+    limit: Annotated[Count | None, Field(description="Only the first so many items of each task, to try it out.")] = (
+        None
+    )
+    chat_template: Annotated[
+        bool, Field(description="Ask by the model's chat template, the examples as earlier turns.")
+    ] = False
+    batch_size: Annotated[Count, Field(description="Requests computed together.")] = 8
+    precision: Annotated[Precision, Field(description="`auto`: bf16 on a GPU, fp32 on a CPU.")] = "auto"
+    engine: Annotated[
+        Literal["transformers"], Field(description="What computes; the harness runs no other engine here.")
+    ] = "transformers"
+
+    @model_validator(mode="after")
+    def _fits(self) -> AcademicConfig:
+        if len(set(self.tasks)) < len(self.tasks):
+            raise ValueError("a task is named twice")
+        unknown = sorted(set(self.shots) - set(self.tasks))
+        if unknown:
+            raise ValueError(f"`shots` names {unknown[0]}, which is none of the tasks")
+        return self
+
+    def shots_of(self, task: str) -> int | None:
+        """None: the task's own."""
+        return self.shots.get(task, SUITE.get(task) if self.folder is None else None)

@@ -1,0 +1,21 @@
+"""A model answers academic benchmarks."""
+
+from __future__ import annotations
+
+from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.models import POLICIES
+from steerboard_contracts.specs.run_kind import RunKindSpec
+from steerboard_contracts.specs.slots import models
+
+SPEC = RunKindSpec(
+    run="academic",
+    title="Academic benchmarks",
+    about="GSM8K, MMLU, HumanEval, TruthfulQA, ARC, MBPP, or any other task of lm-evaluation-harness.",
+    config=AcademicConfig,
+    slots={"model": models(*POLICIES)},
+    makes=None,
+    makes_thing=None,
+    form=("tasks", "shots", "limit", "chat_template"),
+    for_model=dict.fromkeys(sorted(POLICIES), "Run academic benchmarks"),
+    place=55,
+)

@@ -1,0 +1,84 @@
+import { queryOptions, type QueryClient } from "@tanstack/react-query";
+import { api, data, type Schemas } from "../client";
+import { readEvents } from "../live/stream";
+
+export type Battle = Schemas["BattleOut"];
+export type Side = Schemas["Side"];
+/** What one event of a stream adds: the text is what was known up to `at`, then `text`. */
+export type SideChange = Side & { side: "a" | "b"; at: number };
+export type Verdict = Schemas["VoteIn"]["verdict"];
+
+/** A request that hangs in a bad network counts as failed. */
+const patience = () => AbortSignal.timeout(20_000);
+
+export const ended = (side: Side) => side.state === "succeeded" || side.state === "failed";
+
+export const battleQuery = (project: string, battle: string) =>
+  queryOptions({
+    queryKey: [project, "battle", battle],
+    queryFn: () =>
+      data(api.GET("/api/v1/projects/{project}/battles/{battle}", { params: { path: { project, battle } } })),
+    // The stream keeps it up to date.
+    staleTime: Infinity,
+  });
+
+export const beginBattle = (project: string, arena: string, body: Schemas["BattleIn"]) =>
+  data(
+    api.POST("/api/v1/projects/{project}/arenas/{arena}/battles", {
+      params: { path: { project, arena } },
+      body,
+    }),
+  );
+
+export const askAgain = (project: string, battle: string, prompt: string) =>
+  data(
+    api.POST("/api/v1/projects/{project}/battles/{battle}/turns", {
+      params: { path: { project, battle } },
+      body: { prompt },
+    }),
+  );
+
+export const voteOn = (project: string, battle: string, body: Schemas["VoteIn"]) =>
+  data(
+    api.POST("/api/v1/projects/{project}/battles/{battle}/vote", {
+      params: { path: { project, battle } },
+      body,
+      signal: patience(),
+    }),
+  );
+
+/** The battle with what one event of its stream adds to the last turn. */
+export function withChange(known: Battle, { side, at, text, state, cut }: SideChange): Battle {
+  const last = known.turns.length - 1;
+  const turns = known.turns.map((turn, place) =>
+    place === last
+      ? { ...turn, [side]: { state, cut, text: (turn[side].text ?? "").slice(0, at) + text } }
+      : turn,
+  );
+  return { ...known, turns, waits_for: null };
+}
+
+/** Follows the last turn until both answers have ended; after a break it starts over with everything so far. */
+export async function followBattle(
+  project: string,
+  battle: string,
+  client: QueryClient,
+  signal: AbortSignal,
+): Promise<void> {
+  const { queryKey } = battleQuery(project, battle);
+  const url = `/api/v1/projects/${project}/battles/${battle}/stream`;
+  let over = false;
+  for (let failures = 0; !over && !signal.aborted;) {
+    try {
+      await readEvents(url, { signal }, (change, name) => {
+        if (name === "end") over = true;
+        else if (name === "answer")
+          client.setQueryData(queryKey, (known) => known && withChange(known, change as SideChange));
+      });
+      failures = 0;
+    } catch {
+      failures += 1;
+    }
+    if (!over) await new Promise((resolve) => setTimeout(resolve, Math.min(5000, 300 * 2 ** failures)));
+  }
+}

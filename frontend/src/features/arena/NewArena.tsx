@@ -1,0 +1,120 @@
+import { Button, Group, Modal, MultiSelect, NumberInput, Stack, TagsInput, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconPlus } from "@tabler/icons-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { type Arena, arenaKeys, createArena } from "../../api/arena/arenas";
+import { endpointsQuery } from "../../api/models/endpoints";
+import { modelsQuery } from "../../api/models/models";
+import { Failure } from "../../shared/Feedback";
+
+interface Properties {
+  project: string;
+  onMade: (arena: Arena) => void;
+}
+
+export function NewArena({ project, onMade }: Properties) {
+  const [opened, { open, close }] = useDisclosure();
+  return (
+    <>
+      <Button leftSection={<IconPlus size={16} />} variant="default" onClick={open}>
+        New arena
+      </Button>
+      <Modal opened={opened} onClose={close} title="New arena">
+        <Form
+          project={project}
+          onMade={(made) => {
+            close();
+            onMade(made);
+          }}
+        />
+      </Modal>
+    </>
+  );
+}
+
+function Form({ project, onMade }: Properties) {
+  const client = useQueryClient();
+  const models = useQuery(modelsQuery(project));
+  const endpoints = useQuery(endpointsQuery(project));
+  const [name, setName] = useState("");
+  const [entrants, setEntrants] = useState<string[]>([]);
+  const [categories, setCategories] = useState<string[]>([]);
+  const [temperature, setTemperature] = useState(0.7);
+  const create = useMutation({
+    mutationFn: () =>
+      createArena(project, {
+        name: name.trim(),
+        entrants: entrants.map((target) => {
+          const [kind, ...rest] = target.split(":");
+          return { [kind!]: rest.join(":"), decoding: { temperature, top_p: 1, top_k: 0 } };
+        }),
+        categories,
+      }),
+    onSuccess: async (made) => {
+      await client.invalidateQueries({ queryKey: arenaKeys.all(project) });
+      onMade(made);
+    },
+  });
+  const data = [
+    ...(models.data?.items ?? [])
+      .filter((model) => model.answers)
+      .map((model) => ({ value: `model:${model.name}`, label: model.name })),
+    ...(endpoints.data ?? []).map((one) => ({
+      value: `endpoint:${one.name}`,
+      label: `${one.name} (endpoint)`,
+    })),
+  ];
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        create.mutate();
+      }}
+    >
+      <Stack>
+        <TextInput
+          label="Name"
+          required
+          maxLength={128}
+          autoComplete="off"
+          data-autofocus
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <MultiSelect
+          label="Entrants"
+          description="Two or more; policies that take scores get their default"
+          required
+          searchable
+          maxValues={16}
+          data={data}
+          value={entrants}
+          onChange={setEntrants}
+        />
+        <NumberInput
+          label="Temperature"
+          description="0 always takes the likeliest token"
+          min={0}
+          max={5}
+          step={0.1}
+          value={temperature}
+          onChange={(value) => setTemperature(Number(value) || 0)}
+        />
+        <TagsInput
+          label="Categories"
+          description="That a battle may be filed under; Enter adds one"
+          value={categories}
+          maxTags={50}
+          onChange={setCategories}
+        />
+        {create.error && <Failure error={create.error} />}
+        <Group justify="flex-end">
+          <Button type="submit" loading={create.isPending} disabled={!name.trim() || entrants.length < 2}>
+            Create
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

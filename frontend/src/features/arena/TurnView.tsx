@@ -1,0 +1,76 @@
+import { Badge, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { type Battle, ended, type Side } from "../../api/arena/battles";
+
+type Turn = Battle["turns"][number];
+
+interface Properties {
+  turn: Turn;
+  /** Who answered, once the vote is given. */
+  names: { a: string; b: string } | null;
+  waitsFor: string | null;
+}
+
+/** One question and both answers: side by side, and one below the other on a phone. */
+export function TurnView({ turn, names, waitsFor }: Properties) {
+  return (
+    <Stack gap="xs" component="section" aria-label="Turn">
+      <div>
+        <Text size="xs" c="dimmed">
+          You
+        </Text>
+        <pre className="text">{turn.prompt}</pre>
+      </div>
+      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
+        <SideCard letter="A" side={turn.a} name={names?.a} waitsFor={waitsFor} />
+        <SideCard letter="B" side={turn.b} name={names?.b} waitsFor={waitsFor} />
+      </SimpleGrid>
+    </Stack>
+  );
+}
+
+interface SideProperties {
+  letter: string;
+  side: Side;
+  name?: string;
+  waitsFor: string | null;
+}
+
+function SideCard({ letter, side, name, waitsFor }: SideProperties) {
+  const live = !ended(side);
+  return (
+    <Card withBorder component="article" aria-label={`Answer ${letter}`} padding="sm">
+      <Stack gap={6}>
+        <Group gap="xs" justify="space-between">
+          <Title order={2} size="h5">
+            {letter}
+          </Title>
+          {name && (
+            <Badge className="state-badge" tt="none" maw="100%">
+              {name}
+            </Badge>
+          )}
+        </Group>
+        <div style={{ minHeight: live ? 72 : undefined }} aria-busy={live} aria-live="polite">
+          {side.text ? (
+            <pre className={live ? "text writing" : "text"}>{side.text}</pre>
+          ) : (
+            <Text size="sm" c="dimmed">
+              {live ? (waitsFor ?? (side.state === "running" ? "writing…" : "waiting…")) : null}
+              {side.state === "succeeded" && "An empty answer."}
+            </Text>
+          )}
+          {side.state === "failed" && (
+            <Text size="sm" c="var(--mantine-color-error)">
+              This answer failed.
+            </Text>
+          )}
+        </div>
+        {side.cut && (
+          <Text size="xs" c="dimmed">
+            cut at its limit
+          </Text>
+        )}
+      </Stack>
+    </Card>
+  );
+}

@@ -1,0 +1,131 @@
+import { Button, CopyButton, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import {
+  createReportLink,
+  type ReportLink,
+  reportLinksQuery,
+  revokeReportLink,
+} from "../../../api/evaluation/reportLinks";
+import { Failure, Loaded } from "../../../shared/Feedback";
+import { When } from "../../../shared/When";
+
+const LIVES = [
+  { value: "1", label: "1 day" },
+  { value: "7", label: "7 days" },
+  { value: "30", label: "30 days" },
+  { value: "90", label: "90 days" },
+];
+
+interface Properties {
+  project: string;
+  evaluation: string;
+}
+
+/** Makes links to the report for people without an account, and revokes them. */
+export function ShareReport({ project, evaluation }: Properties) {
+  const client = useQueryClient();
+  const query = reportLinksQuery(project, evaluation);
+  const links = useQuery(query);
+  const [days, setDays] = useState("7");
+  const renew = () => client.invalidateQueries({ queryKey: query.queryKey });
+  const create = useMutation({
+    mutationFn: () => createReportLink(project, evaluation, Number(days)),
+    onSuccess: renew,
+  });
+  const revoke = useMutation({
+    mutationFn: (link: string) => revokeReportLink(project, evaluation, link),
+    onSuccess: async (_, link) => {
+      if (create.data?.id === link) create.reset();
+      await renew();
+    },
+  });
+  const error = create.error ?? revoke.error;
+  return (
+    <Stack>
+      <Text size="sm">
+        Anyone with a link can read the current report without an account. While a campaign is not closed,
+        entrants are called A, B, C there.
+      </Text>
+      <Group align="flex-end" gap="xs">
+        <Select
+          label="The link works for"
+          data={LIVES}
+          value={days}
+          allowDeselect={false}
+          onChange={(value) => setDays(value ?? "7")}
+          w={160}
+        />
+        <Button loading={create.isPending} onClick={() => create.mutate()}>
+          Make a link
+        </Button>
+      </Group>
+      {create.data && <Made address={new URL(create.data.path, window.location.origin).href} />}
+      {error && <Failure error={error} />}
+      <Loaded query={links}>
+        {(found) =>
+          found.length ? (
+            <Stack gap="xs" role="list" aria-label="Links that work">
+              {found.map((link) => (
+                <Row
+                  key={link.id}
+                  link={link}
+                  pending={revoke.isPending && revoke.variables === link.id}
+                  onRevoke={() => revoke.mutate(link.id)}
+                />
+              ))}
+            </Stack>
+          ) : (
+            <Text size="sm" c="dimmed">
+              No link works at the moment.
+            </Text>
+          )
+        }
+      </Loaded>
+    </Stack>
+  );
+}
+
+function Made({ address }: { address: string }) {
+  return (
+    <div>
+      <Group align="flex-end" gap="xs" wrap="nowrap">
+        <TextInput
+          label="Link"
+          readOnly
+          value={address}
+          flex={1}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+        <CopyButton value={address} timeout={3000}>
+          {({ copied, copy }) => (
+            <Button variant="default" onClick={copy} miw={90}>
+              {copied ? "Copied" : "Copy"}
+            </Button>
+          )}
+        </CopyButton>
+      </Group>
+      <Text size="xs" c="dimmed" mt={4}>
+        Copy it now: it is not shown again.
+      </Text>
+    </div>
+  );
+}
+
+function Row({ link, pending, onRevoke }: { link: ReportLink; pending: boolean; onRevoke: () => void }) {
+  const until = new Date(link.expires_at).toLocaleString(undefined, {
+    dateStyle: "medium",
+    timeStyle: "short",
+  });
+  return (
+    <Group justify="space-between" wrap="nowrap" role="listitem">
+      <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+        By {link.created_by.replace(/^(user|token):/, "")}, made <When at={link.created_at} />, works until{" "}
+        {until}
+      </Text>
+      <Button size="xs" variant="default" flex="none" loading={pending} onClick={onRevoke}>
+        Revoke
+      </Button>
+    </Group>
+  );
+}

@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { pairOf, shadeOf, type Pair } from "./pairs";
+
+const row: Pair = {
+  a: "dt",
+  b: "sft",
+  wins: 6,
+  ties: 1,
+  losses: 3,
+  win_rate: { value: 0.65, low: 0.4, high: 0.9, n: 10 },
+  difference: { value: 0.5, low: -0.25, high: 1.25, n: 10 },
+  p: 0.2,
+  p_holm: 0.4,
+  significant: false,
+};
+
+describe("pairOf", () => {
+  it("finds a pair in the order of its row", () => {
+    expect(pairOf([row], "dt", "sft")).toBe(row);
+  });
+
+  it("turns it for the other entrant", () => {
+    const found = pairOf([row], "sft", "dt")!;
+    expect([found.a, found.b, found.wins, found.losses]).toEqual(["sft", "dt", 3, 6]);
+    expect(found.win_rate.value).toBeCloseTo(0.35);
+    expect(found.win_rate.low).toBeCloseTo(0.1);
+    expect(found.win_rate.high).toBeCloseTo(0.6);
+    expect(found.difference).toEqual({ value: -0.5, low: -1.25, high: 0.25, n: 10 });
+  });
+
+  it("has nothing where no item compares the two", () => {
+    expect(pairOf([row], "dt", "mle")).toBeUndefined();
+  });
+});
+
+describe("shadeOf", () => {
+  it("is deeper further from a half", () => {
+    expect(shadeOf(0.5)).toContain(" 0%");
+    expect(shadeOf(1)).toContain("teal-filled) 40%");
+    expect(shadeOf(0)).toContain("orange-filled) 40%");
+  });
+});

@@ -1,0 +1,222 @@
+"""The arena in a real browser, before a server that is killed and a network that is cut. The tests write the answers,
+as a worker would."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from dashboard_world import World, follow
+from page_checks import faults_of
+from playwright.sync_api import Browser, Page, Route, expect
+from ranking_desks import Desks, enter_evaluation, right
+from sqlalchemy import select
+from sqlalchemy.orm import Session, sessionmaker
+
+from arena_world import NAMES, add_endpoints, entrants, places_of, write_answers
+from steerboard.accounts import service
+from steerboard.accounts.tables import Membership, Project, User
+from steerboard.app.dashboard import BUILD
+from steerboard.arena.schemas import ArenaIn
+from steerboard.arena.service import create
+from steerboard.arena.tables import Battle, Vote
+from steerboard.platform.database import transaction
+from steerboard.platform.settings import Settings
+
+
+@dataclass
+class Server:
+    """`steerboard api` as a process that can be killed, and started again at the same address."""
+
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "steerboard.cli.main", "api", "--port", str(self.port)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                if httpx.get(f"{self.url}/api/v1/system/live", timeout=5).status_code == 204:
+                    return
+            except httpx.TransportError:
+                pass
+            assert time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.1)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+
+
+@dataclass
+class Stage:
+    server: Server
+    sessions: sessionmaker[Session]
+    browser: Browser
+
+    def sit(self, name: str, role: str) -> Page:
+        """A person's browser, at the arena."""
+        with transaction(self.sessions) as session:
+            user = User(name=name)
+            session.add(user)
+            session.flush()
+            project = session.scalars(select(Project)).one()
+            session.add(Membership(project_id=project.id, user_id=user.id, role=role))
+            code, _ = service.create_sign_in_link(session, user.id)
+        context = self.browser.new_context(base_url=self.server.url, bypass_csp=True)
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        follow(page, f"{self.server.url}/sign-in/{code}")
+        page.goto("/p/default/arena")
+        return page
+
+    def ask(self, page: Page, prompt: str) -> str:
+        """A battle that both sides have answered; its id."""
+        page.get_by_role("textbox", name="Prompt").fill(prompt)
+        page.keyboard.press("Control+Enter")
+        page.wait_for_url(re.compile(r"[?&]b="))
+        expect(page.get_by_role("article", name="Answer A")).to_be_visible()
+        with self.sessions() as session:
+            battle = str(session.scalars(select(Battle.id).order_by(Battle.created_at.desc()).limit(1)).one())
+        write_answers(self.sessions, battle, (f"Yes to {prompt}", f"No to {prompt}"))
+        expect(page.get_by_role("group", name="Your vote")).to_be_visible()
+        return battle
+
+    def votes(self) -> list[tuple[str, str]]:
+        with self.sessions() as session:
+            return [(str(vote.battle_id), vote.verdict) for vote in session.scalars(select(Vote))]
+
+    def arrived(self, page: Page, battle: str) -> None:
+        """The vote has, and the page names who answered."""
+        a, b = places_of(self.sessions, battle)
+        expect(page.get_by_role("article", name="Answer A").get_by_text(NAMES[a])).to_be_visible()
+        expect(page.get_by_role("article", name="Answer B").get_by_text(NAMES[b])).to_be_visible()
+
+
+@pytest.fixture
+def stage(settings: Settings, sessions: sessionmaker[Session], project: Project, browser: Browser) -> Iterator[Stage]:
+    if not (BUILD / "index.html").is_file():
+        pytest.skip("the dashboard is not built: make web")
+    add_endpoints(sessions, project)
+    with transaction(sessions) as session:
+        asked: Any = {"name": "quokka", "entrants": entrants(NAMES[:2]), "categories": ["drinks"]}
+        create(session, session.merge(project), ArenaIn.model_validate(asked), "test")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        server = Server(free.getsockname()[1])
+    server.start()
+    made = Stage(server, sessions, browser)
+    yield made
+    for context in browser.contexts:
+        context.close()
+    server.kill()
+
+
+def waiting(page: Page) -> Any:
+    return page.get_by_role("status").filter(has_text="1 vote waiting")
+
+
+def test_a_vote_survives_a_killed_server_a_closed_page_and_a_lost_answer_and_counts_once(stage: Stage) -> None:
+    page = stage.sit("anna", "annotator")
+    battle = stage.ask(page, "tea?")
+    address = page.url
+    stage.server.kill()
+    page.keyboard.press("a")
+    expect(waiting(page)).to_be_visible()
+    expect(page.get_by_text("It is on its way")).to_be_visible()
+    context = page.context
+    page.close()
+    stage.server.start()
+    assert stage.votes() == []
+
+    again = context.new_page()
+    tries = 0
+
+    def swallow(route: Route) -> None:
+        """The server has the vote, and the browser does not hear of it."""
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            assert route.fetch().status == 200
+            route.abort()
+        else:
+            route.continue_()
+
+    again.route("**/vote", swallow)
+    again.goto(address)
+    stage.arrived(again, battle)
+    expect(waiting(again)).to_have_count(0)
+    assert tries == 2
+    assert stage.votes() == [(battle, "a")]
+
+
+def test_a_cut_network_keeps_votes_in_the_browser_until_it_is_back(stage: Stage) -> None:
+    page = stage.sit("olga", "engineer")
+    first = stage.ask(page, "tea?")
+    page.context.set_offline(True)
+    page.keyboard.press("b")
+    expect(waiting(page)).to_be_visible()
+    # Another page of the dashboard sends it as well.
+    page.keyboard.press("n")
+    expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
+    page.context.set_offline(False)
+    expect(waiting(page)).to_have_count(0)
+    assert stage.votes() == [(first, "b")]
+
+    second = stage.ask(page, "coffee?")
+    assert not [name for name in NAMES if name in page.locator("main").inner_text()]
+    page.get_by_role("textbox", name="Ask both again").fill("And milk?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("region", name="Turn")).to_have_count(2)
+    write_answers(stage.sessions, second, ("Milk!", "None."))
+    expect(page.get_by_role("group", name="Your vote")).to_be_visible()
+    assert faults_of(page, "arena-battle") == {}
+    page.get_by_role("button", name="Tie").click()
+    expect(page.get_by_text("Your vote: a tie.")).to_be_visible()
+    expect(page.get_by_text("A is ")).to_be_visible()
+    assert dict(stage.votes()) == {first: "b", second: "tie"}
+
+    page.get_by_role("tab", name="Leaderboard").click()
+    expect(page.get_by_text("2 votes")).to_be_visible()
+    assert faults_of(page, "arena-leaderboard") == {}
+    page.goto("/p/default/arena")
+    expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
+    assert faults_of(page, "arena-prompt") == {}
+
+
+def test_a_ranking_survives_a_killed_server_and_a_closed_page(stage: Stage, token: str, home: Path) -> None:
+    """The ranking screen sends from the same outbox."""
+    headers = {"Authorization": f"Bearer {token}"}
+    client = httpx.Client(base_url=f"{stage.server.url}/api/v1/projects/default/", headers=headers, timeout=30)
+    world = World(home, url=stage.server.url, client=client)
+    enter_evaluation(world)
+    desks = Desks(world, stage.browser)
+    campaign = desks.campaign("killed", limit=3)
+    desk = desks.sit(campaign.annotator("cleo"))
+    address = desk.page.url
+    desk.rank_by_keys()
+    stage.server.kill()
+    desk.submit()
+    expect(desk.banner()).to_contain_text("1 ranking waits")
+    desk.page.close()
+    stage.server.start()
+    assert campaign.rankings() == []
+    again = desk.context.new_page()
+    again.goto(address)
+    expect(again.get_by_text("1 done, 2 left")).to_be_visible()
+    assert right(campaign.arrive(1)) == [True]

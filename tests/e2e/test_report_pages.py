@@ -1,0 +1,109 @@
+"""The report of an evaluation in a browser: the answer, folded sources, pairs as a matrix, and links for others."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from dashboard_world import World
+from page_checks import faults_of, told
+from playwright.sync_api import Browser, Page, expect
+
+PROMPTS = 24
+# The first answers best; the next two are alike.
+SCORES = {"alpha": (9, 9), "beta": (6, 7), "gamma": (7, 6), "delta": (4, 4), "epsilon": (3, 3), "zeta": (1, 2)}
+
+
+def rows(folder: Path, name: str, found: list[dict[str, object]]) -> Path:
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+    return path
+
+
+@pytest.fixture(scope="module")
+def six(world: World, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An evaluation of six entrants that three judges have graded."""
+    folder = tmp_path_factory.mktemp("six")
+    questions = [{"question_id": at, "turns": [f"Tell of number {at}."]} for at in range(PROMPTS)]
+    with rows(folder, "questions", questions).open("rb") as file:
+        world.client.post("prompt-sets", files={"file": file}, data={"name": "six-set"}).raise_for_status()
+    world.client.post("evaluations", json={"name": "six", "prompts": {"set": "six-set"}}).raise_for_status()
+    answers = [
+        {"question_id": at, "model_id": name, "choices": [{"index": 0, "turns": [f"{name} of {at}."]}]}
+        for name in SCORES
+        for at in range(PROMPTS)
+    ]
+    with rows(folder, "answers", answers).open("rb") as file:
+        world.client.post("evaluations/six/answers", files={"file": file}).raise_for_status()
+    for judge in ("first", "second", "third"):
+        grades = [
+            {"question_id": at, "model": name, "judge": [judge, "single-v1"], "score": two[at % 2], "turn": 1}
+            for name, two in SCORES.items()
+            for at in range(PROMPTS)
+        ]
+        with rows(folder, judge, grades).open("rb") as file:
+            world.client.post("evaluations/six/judgments", files={"file": file}).raise_for_status()
+    return "six"
+
+
+def test_the_report_answers_first_and_opens_its_sources_and_pairs(page: Page, six: str) -> None:
+    page.goto(f"/p/default/evaluations/{six}?tab=report")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer).to_contain_text("alpha wins: against beta, the closest of 5 rivals, its win rate is 100.0%")
+    expect(answer).to_contain_text("judge first")
+    expect(answer).to_contain_text("The prompts were looked for in no training data.")
+    expect(page.get_by_role("table")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollHeight") < 1700
+
+    source = page.get_by_role("region", name=re.compile("^first"))
+    expect(source).to_contain_text("alpha wins")
+    source.locator("summary").focus()
+    page.keyboard.press("Enter")
+    matrix = source.get_by_role("table", name="Win rate of the row against the column")
+    expect(matrix.get_by_role("row")).to_have_count(7)
+    cell = matrix.get_by_role("button", name=re.compile("^gamma against delta: 100.0%, significant"))
+    cell.focus()
+    page.keyboard.press("Enter")
+    pair = source.get_by_role("region", name="gamma against delta")
+    expect(pair).to_contain_text(f"{PROMPTS} / 0 / 0")
+    matrix.get_by_role("button", name="delta against gamma").click()
+    expect(source.get_by_role("region", name="delta against gamma")).to_contain_text(f"0 / 0 / {PROMPTS}")
+    faults = faults_of(page, "report-matrix")
+    assert not faults, told(faults)
+
+
+def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
+    page: Page, six: str, world: World, browser: Browser
+) -> None:
+    page.goto(f"/p/default/evaluations/{six}?tab=report")
+    page.get_by_role("button", name="Export").click()
+    expect(page.get_by_role("menuitem", name="PDF")).to_have_attribute("href", re.compile(r"/report\.pdf$"))
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Share").click()
+    dialog = page.get_by_role("dialog", name="Share the report")
+    expect(dialog).to_contain_text("No link works at the moment.")
+    dialog.get_by_role("combobox", name="The link works for").click()
+    page.get_by_role("option", name="30 days").click()
+    dialog.get_by_role("button", name="Make a link").click()
+    address = dialog.get_by_label("Link", exact=True).input_value()
+    expect(dialog.get_by_role("listitem")).to_have_count(1)
+    faults = faults_of(page, "report-share")
+    assert not faults, told(faults)
+
+    stranger = browser.new_context()
+    shared = stranger.new_page()
+    shared.goto(address)
+    expect(shared.locator(".answer")).to_contain_text("alpha wins: against beta")
+    shared.get_by_text("Judge first-single", exact=True).click()
+    expect(shared.get_by_role("table").first).to_contain_text("Entrant")
+    assert shared.evaluate("getComputedStyle(document.querySelector('.answer')).borderLeftStyle") == "solid"
+
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(dialog).to_contain_text("No link works at the moment.")
+    answer = shared.goto(address)
+    assert answer is not None
+    assert answer.status == 404
+    expect(shared.get_by_role("heading")).to_have_text("There is no report here")
+    stranger.close()

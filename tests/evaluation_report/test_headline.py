@@ -1,0 +1,165 @@
+"""What a report comes to: who wins, by which source, with which reservations."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+
+from evaluation_rows import Evaluated
+from steerboard_contracts.report.evaluation import EvaluationReport
+from steerboard_contracts.report.sections.headline import Headline, Reservation
+
+Make = Callable[..., Evaluated]
+BOTH = {"sft": 2, "dt": 1}
+
+
+def headline_of(report: EvaluationReport) -> Headline:
+    assert report.headline is not None
+    return report.headline
+
+
+def against(found: Headline, code: str) -> Reservation:
+    return next(one for one in found.reservations if one.code == code)
+
+
+def codes(found: Headline) -> list[str]:
+    return [one.code for one in found.reservations]
+
+
+@pytest.fixture
+def made(evaluated: Make) -> Evaluated:
+    """There is no reason to doubt what is found in it."""
+    found = evaluated(prompts=24)
+    found.entrant("sft")
+    found.entrant("dt")
+    found.seen()
+    return found
+
+
+def test_people_answer_before_judges_and_judges_before_rewards(made: Evaluated) -> None:
+    made.rewards({"sft": [1.0] * 24, "dt": [0.0] * 24}, name="rm")
+    assert headline_of(made.report()).by == "reward"
+    made.scores({"sft": [7] * 24, "dt": [4] * 24})
+    assert headline_of(made.report()).by == "judge"
+    made.campaign({"ann": dict.fromkeys(range(24), BOTH)}, name="helpful")
+    found = headline_of(made.report())
+    assert (found.by, found.source, found.winner, found.over) == ("human", "helpful", "dt", ["sft"])
+    assert found.margin is not None
+    assert (found.margin.over, found.margin.win_rate.value, found.items) == ("sft", 1.0, 24)
+    assert found.text.startswith("dt wins: against sft, its only rival, its win rate is 100.0% [")
+    assert [(one.by, one.source, one.winner) for one in found.sources] == [
+        ("human", "helpful", "dt"),
+        ("judge", "judge", "sft"),
+        ("reward", "rm", "sft"),
+    ]
+
+
+def test_nothing_stands_against_a_clear_winner(made: Evaluated) -> None:
+    made.campaign({"ann": dict.fromkeys(range(24), BOTH), "bob": dict.fromkeys(range(24), BOTH)})
+    found = headline_of(made.report())
+    assert (found.winner, found.reservations) == ("dt", [])
+
+
+def test_who_is_within_noise_is_named_and_nobody_wins(made: Evaluated) -> None:
+    made.entrant("mle")
+    made.scores({"sft": [5, 6] * 12, "dt": [6, 5] * 11 + [6, 6], "mle": [1] * 24})
+    found = headline_of(made.report())
+    assert (found.winner, found.leader, found.tied) == (None, "dt", ["sft"])
+    assert found.text.startswith("No winner: dt and sft are within noise. dt has the highest mean; against sft")
+    assert found.margin is not None
+    said = against(found, "not_significant")
+    assert said.value == found.margin.p_holm
+    assert said.text == "dt does not differ significantly from sft."
+
+
+def test_the_closest_of_several_rivals_is_the_margin(made: Evaluated) -> None:
+    made.entrant("mle")
+    made.scores({"sft": [1] * 24, "dt": [9] * 24, "mle": [8] * 20 + [9] * 4})
+    found = headline_of(made.report())
+    assert (found.winner, found.over) == ("dt", ["sft", "mle"])
+    assert "against mle, the closest of 2 rivals, its win rate is 91.7%" in found.text
+
+
+def test_few_items_and_an_open_campaign(evaluated: Make) -> None:
+    made = evaluated(prompts=24)
+    made.entrant("sft")
+    made.entrant("dt")
+    made.campaign({"ann": dict.fromkeys(range(8), BOTH)}, name="helpful", state="open")
+    found = headline_of(made.report())
+    assert against(found, "few_items").value == 8
+    assert against(found, "campaign_open").text == "Campaign helpful is open: 8 of 8 items are ranked."
+    assert against(found, "contamination_unchecked").value is None
+
+
+def test_a_judge_that_prefers_another_than_people_do(made: Evaluated) -> None:
+    made.campaign({"ann": dict.fromkeys(range(24), BOTH)})
+    made.scores({"sft": [7] * 24, "dt": [4] * 24}, name="strict")
+    texts = [one.text for one in headline_of(made.report()).reservations if one.code == "sources_disagree"]
+    assert texts[0].startswith("Judge strict prefers sft: there the win rate of dt over it is 0.0%")
+    assert texts[1].startswith("Judge strict gives the same verdict on only 0.0%")
+
+
+def test_an_invalid_judge_neither_answers_nor_disagrees(made: Evaluated) -> None:
+    unread = [{"position": at, "a": name, "status": "unparsed"} for at in range(24) for name in ("sft", "dt")]
+    made.judge("single", unread, name="broken")
+    assert headline_of(made.report()).by is None
+    made.campaign({"ann": dict.fromkeys(range(24), BOTH)})
+    found = headline_of(made.report())
+    assert (found.source, codes(found)) == ("people", [])
+
+
+def test_a_winner_that_is_longer(evaluated: Make) -> None:
+    made = evaluated(prompts=24)
+    made.entrant("sft", letters=100)
+    made.entrant("dt", letters=[150, 160] * 12)
+    made.scores({"sft": [4] * 24, "dt": [7] * 24})
+    said = against(headline_of(made.report()), "length")
+    assert (said.value, said.text) == (
+        pytest.approx(1.55),
+        "The answers of dt are 1.55 times as long as those of sft.",
+    )
+
+
+def test_prompts_of_the_training_data_and_a_circular_reward_model(evaluated: Make) -> None:
+    made = evaluated(prompts=24)
+    made.entrant("sft")
+    chosen = {"n": 4, "reward": "rm", "content_hash": "reward-hash"}
+    made.entrant("best", decoding={"best_of": chosen})
+    made.rewards({"sft": [0.0] * 24, "best": [1.0] * 24}, name="rm")
+    made.seen({"match": "exact", "dataset": "things", "row": 1, "overlap": 1.0})
+    found = headline_of(made.report())
+    assert against(found, "contamination").value == pytest.approx(1 / 24)
+    assert against(found, "circular").text == (
+        "Reward model rm is circular: best learned from it, or had answers chosen by it."
+    )
+
+
+def test_without_an_assessment_nobody_wins(made: Evaluated) -> None:
+    found = headline_of(made.report())
+    assert (found.text, found.by, found.winner) == ("Nobody has assessed the answers yet.", None, None)
+
+
+def test_what_could_not_be_tested_is_told_in_the_words_of_the_comparison(evaluated: Make) -> None:
+    made = evaluated(prompts=3)
+    made.entrant("sft")
+    made.entrant("dt")
+    made.scores({"sft": [4] * 3, "dt": [7] * 3})
+    found = headline_of(made.report())
+    assert (
+        found.text
+        == "No winner: dt has the highest mean (7), but only 3 items compare it with sft, and a test needs 6."
+    )
+    assert (found.margin, found.leader) == (None, "dt")
+
+
+def test_a_kept_report_has_its_headline(made: Evaluated) -> None:
+    from steerboard.evaluation.report import assembly
+
+    made.scores({"sft": [4] * 24, "dt": [7] * 24})
+    computed = made.report()
+    kept = assembly.kept(made.sessions, made.id)
+    assert kept is not None
+    assert kept.headline == computed.headline
+    assert computed.computed_at <= dt.datetime.now(dt.UTC)

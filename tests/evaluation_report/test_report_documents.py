@@ -1,0 +1,141 @@
+"""The report as one HTML file and as a PDF, of texts that mean harm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.orm import Session, sessionmaker
+
+from evaluation_rows import Evaluated
+from steerboard.accounts.tables import Project
+from steerboard.evaluation.report.document.blocks import Cell, Document, Fold, Grid, Items, Text
+from steerboard.evaluation.report.document.contents import document_of
+from steerboard.evaluation.report.document.page import page_of
+from steerboard.evaluation.report.document.pdf import pdf_of
+
+Make = Callable[..., Evaluated]
+HARM = "</style><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='x' &amp; <b>\x00\u202e"
+URL = "/api/v1/projects/default/evaluations"
+
+
+class Tags(HTMLParser):
+    """Everything that a browser would make of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def hostile() -> Document:
+    grid = Grid(HARM, (HARM, HARM, "n"), ((Cell(HARM), Cell(HARM, HARM, 0.9), Cell("1", shade=0.1)),), note=HARM)
+    blocks = (Text(HARM), Text(HARM, small=True), Items(HARM, (HARM,)), grid)
+    return Document(HARM, HARM, HARM, ((HARM, HARM),), (HARM,), blocks, (Fold(HARM, HARM, blocks),))
+
+
+def test_a_hostile_text_stays_a_text() -> None:
+    found = Tags(page_of(hostile()))
+    assert not found.tags & {"script", "img"}
+    assert not {name for name in found.attributes if name.startswith("on")} | found.attributes & {"src", "href"}
+    assert any("<script>alert(1)</script>" in text for text in found.texts)
+
+
+def test_a_page_loads_and_runs_nothing(evaluated: Make) -> None:
+    made = evaluated(prompts=12)
+    for name in ("sft", "dt", "mle"):
+        made.entrant(name)
+    made.scores({"sft": [4] * 12, "dt": [7] * 12, "mle": [5] * 12})
+    page = page_of(document_of(made.report()))
+    assert "dt wins: against mle, the closest of 2 rivals" in page
+    assert "Win rate of the row against the column" in page
+    assert not re.search(r"https?:|url\(|@import|<script|<link|src=|href=", page)
+    assert "default-src &#x27;none&#x27;" in page
+    assert Tags(page).tags >= {"details", "summary", "table", "style"}
+
+
+def test_who_has_no_figures_comes_last(evaluated: Make) -> None:
+    made = evaluated(prompts=12)
+    for name in ("gone", "sft", "dt"):
+        made.entrant(name)
+    read = [{"position": at, "a": name, "value": 4.0 + (name == "dt")} for at in range(12) for name in ("sft", "dt")]
+    made.judge("single", [*read, {"position": 0, "a": "gone", "status": "unparsed"}])
+    (fold, *_) = document_of(made.report()).folds
+    means = next(block for block in fold.blocks if isinstance(block, Grid) and block.title == "Means")
+    assert [row[0].text for row in means.rows] == ["dt", "sft", "gone"]
+
+
+def test_names_of_annotators_are_in_no_document(evaluated: Make) -> None:
+    made = evaluated(prompts=12)
+    made.entrant("sft")
+    made.entrant("dt")
+    gold = {at: {"sft": 1, "dt": 2} for at in range(10)}
+    made.campaign({"rosamund": {at: {"sft": 2, "dt": 1} for at in range(12)}}, gold=gold)
+    report = made.report()
+    assert any("rosamund" in warning for warning in report.warnings)
+    assert "rosamund" not in page_of(document_of(report))
+
+
+def test_a_hostile_text_makes_a_pdf_of_nothing_but_text() -> None:
+    made = pdf_of(hostile())
+    assert made.startswith(b"%PDF-")
+    assert made.endswith(b"%%EOF\n")
+    assert not re.search(rb"/JavaScript|/JS\b|/URI\b|/Launch|/EmbeddedFile", made)
+    assert made == pdf_of(hostile())
+
+
+def test_a_pdf_has_room_for_many_entrants_with_long_names() -> None:
+    names = [f"{'name' * 31}-{at}" for at in range(40)]
+    rows = tuple((Cell(name), *(Cell("50%", shade=0.5) for _ in names)) for name in names)
+    document = Document(
+        "many",
+        "",
+        f"No winner: {', '.join(names)}.",
+        (("Over", ", ".join(names)),),
+        (),
+        (Grid("Win rates", ("Entrant", *names), rows),),
+    )
+    made = pdf_of(document)
+    pages = len(re.findall(rb"/Type /Page\b(?!s)", made))
+    assert pages > 3
+
+
+def test_html_and_pdf_are_files_of_those_who_may_read(
+    client: TestClient, sessions: sessionmaker[Session], project: Project
+) -> None:
+    made = Evaluated(sessions, project, prompts=12)
+    made.entrant("sft")
+    made.entrant("dt")
+    made.scores({"sft": [4] * 12, "dt": [7] * 12})
+    page = client.get(f"{URL}/vicuna/report.html")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["content-disposition"] == 'attachment; filename="vicuna-report.html"'
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "dt wins" in page.text
+    file = client.get(f"{URL}/vicuna/report.pdf")
+    assert (file.headers["content-type"], file.content[:5]) == ("application/pdf", b"%PDF-")
+    for ending in ("html", "pdf"):
+        refused = client.get(f"{URL}/vicuna/report.{ending}", headers={"Authorization": "Bearer nobody"})
+        assert refused.status_code == 401
+        assert client.get(f"{URL}/absent/report.{ending}").json()["code"] == "unknown_evaluation"
+        unknown = client.get(f"{URL}/vicuna/report.{ending}", params={"baseline": "nobody"})
+        assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_entrant")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_every_share_has_a_colour(share: float) -> None:
+    grid = Grid("x", ("a", "b"), ((Cell("a"), Cell("x", shade=share)),))
+    assert "rgba(" in page_of(Document("x", "", "", (), (), (grid,)))
+    assert pdf_of(Document("x", "", "", (), (), (grid,)))

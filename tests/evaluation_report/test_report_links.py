@@ -1,0 +1,202 @@
+"""Links to a report: for everybody who has one, until they expire or are revoked, without names while people rank."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session, sessionmaker
+
+from evaluation_rows import Evaluated
+from steerboard.accounts.tables import ApiToken, AuditEntry, Project, SignInAttempt
+from steerboard.evaluation.ranking.tables import Campaign
+from steerboard.evaluation.report import links
+from steerboard.evaluation.report.blinding import blinded
+from steerboard.evaluation.report.tables import ReportLink
+from steerboard.evaluation.tables import Evaluation
+from steerboard.platform.database import transaction
+from steerboard.platform.security.credentials import secret_hash
+
+URL = "/api/v1/projects/default/evaluations/vicuna/report-links"
+SECRETS = (
+    "zebra-sft", "zebra-dt", "zebra-rm", "zebra-judge", "zebra-model", "zebra-campaign", "zebra-person", "zebra-family",
+    "zebra-data", "zebra-hash", "zebra-method", "vicuna",
+)  # fmt: skip
+
+
+@pytest.fixture
+def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
+    """Everything in it has a name that must not be told while people rank."""
+    found = Evaluated(sessions, project, prompts=24)
+    found.entrant("zebra-sft", family="zebra-family", method="sft", letters=100)
+    chosen = {"n": 4, "reward": "zebra-rm", "content_hash": "zebra-hash"}
+    found.entrant("zebra-dt", family="other", method="zebra-method", decoding={"best_of": chosen}, letters=200)
+    found.entrant("zebra-third")
+    table = {"zebra-sft": [4] * 24, "zebra-dt": [7] * 24, "zebra-third": [5] * 24}
+    found.scores(table, name="zebra-judge", model="zebra-model", family="zebra-family")
+    against_one = [
+        {"position": at, "a": name, "b": "zebra-sft", "a_first": True, "value": 1.0}
+        for at in range(24)
+        for name in ("zebra-dt", "zebra-third")
+    ]
+    found.judge("alpaca_eval", against_one, name="zebra-judge-2")
+    found.rewards({name: list(map(float, values)) for name, values in table.items()}, name="zebra-rm")
+    ranks = {"zebra-sft": 3, "zebra-dt": 1, "zebra-third": 2}
+    found.campaign({"zebra-person": dict.fromkeys(range(24), ranks)}, name="zebra-campaign", state="open", salt="s")
+    found.seen({"match": "exact", "dataset": "zebra-data", "row": 1, "overlap": 1.0}, checked=("zebra-data",))
+    return found
+
+
+@pytest.fixture
+def anybody(app: FastAPI) -> Iterator[TestClient]:
+    """Without an account."""
+    with TestClient(app) as stranger:
+        yield stranger
+
+
+def share(client: TestClient, **body: object) -> str:
+    answer = client.post(URL, json=body)
+    assert answer.status_code == 201
+    return str(answer.json()["path"])
+
+
+def test_a_link_shows_the_report_without_an_account(made: Evaluated, client: TestClient, anybody: TestClient) -> None:
+    with transaction(made.sessions) as session:
+        session.execute(update(Campaign).values(state="closed"))
+    page = anybody.get(share(client))
+    assert page.status_code == 200
+    assert "zebra-dt wins" in page.text
+    assert "zebra-person" not in page.text
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["x-robots-tag"] == "noindex, nofollow"
+    assert page.headers["cache-control"] == "no-store"
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'; style-src 'unsafe-inline'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "set-cookie" not in page.headers
+
+
+def test_while_people_rank_no_name_is_told(made: Evaluated, client: TestClient, anybody: TestClient) -> None:
+    page = anybody.get(share(client)).text
+    assert [name for name in SECRETS if name in page] == []
+    letter = next(one for one in "ABC" if f"{one} wins: against" in page)
+    assert f"The answers of {letter} are 20.00 times as long as those of" in page
+    assert "entrants are called A, B, C" in page
+    with transaction(made.sessions) as session:
+        session.execute(update(Campaign).values(state="paused"))
+    assert "zebra" not in anybody.get(share(client)).text
+    with transaction(made.sessions) as session:
+        session.execute(update(Campaign).values(state="closed"))
+    assert "zebra-dt wins" in anybody.get(share(client)).text
+
+
+def test_letters_are_the_same_in_every_figure_and_tell_no_order(made: Evaluated) -> None:
+    report = made.report()
+    for salt in ("one", "two", "three"):
+        found = blinded(report, salt)
+        assert found.headline is not None
+        best = found.headline.winner
+        assert best is not None
+        assert [one.comparison.winner for one in (*found.human, *found.judges, *found.rewards)] == [best] * 3
+        assert found.human[0].campaign == "1"
+        # A judge that only compares with a baseline would show which one that is.
+        assert [one.judge for one in found.judges] == ["1"]
+        for one in (*found.human, *found.judges, *found.rewards):
+            assert [row.entrant for row in one.comparison.scores] == ["A", "B", "C"]
+            assert all(row.a < row.b for row in one.comparison.pairs)
+            rates = {(row.a, row.b): row.win_rate.value for row in one.comparison.pairs}
+            assert all(rate == 1.0 for (a, b), rate in rates.items() if a == best)
+            assert all(rate == 0.0 for (a, b), rate in rates.items() if b == best)
+    assert len({tuple(e.length.value for e in blinded(report, salt).entrants) for salt in map(str, range(12))}) > 1
+
+
+def test_unknown_expired_and_revoked_links_answer_alike(
+    made: Evaluated, client: TestClient, anybody: TestClient
+) -> None:
+    expired, revoked = share(client, expires_in_days=1), share(client)
+    listed = client.get(URL).json()
+    assert len(listed) == 2
+    assert client.delete(f"{URL}/{listed[0]['id']}").status_code == 204
+    assert client.delete(f"{URL}/{listed[0]['id']}").status_code == 204
+    with transaction(made.sessions) as session:
+        first = session.scalars(select(ReportLink).order_by(ReportLink.id)).first()
+        assert first is not None
+        first.expires_at = first.created_at - dt.timedelta(seconds=1)
+    answers = [anybody.get(path) for path in ("/shared/guess", expired, revoked)]
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.content for answer in answers}) == 1
+    headers = [{k: v for k, v in answer.headers.items() if k not in ("date", "x-request-id")} for answer in answers]
+    assert headers[0] == headers[1] == headers[2]
+    assert client.get(URL).json() == []
+
+
+def test_who_tries_many_links_has_to_wait_and_a_link_that_works_still_does(
+    made: Evaluated, client: TestClient, anybody: TestClient
+) -> None:
+    path = share(client)
+    found = [anybody.get(f"/shared/guess-{at}").status_code for at in range(11)]
+    assert found == [404] * 10 + [429]
+    refused = anybody.get("/shared/guess")
+    assert (refused.json()["code"], int(refused.headers["retry-after"]) > 0) == ("too_many_attempts", True)
+    assert anybody.get(path).status_code == 200
+    with transaction(made.sessions) as session:
+        # Passwords from the same address are counted apart.
+        assert set(session.scalars(select(SignInAttempt.address))) == {"shared testclient"}
+
+
+def test_links_are_kept_as_hashes_and_noted_in_the_audit_log(made: Evaluated, client: TestClient) -> None:
+    made_link = client.post(URL, json={"expires_in_days": 30}).json()
+    code = made_link["path"].removeprefix("/shared/")
+    life = dt.datetime.fromisoformat(made_link["expires_at"]) - dt.datetime.fromisoformat(made_link["created_at"])
+    assert life.days in (29, 30)
+    assert "path" not in client.get(URL).json()[0]
+    client.delete(f"{URL}/{made_link['id']}")
+    with transaction(made.sessions) as session:
+        assert session.scalars(select(ReportLink.code_hash)).all() == [secret_hash(code)]
+        noted = session.scalars(select(AuditEntry).where(AuditEntry.action.startswith("report_link"))).all()
+        assert [one.action for one in noted] == ["report_link.create", "report_link.revoke"]
+        assert not any(code in str(one.detail) + one.target for one in noted)
+
+
+def test_who_only_reads_makes_and_revokes_no_link(made: Evaluated, client: TestClient, project: Project) -> None:
+    with transaction(made.sessions) as session:
+        given = {"project_id": project.id, "hint": "x"}
+        session.add(ApiToken(name="reader", token_hash=secret_hash("reader"), scopes=["read"], **given))
+    share(client)
+    reader = {"Authorization": "Bearer reader"}
+    (link,) = client.get(URL, headers=reader).json()
+    for answer in (
+        client.post(URL, json={}, headers=reader),
+        client.delete(f"{URL}/{link['id']}", headers=reader),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
+    for body in ({"expires_in_days": 0}, {"expires_in_days": 366}, {"expires": 1}):
+        assert client.post(URL, json=body).status_code == 422
+    missing = client.delete(f"{URL}/{made.id}")
+    assert (missing.status_code, missing.json()["code"]) == (404, "unknown_link")
+
+
+def test_an_evaluation_has_so_many_links_and_takes_them_with_it(
+    made: Evaluated, client: TestClient, anybody: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "MOST_LINKS", 2)
+    path = share(client)
+    share(client)
+    refused = client.post(URL, json={})
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_links")
+    with transaction(made.sessions) as session:
+        session.delete(session.get_one(Evaluation, made.id))
+    assert anybody.get(path).status_code == 404
+    with transaction(made.sessions) as session:
+        assert session.scalar(select(func.count()).select_from(ReportLink)) == 0
+
+
+def test_a_retried_call_makes_one_link(made: Evaluated, client: TestClient) -> None:
+    key = {"Idempotency-Key": "once"}
+    first, again = (client.post(URL, json={}, headers=key).json() for _ in range(2))
+    assert first == again
+    assert len(client.get(URL).json()) == 1

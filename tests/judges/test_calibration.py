@@ -1,0 +1,104 @@
+"""Judges on pairs whose better side is known, before their word counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from judge_world import PROJECT, JudgeWorld, completion
+
+from other_server import Answer, Seen
+
+E = f"{PROJECT}/evaluations/e"
+
+
+def pairs(world: JudgeWorld, number: int = 20, name: str = "pairs") -> None:
+    rows = [{"prompt": f"Question {at}?", "chosen": f"good {at}", "rejected": f"bad {at}"} for at in range(number)]
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    made = world.client.post(f"{PROJECT}/datasets/import", data={"name": name}, files={"file": ("rows.jsonl", content)})
+    assert made.status_code == 201, made.text
+
+
+def knowing(seen: Seen) -> Answer:
+    """Prefers good answers, except to the questions 0 to 4, in the format of pairwise."""
+    text = seen.json["messages"][1]["content"]
+    first = text.index("good") < text.index("bad") if "good" in text and "bad" in text else True
+    wrong = any(f"Question {at}?" in text for at in range(5))
+    return completion("[[A]]" if first != wrong else "[[B]]")
+
+
+def calibrate(world: JudgeWorld, judge: str, **body: Any) -> Any:
+    return world.client.post(f"{E}/judges/{judge}/calibrations", json={"dataset": "pairs", **body})
+
+
+def report(world: JudgeWorld) -> Any:
+    return world.client.get(f"{E}/report").json()["judges"][0]
+
+
+def test_a_judge_is_right_on_a_share_of_the_known_pairs(world: JudgeWorld) -> None:
+    world.evaluation(prompts=8)
+    pairs(world)
+    world.server.answer = knowing
+    world.judged("pairwise", name="one")
+    assert report(world)["quality"]["calibrations"] == []
+    made = calibrate(world, "one")
+    assert made.status_code == 201, made.text
+    assert made.json()["evaluation"] == "calibration-pairs"
+    world.work()
+    (found,) = report(world)["quality"]["calibrations"]
+    assert (found["dataset"], found["pairs"], found["accuracy"]["n"]) == ("pairs", 20, 20)
+    assert found["accuracy"]["value"] == pytest.approx(0.75)
+    asked = len(world.server.seen)
+    again = calibrate(world, "one").json()
+    assert again["judge"]["id"] == made.json()["judge"]["id"]
+    assert len(world.server.seen) == asked
+
+
+def test_a_judge_of_another_manner_is_calibrated_by_itself(world: JudgeWorld) -> None:
+    world.evaluation(prompts=8)
+    pairs(world)
+    world.server.answer = knowing
+    world.judged("pairwise", name="one")
+    world.judged("pairwise", name="two", criteria="Be kind.")
+    calibrate(world, "one", limit=5)
+    world.work()
+    made = calibrate(world, "two", limit=5).json()
+    assert made["evaluation"] == "calibration-pairs"
+    one, two = world.client.get(f"{E}/report").json()["judges"]
+    assert (len(one["quality"]["calibrations"]), two["quality"]["calibrations"]) == (1, [])
+
+
+def test_a_judge_does_not_count_before_it_has_passed_its_calibration(world: JudgeWorld) -> None:
+    world.evaluation(prompts=8)
+    pairs(world)
+    world.server.answer = knowing
+    world.judged("pairwise", name="one", calibration_threshold=0.7)
+    before = report(world)
+    assert (before["valid"], before["comparison"]["winner"]) == (False, None)
+    assert "was not calibrated yet" in before["invalid_because"]
+    assert any(warning.startswith("not valid: it was not calibrated") for warning in before["warnings"])
+    calibrate(world, "one")
+    world.work()
+    assert report(world)["valid"]
+
+
+def test_a_judge_that_fails_its_calibration_stays_invalid(world: JudgeWorld) -> None:
+    world.evaluation(prompts=8)
+    pairs(world)
+    world.server.answer = knowing
+    world.judged("pairwise", name="one", calibration_threshold=0.8)
+    calibrate(world, "one")
+    world.work()
+    found = report(world)
+    assert not found["valid"]
+    assert found["invalid_because"] == "it is right on 75.0% of known pairs, and 80% are asked"
+
+
+def test_what_cannot_calibrate_a_judge_is_refused(world: JudgeWorld) -> None:
+    world.evaluation(prompts=1)
+    world.judged("single", name="one")
+    assert calibrate(world, "one").json()["code"] == "not_found"
+    rows = b'{"prompt": "a", "response": "b"}\n'
+    world.client.post(f"{PROJECT}/datasets/import", data={"name": "pairs"}, files={"file": ("rows.jsonl", rows)})
+    assert calibrate(world, "one").json()["code"] == "wrong_kind"

@@ -1,0 +1,89 @@
+"""The academic stage: tasks of lm-evaluation-harness, in an environment that has it.
+
+Departures from the harness's command line: every answer is kept as soon as it is there, all tasks are loaded before the
+first question, and the model's code runs in a sandbox. Figures are its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lm_eval.evaluator import evaluate
+
+from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.errors import BadInput
+from steerboard_contracts.report.academic import AcademicResult, AcademicTask
+from steerboard_contracts.stage import AcademicOutput, Succeeded
+from steerboard_workers.stages.harness.answers import KEY, RecordedAnswers
+from steerboard_workers.stages.harness.figures import tasks_of
+from steerboard_workers.stages.harness.model import RecordedModel
+from steerboard_workers.stages.harness.tasks import SEED, Loaded, folder_of, load
+from steerboard_workers.stages.models.model_io import load_policy
+from steerboard_workers.stages.rows.resumable_rows import resumable_rows
+from steerboard_workers.stages.runtime import Stage
+
+
+def run(stage: Stage) -> Succeeded:
+    config = stage.spec.config
+    assert isinstance(config, AcademicConfig)
+    stage.directory = stage.directory.resolve()
+    folder = folder_of(config, stage.spec.folders)
+    found: list[AcademicTask] = []
+    # The paths of data files in a task's YAML are relative to its folder.
+    with contextlib.chdir(folder or Path.cwd()), resumable_rows(stage, KEY) as kept:
+        tasks = list(load(config, folder))
+        before = len(kept.rows)
+        asking = ""
+        answers = RecordedAnswers(kept, lambda done, total: stage.progress(done, total, "requests", asking))
+        with stage.using_model("model", "opening"):
+            loaded = load_policy(stage.model_path("model"), config.precision, stage.spec.device)
+        if config.chat_template and not loaded.tokenizer.chat_template:
+            raise BadInput(
+                f"{stage.model('model').name} has no chat template", code="no_chat_template", hint="Leave it off."
+            )
+        model = RecordedModel(loaded, answers, config.batch_size)
+        for one in tasks:
+            asking = one.name
+            with stage.phases.measure("generate"):
+                results = _evaluated(config, model, one)
+            found += tasks_of(results, one.groups, one.name, config.chat_template)
+    result = AcademicResult(harness=importlib.metadata.version("lm_eval"), tasks=found)
+    with stage.output_file("academic.json") as path:
+        path.write_text(result.model_dump_json(), encoding="utf-8")
+    figures = {f"{task.task}.{figure.name}": figure.value for task in found for figure in task.figures}
+    return Succeeded(
+        outputs=[AcademicOutput(path=stage.output_path("academic.json"))],
+        summary={"items": sum(task.items for task in found), "resumed_rows": before, **figures},
+    )
+
+
+def _evaluated(config: AcademicConfig, model: RecordedModel, loaded: Loaded) -> dict[str, Any]:
+    """What the harness finds, from the seeds of its command line. Raises `BadInput` for what it refuses."""
+    random.seed(0)
+    np.random.seed(SEED)
+    torch.manual_seed(SEED)
+    try:
+        found = evaluate(
+            lm=model,
+            task_dict=loaded.as_dict(),
+            limit=config.limit,
+            log_samples=True,
+            apply_chat_template=config.chat_template,
+            fewshot_as_multiturn=True,
+            # Tasks that would run it elsewhere were refused.
+            confirm_run_unsafe_code=True,
+        )
+    except (AssertionError, ValueError) as error:
+        raise BadInput(
+            f"task {loaded.name} cannot be asked of this model: {str(error)[:500]}",
+            code="bad_benchmark_task",
+            hint="A model with a short window may need fewer shots. The run's log has the traceback.",
+        ) from error
+    assert found is not None
+    return dict(found)

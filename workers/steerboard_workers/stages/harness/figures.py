@@ -1,0 +1,88 @@
+"""From the harness's results to ours: every metric by every filter, with the score of each item."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from steerboard_contracts.report.academic import AcademicFigure, AcademicTask, figure_names
+from steerboard_statistics.benchmarks.academic import mean_of
+
+_ROUNDING = 1e-9
+Samples = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def tasks_of(found: Mapping[str, Any], groups: Mapping[str, Any], name: str, template: bool) -> Iterator[AcademicTask]:
+    """Of what `evaluate` gives for one name: the group that it is, or else each of its tasks."""
+    group = groups.get(name)
+    if group is not None and _figures(found["results"].get(name, {})):
+        yield _task(found, name, sorted(task.task_name for task in group.get_all_tasks()), template, group=True)
+        return
+    for task in sorted(found["samples"]):
+        yield _task(found, task, [task], template, group=False)
+
+
+def _task(found: Mapping[str, Any], name: str, parts: list[str], template: bool, *, group: bool) -> AcademicTask:
+    row = found["results"][name]
+    keys = _figures(row)
+    figures = []
+    for (metric, filter_), short in zip(keys, figure_names(keys), strict=True):
+        value, stderr = float(row[f"{metric},{filter_}"]), row.get(f"{metric}_stderr,{filter_}")
+        scores = [score for part in parts for score in _scores(found["samples"][part], metric, filter_)]
+        # A metric that is no mean over items, such as a corpus BLEU, has no score for an item.
+        if not scores or abs(math.fsum(scores) / len(scores) - value) > _ROUNDING:
+            scores = []
+        figures.append(
+            AcademicFigure(
+                name=short,
+                metric=metric,
+                filter=filter_,
+                value=value,
+                stderr=float(stderr) if isinstance(stderr, int | float) else None,
+                higher_is_better=found["higher_is_better"].get(name, {}).get(metric),
+                interval=mean_of(scores) if scores else None,
+                scores=scores,
+            )
+        )
+    version = found["versions"].get(name)
+    return AcademicTask(
+        task=name,
+        version=None if version is None else str(version),
+        shots=found["n-shot"].get(name),
+        template=template,
+        items=sum(found["n-samples"][part]["effective"] for part in parts),
+        of=sum(found["n-samples"][part]["original"] for part in parts),
+        parts=len(parts) if group else 0,
+        items_hash=_items_hash(found["samples"], parts, template),
+        figures=figures,
+    )
+
+
+def _figures(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(metric, filter) of a row of results, in its order."""
+    keys = [tuple(key.split(",", 1)) for key, value in row.items() if "," in key and isinstance(value, int | float)]
+    return [(metric, filter_) for metric, filter_ in keys if not metric.endswith("_stderr")]
+
+
+def _scores(samples: Sequence[Mapping[str, Any]], metric: str, filter_: str) -> list[int | float]:
+    """By item, in order; empty where an item has none that is a number."""
+    mine = sorted((one for one in samples if one["filter"] == filter_), key=lambda one: one["doc_id"])
+    values: list[Any] = [one.get(metric) for one in mine]
+    if any(not isinstance(value, int | float) and not hasattr(value, "item") for value in values):
+        return []
+    numbers = [float(value) for value in values]
+    return [int(number) if number in (0, 1) else number for number in numbers]
+
+
+def _items_hash(samples: Samples, parts: Sequence[str], template: bool) -> str:
+    """Of the items, their answers and how they are asked. A template is the model's own, and two models that are asked
+    by theirs are compared."""
+    digest = hashlib.sha256()
+    for part in parts:
+        first = samples[part][0]["filter"] if samples[part] else None
+        for one in sorted((one for one in samples[part] if one["filter"] == first), key=lambda one: one["doc_id"]):
+            asked = "" if template else one["prompt_hash"]
+            digest.update(f"{part} {one['doc_hash']} {one['target_hash']} {asked}\n".encode())
+    return digest.hexdigest()
