@@ -207,7 +207,7 @@ def test_a_ranking_survives_a_killed_server_and_a_closed_page(stage: Stage, toke
     enter_evaluation(world)
     desks = Desks(world, stage.browser)
     campaign = desks.campaign("killed", limit=3)
-    desk = desks.sit(campaign.annotator("cleo"))
+    desk = desks.sit(campaign.annotator("kira"))
     address = desk.page.url
     desk.rank_by_keys()
     stage.server.kill()

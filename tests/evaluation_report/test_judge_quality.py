@@ -11,6 +11,8 @@ from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import select
 
 from evaluation_rows import Evaluated
+from steerboard.evaluation.report.document.contents import document_of
+from steerboard.evaluation.report.document.page import page_of
 from steerboard.evaluation.tables import Judge, JudgeAnswer, Jury, Verdict
 from steerboard.platform.database import transaction
 from steerboard_contracts.report.sections.judges import JuryReport
@@ -103,7 +105,8 @@ def test_a_majority_decides_pair_by_pair_and_its_agreement_is_shown(evaluated: M
         )
     ]
     seat(made, "panel", ids)
-    jury = jury_of(made)
+    report = made.report()
+    (jury,) = report.juries
     (pair,) = jury.comparison.pairs
     assert (jury.judges, jury.valid) == (["one", "two", "three"], True)
     # Prompts 0 to 7 by two or three; 8 lost by three; 9: a tie, a loss and a win.
@@ -111,8 +114,11 @@ def test_a_majority_decides_pair_by_pair_and_its_agreement_is_shown(evaluated: M
     assert won == (8, 1, 1)
     assert jury.alpha.n == 10
     assert -1 < (jury.alpha.value or 0) < 1
-    sources = {(row.a_by, row.a, row.b_by, row.b) for row in made.report().agreement}
+    sources = {(row.a_by, row.a, row.b_by, row.b) for row in report.agreement}
     assert ("judge", "one", "jury", "panel") in sources
+    page = page_of(document_of(report))
+    assert "Jury panel" in page
+    assert "The majority of one, two and three." in page
 
 
 def test_the_mean_of_judges_with_different_scales_weighs_them_alike(evaluated: Make) -> None:
@@ -138,8 +144,10 @@ def test_an_invalid_judge_is_left_out_and_a_jury_of_one_has_no_figures(evaluated
     broken = [{**row, "status": "unparsed", "value": None} for row in said([1.0] * 10)]
     bad = made.judge("pairwise", broken, name="bad")
     seat(made, "panel", [good, bad, uuid.uuid4()])
-    jury = jury_of(made)
+    report = made.report()
+    (jury,) = report.juries
     assert (jury.valid, jury.judges, list(jury.left_out)) == (False, ["good"], ["bad"])
     assert jury.comparison.pairs == []
     assert any("needs 2 judges" in warning for warning in jury.warnings)
     assert any("1 of its judges were deleted" in warning for warning in jury.warnings)
+    assert "Too few of its judges count." in page_of(document_of(report))

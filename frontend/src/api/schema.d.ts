@@ -6286,7 +6286,7 @@ export interface components {
         };
         /**
          * Headline
-         * @description What the source that answers comes to: people, otherwise a valid judge, otherwise a reward model.
+         * @description What the source that answers comes to: people, otherwise a jury, a valid judge or a reward model, in this order.
          *
          *     `by` and `source` are null while nobody has assessed the answers.
          */

@@ -43,7 +43,7 @@ def calibrate(
     judge: JudgeName,
     dataset: Annotated[str, typer.Option(help="Preferences whose chosen side is known to be better.")],
     limit: Annotated[int, typer.Option(min=1, help="So many pairs of it, drawn by the seed.")] = 100,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Ask a judge about pairs whose better side is known. Its report has the share that it gets right."""

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
-from steerboard.evaluation.report.sections.outcomes import percent, source_name
+from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
 from steerboard.evaluation.report.sources import pair_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
+from steerboard_contracts.report.sections.judges import JuryReport
 
 _NONE = "–"
 BLIND = (
     "People still rank in this evaluation. Until they are done, entrants are called A, B, C, and sources have numbers; "
-    "sources that compare with a baseline only are left out."
+    "juries, and sources that compare with a baseline only, are left out."
 )
 
 
@@ -75,19 +76,19 @@ def _methods(report: EvaluationReport) -> Grid:
 
 
 def _sources(report: EvaluationReport, headlines: Sequence[SourceHeadline]) -> Iterator[Fold]:
-    comparisons = [
-        *(one.comparison for one in report.human),
-        *(one.comparison for one in report.judges),
-        *(one.comparison for one in report.rewards),
+    sections: list[tuple[str, Comparison]] = [
+        *((f"{one.done_items} of {one.items} items, {one.rankings} rankings.", one.comparison) for one in report.human),
+        *((_jury(one), one.comparison) for one in report.juries),
+        *((f"{one.ok} of {one.verdicts} verdicts count.", one.comparison) for one in report.judges),
+        *((f"In {one.units} units.", one.comparison) for one in report.rewards),
     ]
-    about: list[str] = [
-        *(f"{one.done_items} of {one.items} items, {one.rankings} rankings." for one in report.human),
-        *(f"{one.ok} of {one.verdicts} verdicts count." for one in report.judges),
-        *(f"In {one.units} units." for one in report.rewards),
-    ]
-    for told, comparison, words in zip(headlines, comparisons, about, strict=True):
+    for told, (words, comparison) in zip(headlines, sections, strict=True):
         title = source_name(told.by, told.source)
         yield Fold(title[0].upper() + title[1:], told.text, (Text(words, small=True), *_comparison(comparison)))
+
+
+def _jury(report: JuryReport) -> str:
+    return f"The {report.rule} of {listed(report.judges)}." if report.valid else "Too few of its judges count."
 
 
 def _comparison(comparison: Comparison) -> Iterator[Block]:
