@@ -231,8 +231,8 @@ class EvaluateConfig(_WithDecoding):
 
 
 class BenchmarkConfig(WithEngine):
-    """A reward model scores both sides of every pair: how often is the chosen one above the rejected one? RewardBench's
-    sections where the pairs are its own."""
+    """A reward model scores both sides of every pair, or all answers to every prompt: how often is the right one above
+    the wrong ones? With the sections of RewardBench, or the domains of RewardBench 2, where the data is theirs."""
 
     run: Annotated[Literal["benchmark"], Field(description="The kind of run.")] = "benchmark"
     batch_tokens: Annotated[

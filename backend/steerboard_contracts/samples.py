@@ -164,11 +164,12 @@ class LabelledSample(AnswerSample):
     """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser.
 
     `attributes`: grades of the response by name, such as its verbosity; one that nobody gave is absent. A row has a
-    reward, attributes, or both.
+    reward, attributes, or both. `item` is a benchmark's own name of the prompt.
     """
 
     response: TurnText
     source: TurnText
+    item: TurnText | None = None
     attributes: Attributes | None = None
     reward: Reward | None = None
 

@@ -83,9 +83,25 @@ def test_wrong_inputs_are_refused_by_field(bench: EvaluationWorld) -> None:
     messages = {error["location"]: error["message"] for error in problem["errors"]}
     assert set(messages) == {"config.limit", "inputs.reward", "inputs.pairs"}
     assert "of role preference or reward; `sft` is of role sft" in messages["inputs.reward"]
-    assert "of kind preferences; `questions` is of kind prompts" in messages["inputs.pairs"]
+    assert "of kind labelled or preferences; `questions` is of kind prompts" in messages["inputs.pairs"]
     missing = bench.post("runs", {"config": {"run": "benchmark"}}, status=422)
     assert [error["location"] for error in missing["errors"]] == ["inputs.reward", "inputs.pairs"]
+
+
+def test_labelled_answers_need_groups(bench: EvaluationWorld) -> None:
+    rows = [{"prompt": f"say {word}", "response": word, "reward": float(len(word))} for word in WORDS[:4]]
+    bench.dataset("alone", rows, kind="labelled")
+    problem = bench.post("runs", {**BENCHMARK, "inputs": {"reward": "reward", "pairs": "alone"}}, status=422)
+    assert [(one["location"], one["message"][:25]) for one in problem["errors"]] == [
+        ("inputs.pairs", "needs rows with `group`; ")
+    ]
+    grouped = [{**row, "group": 0, "candidate": place, "prompt": "say red"} for place, row in enumerate(rows)]
+    # Two words have the most letters.
+    bench.dataset("grouped", grouped, kind="labelled")
+    bench.post("runs", {**BENCHMARK, "inputs": {"reward": "reward", "pairs": "grouped"}})
+    assert bench.work_off() == ["benchmark"]
+    (found,) = bench.get("models/reward/benchmarks")
+    assert (found["result"]["prompts"], found["result"]["chance"]) == (1, 0.5)
 
 
 def test_the_form_has_a_default_with_an_explanation_for_every_field(world: EvaluationWorld) -> None:
@@ -95,7 +111,7 @@ def test_the_form_has_a_default_with_an_explanation_for_every_field(world: Evalu
     assert all(field["description"] and "default" in field for field in fields.values())
     assert [(one["name"], one["allowed"]) for one in kind["inputs"]] == [
         ("reward", ["preference", "reward"]),
-        ("pairs", ["preferences"]),
+        ("pairs", ["labelled", "preferences"]),
     ]
 
 

@@ -116,8 +116,12 @@ def test_a_majority_decides_pair_by_pair_and_its_agreement_is_shown(evaluated: M
     assert -1 < (jury.alpha.value or 0) < 1
     sources = {(row.a_by, row.a, row.b_by, row.b) for row in report.agreement}
     assert ("judge", "one", "jury", "panel") in sources
+    won = {row.entrant: row.jury_win_rate for row in report.methods}
+    assert won["dt"]["panel"].value == pytest.approx(0.85)
+    assert {name for row in report.methods for name in row.jury} == {"panel"}
     page = page_of(document_of(report))
     assert "Jury panel" in page
+    assert "score, jury" in page
     assert "The majority of one, two and three." in page
 
 

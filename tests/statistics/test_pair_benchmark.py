@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steerboard_statistics.benchmarks import pairs as pair_benchmark
+from steerboard_statistics.benchmarks import tally
 from steerboard_statistics.benchmarks.pairs import benchmark
 
 
@@ -43,7 +43,7 @@ def test_a_subset_of_rewardbench_gives_sections_and_others_are_named_unknown() -
 
 def test_as_many_sources_as_rows_stay_a_small_document() -> None:
     long = "x" * 5000
-    found = benchmark((f"{row:04d}{long}", 1.0, 0.0) for row in range(pair_benchmark.MOST_SOURCES + 7))
-    assert (len(found.sources), found.more_sources) == (pair_benchmark.MOST_SOURCES, 7)
-    assert max(len(one.source or "") for one in found.sources) == pair_benchmark.LONGEST_NAME + 1
-    assert found.accuracy.n == pair_benchmark.MOST_SOURCES + 7
+    found = benchmark((f"{row:04d}{long}", 1.0, 0.0) for row in range(tally.MOST_SOURCES + 7))
+    assert (len(found.sources), found.more_sources) == (tally.MOST_SOURCES, 7)
+    assert max(len(one.source or "") for one in found.sources) == tally.LONGEST_NAME + 1
+    assert found.accuracy.n == tally.MOST_SOURCES + 7

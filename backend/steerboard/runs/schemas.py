@@ -329,7 +329,9 @@ class RunKindCard(BaseModel):
     makes: str | None
     makes_type: Literal["model", "dataset"] | None
     makes_by: tuple[str, dict[str, str]] | None
-    needs_field: Annotated[str | None, Field(description="A field that rows of its datasets must have.")]
+    needs_field: Annotated[
+        dict[str, str], Field(description="By kind of dataset, a field that each of its rows must have.")
+    ]
     form: list[str]
     for_data: dict[str, str]
     for_model: dict[str, str]
@@ -354,7 +356,7 @@ class RunKindCard(BaseModel):
             "makes": kind.makes,
             "makes_type": kind.makes_thing,
             "makes_by": kind.makes_by,
-            "needs_field": kind.needs_field,
+            "needs_field": dict(kind.needs_field),
             "form": list(kind.form),
             "for_data": dict(kind.for_data),
             "for_model": dict(kind.for_model),

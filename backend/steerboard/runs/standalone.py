@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -189,7 +190,7 @@ def _inputs(
             continue
         try:
             refs[name] = _look_up(session, project, slot, name, ref, config, faults)
-            if kind.needs_field and slot.thing == "dataset":
+            if slot.thing == "dataset":
                 _check_field(session, project, name, ref, kind.needs_field, faults)
         except NotFound as error:
             faults.append(ErrorLocation(location=f"inputs.{name}", message=error.detail))
@@ -197,11 +198,14 @@ def _inputs(
 
 
 def _check_field(
-    session: Session, project: Project, name: str, ref: str, field: str, faults: list[ErrorLocation]
+    session: Session, project: Project, name: str, ref: str, needed: Mapping[str, str], faults: list[ErrorLocation]
 ) -> None:
-    """Of datasets whose fields are known."""
-    fields = get_dataset(session, project, ref).origin.get("fields")
-    if fields is not None and field not in fields:
+    """Of datasets whose fields are known. `needed`: by kind of dataset."""
+    if not needed:
+        return
+    dataset = get_dataset(session, project, ref)
+    field, fields = needed.get(dataset.kind), dataset.origin.get("fields")
+    if field is not None and fields is not None and field not in fields:
         message = f"needs rows with `{field}`; those of `{ref}` have {', '.join(fields)}"
         faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
 

@@ -1,4 +1,4 @@
-"""What a benchmark run finds: how often a reward model puts the chosen answer of a pair above the rejected one."""
+"""What a benchmark run finds: how often a reward model puts the right answer above the wrong ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from steerboard_contracts.report.estimate import Estimate
 
 
 class SourceAccuracy(BaseModel):
-    """Pairs of one source (of RewardBench: of one subset). `source` is null for pairs that name none."""
+    """Items of one source (of RewardBench: of one subset). `source` is null for items that name none."""
 
     source: str | None
     accuracy: Estimate
@@ -31,20 +31,56 @@ class RewardBenchSections(BaseModel):
     unknown: list[str]
 
 
-class BenchmarkResult(BaseModel):
-    """`accuracy`: share of pairs with chosen > rejected, with Wilson's interval; `ties` of equal rewards are lost.
+class TiesParts(BaseModel):
+    """Parts of RewardBench 2's score of ties, shares of prompts. `tied` and `ref`: prompts in which every right answer
+    is above every wrong one. `preferred`: twins in which the right answers of the tied prompt are nearer to each other
+    than to the best wrong one; `preferred_hard`: also nearer than the right one of its twin is. `score` is at most
+    1.01."""
 
-    `sources`: the largest first, empty where no pair names one; `more_sources` are not listed. `rewardbench` is null
-    where no source is one of its subsets; it is computed over all sources. Of a preference model: `flip_rate`, the
-    share of pairs in which the order of the two decides, and `calibration_error`.
+    prompts: int
+    twins: int
+    tied: float
+    ref: float
+    preferred: float
+    preferred_hard: float
+    margin: float
+    score: float
+
+
+class RewardBench2Domains(BaseModel):
+    """RewardBench 2's domains; `overall` is their mean, null while one is missing. `Ties` has the score of `ties`, the
+    others the share of prompts won."""
+
+    domains: dict[str, float]
+    ties: TiesParts | None
+    overall: float | None
+    missing: list[str]
+
+
+class BenchmarkResult(BaseModel):
+    """Of pairs, or of prompts with several answers, of which some are right; the count of the other is 0.
+
+    `accuracy`: share of pairs with chosen > rejected, ties of equal rewards being lost; of prompts whose best answer is
+    a right one, where k answers that share the highest reward count 1/k each. With Wilson's interval; `chance` is what
+    guessing would come to. `ties`: pairs of equal rewards, prompts with a shared highest one. `left_out`: prompts of
+    which no answer is wrong.
+
+    `sources`: the largest first, empty where no item names one; `more_sources` are not listed. `rewardbench` and
+    `rewardbench2` are null where no source is one of their subsets; they are computed over all sources. Of a preference
+    model: `flip_rate`, the share of comparisons in which the order of the two decides, and of pairs
+    `calibration_error`.
     """
 
     pairs: int
+    prompts: int = 0
     ties: int
     accuracy: Estimate
+    chance: float = 0.5
+    left_out: int = 0
     sources: list[SourceAccuracy] = []
     more_sources: int = 0
     rewardbench: RewardBenchSections | None = None
+    rewardbench2: RewardBench2Domains | None = None
     flip_rate: float | None = None
     calibration_error: float | None = None
 

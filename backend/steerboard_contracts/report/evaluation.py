@@ -69,6 +69,8 @@ class MethodsRow(BaseModel):
     judge_win_rate: dict[str, Estimate]
     human: dict[str, Estimate]
     human_win_rate: dict[str, Estimate]
+    jury: dict[str, Estimate] = {}
+    jury_win_rate: dict[str, Estimate] = {}
 
 
 class RankShare(BaseModel):

@@ -1,4 +1,4 @@
-"""A reward model is checked on pairs."""
+"""A reward model is checked on pairs, or on answers of which some are right."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from steerboard_contracts.specs.slots import datasets, models
 SPEC = RunKindSpec(
     run="benchmark",
     title="Benchmark",
-    about="How often a reward model prefers the chosen answer; RewardBench's sections.",
+    about="How often a reward model prefers the right answer; RewardBench and RewardBench 2.",
     config=BenchmarkConfig,
-    slots={"reward": models("reward", "preference"), "pairs": datasets("preferences")},
+    slots={"reward": models("reward", "preference"), "pairs": datasets("preferences", "labelled")},
     makes=None,
     makes_thing=None,
     form=("engine",),
-    for_data={"preferences": "Benchmark a reward model on it"},
+    needs_field={"labelled": "group"},
+    for_data=dict.fromkeys(("preferences", "labelled"), "Benchmark a reward model on it"),
     for_model={"reward": "Benchmark it", "preference": "Benchmark it"},
     place=50,
 )

@@ -34,8 +34,8 @@ class RunKindSpec:
     """A field of the config that decides what comes out, and what by its value; `makes` is that of its default."""
     lists: Mapping[str, str] = field(default_factory=dict)
     """By field of the config with one item for each input of a slot, the slot."""
-    needs_field: str | None = None
-    """A field, beyond those that its kind always has, that every row of its datasets must have, such as `group`."""
+    needs_field: Mapping[str, str] = field(default_factory=dict)
+    """By kind of dataset, a field beyond those that it always has, which every row must have, such as `group`."""
     form: tuple[str, ...] = ()
     """Fields that the form shows first, in this order."""
     for_data: Mapping[str, str] = field(default_factory=dict)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from steerboard_contracts.report.benchmark import TiesParts
 
 TIES = "Ties"
 DOMAINS = ("Factuality", "Precise IF", "Math", "Safety", "Focus", TIES)
@@ -16,24 +17,17 @@ DOMAINS = ("Factuality", "Precise IF", "Math", "Safety", "Focus", TIES)
 TieKind = Literal["ref", "tied"]
 """A prompt with one right answer, or its twin with many that are equally right."""
 
+_KINDS: tuple[TieKind, ...] = ("ref", "tied")
+
 # Weights of the parts of the score of ties; the last one only breaks ties between models.
 _TIED, _REF, _PREFERRED, _PREFERRED_HARD, _MARGIN = 0.3, 0.3, 0.2, 0.2, 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Ties:
-    """Shares of prompts. `tied` and `ref`: in which every right answer is above every wrong one. `preferred`: of twins,
-    in which the right answers of the tied prompt are nearer to each other than to the best wrong one;
-    `preferred_hard`: also nearer than the right one of the other twin is. `score` is at most 1.01."""
-
-    prompts: int
-    twins: int
-    tied: float
-    ref: float
-    preferred: float
-    preferred_hard: float
-    margin: float
-    score: float
+def twins_of(item: str) -> tuple[TieKind, str] | None:
+    """Which of twins the prompt `ref:NUMBER` or `tied:NUMBER` is, and of which; None for another name."""
+    kind, colon, pair = item.partition(":")
+    found = next((one for one in _KINDS if one == kind), None)
+    return (found, pair) if found is not None and colon and pair else None
 
 
 def best_of(scores: Sequence[float], right: int = 1) -> float:
@@ -45,7 +39,7 @@ def best_of(scores: Sequence[float], right: int = 1) -> float:
     return sum(place < right for place in best) / len(best)
 
 
-def ties(prompts: Iterable[tuple[TieKind, str, Sequence[float], int]]) -> Ties | None:
+def ties(prompts: Iterable[tuple[TieKind, str, Sequence[float], int]]) -> TiesParts | None:
     """Of prompts (kind, which twins it is of, scores, how many are right). None while either kind is missing, or no
     prompt has its twin."""
     apart: dict[TieKind, dict[str, float]] = {"ref": {}, "tied": {}}
@@ -73,7 +67,7 @@ def ties(prompts: Iterable[tuple[TieKind, str, Sequence[float], int]]) -> Ties |
         + _PREFERRED_HARD * parts["preferred_hard"]
         + _MARGIN * parts["margin"]
     )
-    return Ties(prompts=sum(map(len, apart.values())), twins=len(twins), score=score, **parts)
+    return TiesParts(prompts=sum(map(len, apart.values())), twins=len(twins), score=score, **parts)
 
 
 def overall(domains: Mapping[str, float | None]) -> float | None:

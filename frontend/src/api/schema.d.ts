@@ -4151,18 +4151,34 @@ export interface components {
         };
         /**
          * BenchmarkResult
-         * @description `accuracy`: share of pairs with chosen > rejected, with Wilson's interval; `ties` of equal rewards are lost.
+         * @description Of pairs, or of prompts with several answers, of which some are right; the count of the other is 0.
          *
-         *     `sources`: the largest first, empty where no pair names one; `more_sources` are not listed. `rewardbench` is null
-         *     where no source is one of its subsets; it is computed over all sources. Of a preference model: `flip_rate`, the
-         *     share of pairs in which the order of the two decides, and `calibration_error`.
+         *     `accuracy`: share of pairs with chosen > rejected, ties of equal rewards being lost; of prompts whose best answer is
+         *     a right one, where k answers that share the highest reward count 1/k each. With Wilson's interval; `chance` is what
+         *     guessing would come to. `ties`: pairs of equal rewards, prompts with a shared highest one. `left_out`: prompts of
+         *     which no answer is wrong.
+         *
+         *     `sources`: the largest first, empty where no item names one; `more_sources` are not listed. `rewardbench` and
+         *     `rewardbench2` are null where no source is one of their subsets; they are computed over all sources. Of a preference
+         *     model: `flip_rate`, the share of comparisons in which the order of the two decides, and of pairs
+         *     `calibration_error`.
          */
         BenchmarkResult: {
             accuracy: components["schemas"]["Estimate"];
             /** Calibration Error */
             calibration_error?: number | null;
+            /**
+             * Chance
+             * @default 0.5
+             */
+            chance: number;
             /** Flip Rate */
             flip_rate?: number | null;
+            /**
+             * Left Out
+             * @default 0
+             */
+            left_out: number;
             /**
              * More Sources
              * @default 0
@@ -4170,7 +4186,13 @@ export interface components {
             more_sources: number;
             /** Pairs */
             pairs: number;
+            /**
+             * Prompts
+             * @default 0
+             */
+            prompts: number;
             rewardbench?: components["schemas"]["RewardBenchSections"] | null;
+            rewardbench2?: components["schemas"]["RewardBench2Domains"] | null;
             /**
              * Sources
              * @default []
@@ -7842,6 +7864,20 @@ export interface components {
             judge_win_rate: {
                 [key: string]: components["schemas"]["Estimate"];
             };
+            /**
+             * Jury
+             * @default {}
+             */
+            jury: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /**
+             * Jury Win Rate
+             * @default {}
+             */
+            jury_win_rate: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
             length: components["schemas"]["Estimate"];
             /** Method */
             method: string | null;
@@ -9600,6 +9636,22 @@ export interface components {
             values: number;
         };
         /**
+         * RewardBench2Domains
+         * @description RewardBench 2's domains; `overall` is their mean, null while one is missing. `Ties` has the score of `ties`, the
+         *     others the share of prompts won.
+         */
+        RewardBench2Domains: {
+            /** Domains */
+            domains: {
+                [key: string]: number;
+            };
+            /** Missing */
+            missing: string[];
+            /** Overall */
+            overall: number | null;
+            ties: components["schemas"]["TiesParts"] | null;
+        };
+        /**
          * RewardBenchSections
          * @description RewardBench's sections, accuracies from 0 to 1, subsets weighted as it does; `overall` is their mean, null while
          *     one of the four is missing.
@@ -10366,9 +10418,11 @@ export interface components {
             method: string | null;
             /**
              * Needs Field
-             * @description A field that rows of its datasets must have.
+             * @description By kind of dataset, a field that each of its rows must have.
              */
-            needs_field: string | null;
+            needs_field: {
+                [key: string]: string;
+            };
             /** Title */
             title: string;
             training: components["schemas"]["MethodOut"] | null;
@@ -10417,9 +10471,11 @@ export interface components {
             method: string | null;
             /**
              * Needs Field
-             * @description A field that rows of its datasets must have.
+             * @description By kind of dataset, a field that each of its rows must have.
              */
-            needs_field: string | null;
+            needs_field: {
+                [key: string]: string;
+            };
             /** Title */
             title: string;
             training: components["schemas"]["MethodOut"] | null;
@@ -11040,7 +11096,7 @@ export interface components {
         };
         /**
          * SourceAccuracy
-         * @description Pairs of one source (of RewardBench: of one subset). `source` is null for pairs that name none.
+         * @description Items of one source (of RewardBench: of one subset). `source` is null for items that name none.
          */
         SourceAccuracy: {
             accuracy: components["schemas"]["Estimate"];
@@ -11317,6 +11373,31 @@ export interface components {
             messages: {
                 [key: string]: string;
             }[];
+        };
+        /**
+         * TiesParts
+         * @description Parts of RewardBench 2's score of ties, shares of prompts. `tied` and `ref`: prompts in which every right answer
+         *     is above every wrong one. `preferred`: twins in which the right answers of the tied prompt are nearer to each other
+         *     than to the best wrong one; `preferred_hard`: also nearer than the right one of its twin is. `score` is at most
+         *     1.01.
+         */
+        TiesParts: {
+            /** Margin */
+            margin: number;
+            /** Preferred */
+            preferred: number;
+            /** Preferred Hard */
+            preferred_hard: number;
+            /** Prompts */
+            prompts: number;
+            /** Ref */
+            ref: number;
+            /** Score */
+            score: number;
+            /** Tied */
+            tied: number;
+            /** Twins */
+            twins: number;
         };
         /** TokenCreate */
         TokenCreate: {

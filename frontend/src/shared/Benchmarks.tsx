@@ -12,6 +12,7 @@ type Finished = Schemas["FinishedBenchmark"];
 type Estimate = Schemas["Estimate"];
 // As RewardBench orders them; JSON from the database has another order.
 const SECTIONS = ["Chat", "Chat Hard", "Safety", "Reasoning"];
+const DOMAINS = ["Factuality", "Precise IF", "Math", "Safety", "Focus", "Ties"];
 
 /** A share as people read it, with its 95% interval. */
 function Share({ of }: { of: Estimate }) {
@@ -29,17 +30,22 @@ function interval({ low, high }: Estimate): string {
   return low == null || high == null ? "" : `[${percent(low)}, ${percent(high)}]`;
 }
 
-/** All of one benchmark: over all pairs, RewardBench's sections, and every source. */
+function itemsOf(result: Result): string {
+  return result.pairs ? `${count(result.pairs)} pairs` : `${count(result.prompts)} prompts`;
+}
+
+/** All of one benchmark: over all items, the parts of RewardBench and RewardBench 2, and every source. */
 export function BenchmarkBody({ result }: { result: Result }) {
   const bench = result.rewardbench;
+  const second = result.rewardbench2;
   const facts: Fact[] = [
-    [
-      "Accuracy",
-      percent(result.accuracy.value),
-      `${interval(result.accuracy)} of ${count(result.pairs)} pairs`,
-    ],
-    ["Ties", count(result.ties), "neither side ahead, which is lost"],
+    ["Accuracy", percent(result.accuracy.value), `${interval(result.accuracy)} of ${itemsOf(result)}`],
+    result.pairs
+      ? ["Ties", count(result.ties), "neither side ahead, which is lost"]
+      : ["Ties", count(result.ties), "several answers have the highest reward, and share the prompt"],
   ];
+  if (!result.pairs) facts.push(["By guessing", percent(result.chance), "of the prompts"]);
+  if (result.left_out) facts.push(["Left out", count(result.left_out), "prompts without a wrong answer"]);
   if (result.flip_rate != null)
     facts.push(["Flips with the order", percent(result.flip_rate), "of the pairs, asked in both orders"]);
   if (result.calibration_error != null)
@@ -65,10 +71,24 @@ export function BenchmarkBody({ result }: { result: Result }) {
       bench.overall === null ? "needs all four sections" : "mean of the sections",
     ]);
   }
+  if (second) {
+    for (const name of DOMAINS)
+      facts.push([
+        name,
+        percent(second.domains[name]),
+        name in second.domains ? "domain of RewardBench 2" : "missing",
+      ]);
+    facts.push([
+      "RewardBench 2",
+      percent(second.overall),
+      second.overall === null ? "needs all six domains" : "mean of the domains",
+    ]);
+  }
   return (
     <Stack gap="sm">
       <Facts facts={facts} columns={7} />
       {bench && <LeftOut bench={bench} />}
+      {second?.ties && <TiesParts ties={second.ties} />}
       {(result.sources ?? []).length > 0 && <Sources result={result} />}
     </Stack>
   );
@@ -86,13 +106,23 @@ function LeftOut({ bench }: { bench: NonNullable<Result["rewardbench"]> }) {
   ));
 }
 
+function TiesParts({ ties }: { ties: NonNullable<Schemas["RewardBench2Domains"]["ties"]> }) {
+  return (
+    <Text size="sm" c="dimmed">
+      {`Ties: all right answers ahead in ${percent(ties.tied)} of the prompts with many and ${percent(ties.ref)} ` +
+        `of those with one; nearer to each other than to the wrong ones in ${percent(ties.preferred)} of ` +
+        `${count(ties.twins)} twins, by the stricter rule in ${percent(ties.preferred_hard)}.`}
+    </Text>
+  );
+}
+
 function Sources({ result }: { result: Result }) {
   const rows = (result.sources ?? []).map((one, at) => ({ ...one, at }));
   const columns: Column<(typeof rows)[number]>[] = [
     { title: "Subset", cell: (one) => one.source ?? <Text size="sm">none named</Text> },
     { title: "Accuracy", right: true, cell: (one) => <Share of={one.accuracy} /> },
     { title: "Ties", right: true, wide: true, cell: (one) => count(one.ties) },
-    { title: "Pairs", right: true, cell: (one) => count(one.accuracy.n) },
+    { title: result.pairs ? "Pairs" : "Prompts", right: true, cell: (one) => count(one.accuracy.n) },
   ];
   return (
     <div>
@@ -120,13 +150,14 @@ interface Properties {
 /** A row for each benchmark; it unfolds to its subsets. */
 export function BenchmarksTable({ project, benchmarks, label }: Properties) {
   const sections = benchmarks.some((one) => one.result.rewardbench);
-  const width = 4 + (sections ? SECTIONS.length + 1 : 0);
+  const second = benchmarks.some((one) => one.result.rewardbench2);
+  const width = 4 + (sections ? SECTIONS.length + 1 : 0) + (second ? 1 : 0);
   return (
     <Table.ScrollContainer minWidth={300}>
       <Table aria-label={label}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th>Pairs of</Table.Th>
+            <Table.Th>Data</Table.Th>
             <Table.Th ta="right">Accuracy</Table.Th>
             {sections &&
               [...SECTIONS, "RewardBench"].map((name) => (
@@ -134,13 +165,25 @@ export function BenchmarksTable({ project, benchmarks, label }: Properties) {
                   {name}
                 </Table.Th>
               ))}
+            {second && (
+              <Table.Th ta="right" visibleFrom="sm">
+                RewardBench 2
+              </Table.Th>
+            )}
             <Table.Th visibleFrom="sm">When</Table.Th>
             <Table.Th>Subsets</Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
           {benchmarks.map((one) => (
-            <BenchmarkRow key={one.run_id} project={project} of={one} sections={sections} width={width} />
+            <BenchmarkRow
+              key={one.run_id}
+              project={project}
+              of={one}
+              sections={sections}
+              second={second}
+              width={width}
+            />
           ))}
         </Table.Tbody>
       </Table>
@@ -152,11 +195,13 @@ function BenchmarkRow({
   project,
   of,
   sections,
+  second,
   width,
 }: {
   project: string;
   of: Finished;
   sections: boolean;
+  second: boolean;
   width: number;
 }) {
   const [open, setOpen] = useState(false);
@@ -174,7 +219,7 @@ function BenchmarkRow({
             {of.dataset}
           </Link>
           <Text size="xs" c="dimmed">
-            {count(of.result.pairs)} pairs,{" "}
+            {itemsOf(of.result)},{" "}
             <Link
               size="xs"
               underline="always"
@@ -199,6 +244,11 @@ function BenchmarkRow({
               {percent(bench?.overall)}
             </Table.Td>
           </>
+        )}
+        {second && (
+          <Table.Td ta="right" visibleFrom="sm" fw={600}>
+            {percent(of.result.rewardbench2?.overall)}
+          </Table.Td>
         )}
         <Table.Td visibleFrom="sm">
           <When at={of.ended_at} />

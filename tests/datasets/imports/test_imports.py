@@ -57,6 +57,46 @@ def test_a_benchmark_of_pairs_is_recognised_with_its_subsets(
     assert row["extra"] == {"id": 1, "chosen_model": "m", "rejected_model": "n"}
 
 
+def test_lists_of_right_and_wrong_answers_become_a_graded_row_each(client: TestClient, runner: ImportRunner) -> None:
+    """As RewardBench 2 publishes them."""
+    rows = [
+        {"id": "tied:3", "prompt": "Name a colour.", "chosen": ["Red.", "Blue."], "rejected": ["Loud."]}
+        | {"subset": "Ties", "num_correct": 2, "models": ["a", "b", "c"]},
+        {"id": "7", "prompt": "Hi", "chosen": ["Hello."], "rejected": ["No.", "Why?", "42."], "subset": "Focus"},
+        {"id": "8", "prompt": "Many", "chosen": ["a"] * 60, "rejected": ["b"] * 41, "subset": "Focus"},
+    ]
+    made = upload(client, lines(rows), "rewardbench-2.jsonl").json()
+    assert (made["detected"]["kind"], made["problem"]) == ("labelled", None)
+    assert {name: made["detected"]["mapping"][name] for name in ("response", "reward", "group", "source", "item")} == {
+        "response": "response",
+        "reward": "reward",
+        "group": "group",
+        "source": "subset",
+        "item": "item",
+    }
+    assert client.patch(f"{BASE}/{made['id']}", json={"bad_rows": "skip"}).status_code == 200
+    post(client, made["id"], "start")
+    ended_as = wait(client, made["id"], ended)
+    assert ended_as["state"] == "succeeded"
+    (bad,) = client.get(f"{BASE}/{made['id']}/report", params={"format": "json"}).json()
+    assert (bad["line"], bad["reason"]) == (3, "has more than 100 answers")
+    found = client.get(f"{PROJECT}/datasets/rewardbench-2/samples").json()["items"]
+    kept = [
+        (*(one["sample"][name] for name in ("response", "group", "candidate", "item", "source")), one["reward"])
+        for one in found
+    ]
+    assert kept == [
+        ("Red.", 0, 0, "tied:3", "Ties", 1.0),
+        ("Blue.", 0, 1, "tied:3", "Ties", 1.0),
+        ("Loud.", 0, 2, "tied:3", "Ties", 0.0),
+        ("Hello.", 1, 0, "7", "Focus", 1.0),
+        ("No.", 1, 1, "7", "Focus", 0.0),
+        ("Why?", 1, 2, "7", "Focus", 0.0),
+        ("42.", 1, 3, "7", "Focus", 0.0),
+    ]
+    assert found[0]["extra"] == {"num_correct": 2, "models": ["a", "b", "c"]}
+
+
 def test_the_whole_story_of_a_file_with_bad_rows(
     client: TestClient, runner: ImportRunner, sessions: sessionmaker[Session]
 ) -> None:

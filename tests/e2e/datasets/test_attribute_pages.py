@@ -36,8 +36,8 @@ def badges(inside: Page | Locator, label: str | re.Pattern[str]) -> Locator:
 
 
 @pytest.fixture(scope="module")
-def policy(world: World) -> str:
-    """Of two attributes, verbosity before helpfulness; every third row has no verbosity."""
+def attributed(world: World) -> None:
+    """Rows of two attributes; every third one has no verbosity."""
     rows = [
         {
             "prompt": f"Name a thing that is {color} {number}.",
@@ -51,6 +51,11 @@ def policy(world: World) -> str:
         for color in COLORS
     ]
     world.import_rows("attributed", "labelled", rows)
+
+
+@pytest.fixture(scope="module")
+def policy(world: World, attributed: None) -> str:
+    """Of verbosity before helpfulness."""
     body = {"text": RECIPE, "set": ["graded=attributed", "pairs=pairs"]}
     answer = world.client.post("pipelines", json=body)
     answer.raise_for_status()
@@ -60,7 +65,7 @@ def policy(world: World) -> str:
     return f"{name}.dt"
 
 
-@pytest.mark.usefixtures("policy")
+@pytest.mark.usefixtures("attributed")
 def test_rows_and_a_sample_show_their_attributes_by_name_without_those_that_are_missing(page: Page) -> None:
     page.goto("/p/default/datasets/attributed")
     table = page.get_by_role("table", name="Rows")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import combinations
 
 import pytest
 from running import RecordingWriter, ran
@@ -83,14 +84,10 @@ def test_a_model_that_compares_is_no_reward_model_and_the_other_way_round(learne
     assert refused.value.code == "wrong_role"
 
 
-def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
-    """RewardBench's subsets, equal texts as ties, and a second attempt that has nothing left to ask."""
-    folder = learned[0].directory / "outputs" / "model"
-    prompt = [{"role": "user", "content": "bread?"}]
-    sides = [("flour water salt yeast", "cake"), ("sky", "bake mix bread oven"), ("egg", "egg")]
-    rows = [{"prompt": prompt, "chosen": a, "rejected": b, "source": "refusals-dangerous"} for a, b in sides]
-    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    pairs = {"type": "dataset", "name": "p", "path": str(tmp_path / "pairs.jsonl"), "kind": "preferences"}
+def benchmarked(folder, at, kind, rows, times):
+    """What each of these attempts of one run ends with."""
+    (at / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = {"type": "dataset", "name": "p", "path": str(at / "rows.jsonl"), "kind": kind}
     written = {
         "run_id": "r",
         "name": "bench",
@@ -99,10 +96,19 @@ def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
         "threads": 1,
         "inputs": {
             "reward": {"type": "model", "name": "m", "path": str(folder), "content_hash": "m"},
-            "pairs": {**pairs, "rows": len(rows), "content_hash": "d"},
+            "pairs": {**data, "rows": len(rows), "content_hash": "d"},
         },
     }
-    done = [benchmark.run(Stage(tmp_path, StageSpec.model_validate(written), RecordingWriter())) for _ in range(2)]
+    return [benchmark.run(Stage(at, StageSpec.model_validate(written), RecordingWriter())) for _ in range(times)]
+
+
+def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
+    """RewardBench's subsets, equal texts as ties, and a second attempt that has nothing left to ask."""
+    folder = learned[0].directory / "outputs" / "model"
+    prompt = [{"role": "user", "content": "bread?"}]
+    sides = [("flour water salt yeast", "cake"), ("sky", "bake mix bread oven"), ("egg", "egg")]
+    rows = [{"prompt": prompt, "chosen": a, "rejected": b, "source": "refusals-dangerous"} for a, b in sides]
+    done = benchmarked(folder, tmp_path, "preferences", rows, times=2)
     engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
     found = compare(engine, [Comparison(prompt, a, b) for a, b in sides])
     summary = done[0].summary
@@ -111,3 +117,34 @@ def test_a_benchmark_asks_it_in_both_orders(learned, tmp_path):
     assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / 3)
     assert summary["calibration_error"] == pytest.approx(calibration_error([one.p for one in found]), abs=1e-5)
     assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, 3)
+
+
+def test_a_benchmark_of_several_answers_is_a_tournament_of_them(learned, tmp_path):
+    """Each answer's score is its mean probability to win; the right one is that with the highest grade."""
+    folder = learned[0].directory / "outputs" / "model"
+    prompt = [{"role": "user", "content": "bread?"}]
+    answers = ["flour water salt yeast", "cake", "bake mix bread oven", "sky"]
+    rows = [
+        {"prompt": prompt, "response": text, "reward": float(place == right), "source": "Math", "group": right}
+        | {"candidate": place}
+        for right in range(4)
+        for place, text in enumerate(answers)
+    ]
+    done = benchmarked(folder, tmp_path, "labelled", rows, times=2)
+    pairs = list(combinations(range(4), 2))
+    engine = preference_engine(load_comparing_model(folder, "fp32", "cpu"))
+    found = compare(engine, [Comparison(prompt, answers[a], answers[b]) for a, b in pairs])
+    wins = [0.0] * 4
+    for (a, b), one in zip(pairs, found, strict=True):
+        wins[a] += one.p
+        wins[b] += 1 - one.p
+    assert len(set(wins)) == 4
+    summary = done[0].summary
+    # One of the four is the favourite, whatever is asked.
+    assert (summary["prompts"], summary["accuracy"], summary["ties"]) == (4, 0.25, 0)
+    best = wins.index(max(wins))
+    one = [row for row in rows if row["group"] == best]
+    (tmp_path / "one").mkdir()
+    assert benchmarked(folder, tmp_path / "one", "labelled", one, times=1)[0].summary["accuracy"] == 1
+    assert summary["flip_rate"] == pytest.approx(sum(one.flips for one in found) / len(found))
+    assert (summary["resumed_rows"], done[1].summary["resumed_rows"]) == (0, 24)

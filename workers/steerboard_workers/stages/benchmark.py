@@ -1,4 +1,5 @@
-"""The benchmark stage: how often a model scores the chosen side of a pair above the rejected one, or prefers it.
+"""The benchmark stage: how often a model scores the chosen side of a pair above the rejected one, or prefers it; of
+several answers to a prompt, how often the best one by it is a right one.
 
 All rows count, whatever their split: a benchmark is no training data.
 """
@@ -14,6 +15,7 @@ from steerboard_contracts.stage import BenchmarkOutput, Succeeded
 from steerboard_statistics.benchmarks.pairs import benchmark
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
+from steerboard_workers.stages import benchmark_answers
 from steerboard_workers.stages.models.model_io import read_info
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
@@ -27,33 +29,40 @@ def run(stage: Stage) -> Succeeded:
     config = stage.spec.config
     assert isinstance(config, BenchmarkConfig)
     dataset = stage.dataset("pairs")
-    if dataset.kind != "preferences":
+    if dataset.kind not in ("preferences", "labelled"):
         raise BadInput(
-            f"dataset {dataset.name} is of kind {dataset.kind} and has no pairs",
+            f"dataset {dataset.name} is of kind {dataset.kind}, which does not name right answers",
             code="wrong_dataset_kind",
-            hint="Give a dataset of kind preferences.",
+            hint="Give a dataset of kind preferences or labelled.",
         )
     if dataset.rows == 0:
-        raise EmptySelection(f"dataset {dataset.name} has no pairs to score")
-    if read_info(stage.model_path("reward")).role == "preference":
-        return _compared(stage, config, dataset.rows)
-    with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
-        before = len(partial.rows)
-        scorer = Scorer(stage, rewards, config.batch_tokens, partial)
-        texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))
-        scorer.score(texts, 2 * dataset.rows, "texts")
-        result = benchmark((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))
-    return _finished(stage, result, before, {})
-
-
-def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> Succeeded:
-    """By a model that compares: each pair in both orders, p averaged. A pair is won with p above 1/2."""
-    if config.engine != "transformers":
+        raise EmptySelection(f"dataset {dataset.name} has no rows to score")
+    compares = read_info(stage.model_path("reward")).role == "preference"
+    if compares and config.engine != "transformers":
         raise BadInput(
             f"{stage.model('reward').name} compares responses, which engine {config.engine} does not do",
             code="engine_refused",
             hint="Use engine: transformers.",
         )
+    if dataset.kind == "labelled":
+        result, before = (benchmark_answers.compared if compares else benchmark_answers.rewarded)(stage, config)
+    else:
+        result, before = (_compared if compares else _rewarded)(stage, config, dataset.rows)
+    return _finished(stage, result, before)
+
+
+def _rewarded(stage: Stage, config: BenchmarkConfig, total: int) -> tuple[BenchmarkResult, int]:
+    with open_reward_model(stage, "reward", config, config.precision) as rewards, resumable_rows(stage, KEY) as partial:
+        before = len(partial.rows)
+        scorer = Scorer(stage, rewards, config.batch_tokens, partial)
+        texts = (side for _, chosen, rejected in _pairs(stage) for side in (chosen, rejected))
+        scorer.score(texts, 2 * total, "texts")
+        result = benchmark((source, scorer.value(one), scorer.value(two)) for source, one, two in _pairs(stage))
+    return result, before
+
+
+def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> tuple[BenchmarkResult, int]:
+    """By a model that compares: each pair in both orders, p averaged. A pair is won with p above 1/2."""
     preferences, before = compared(
         stage,
         "reward",
@@ -70,26 +79,37 @@ def _compared(stage: Stage, config: BenchmarkConfig, total: int) -> Succeeded:
         "flip_rate": sum(one.flips for one in found) / total,
         "calibration_error": calibration_error([one.p for one in found]),
     }
-    return _finished(stage, result.model_copy(update=figures), before, figures)
+    return result.model_copy(update=figures), before
 
 
-def _finished(stage: Stage, result: BenchmarkResult, before: int, figures: dict[str, float]) -> Succeeded:
+def _finished(stage: Stage, result: BenchmarkResult, before: int) -> Succeeded:
     with stage.output_file("benchmark.json") as path:
         path.write_text(result.model_dump_json(), encoding="utf-8")
-    sections = result.rewardbench.sections if result.rewardbench else {}
-    overall = result.rewardbench.overall if result.rewardbench else None
     return Succeeded(
         outputs=[BenchmarkOutput(path=stage.output_path("benchmark.json"))],
         summary={
-            "pairs": result.pairs,
+            **({"pairs": result.pairs} if result.pairs else {"prompts": result.prompts}),
             "accuracy": result.accuracy.value,
             "ties": result.ties,
             "resumed_rows": before,
-            **figures,
-            **({"rewardbench": overall} if overall is not None else {}),
-            **{f"rewardbench_{name.lower().replace(' ', '_')}": share for name, share in sections.items()},
+            **result.model_dump(include={"flip_rate", "calibration_error"}, exclude_none=True),
+            **_parts(result),
         },
     )
+
+
+def _parts(result: BenchmarkResult) -> dict[str, float]:
+    """The published benchmarks' figures."""
+    known: list[tuple[str, float | None, dict[str, float]]] = []
+    if (one := result.rewardbench) is not None:
+        known.append(("rewardbench", one.overall, one.sections))
+    if (two := result.rewardbench2) is not None:
+        known.append(("rewardbench2", two.overall, two.domains))
+    found: dict[str, float] = {}
+    for name, overall, shares in known:
+        found |= {} if overall is None else {name: overall}
+        found |= {f"{name}_{part.lower().replace(' ', '_')}": share for part, share in shares.items()}
+    return found
 
 
 def _pairs(stage: Stage) -> Iterator[tuple[str | None, Scorable, Scorable]]:

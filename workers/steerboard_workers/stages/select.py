@@ -79,7 +79,15 @@ def _scored(stage: Stage, config: SelectConfig) -> tuple[ScoredAnswers, Tourname
         # Without a judge no model is loaded, nor what loads one.
         from steerboard_workers.stages.tournament import tournament
 
-        scores, held = tournament(stage, config, answers)
+        scores, held, _ = tournament(
+            stage,
+            "judge",
+            answers,
+            opponents=config.opponents,
+            seed=config.seed,
+            precision=config.precision,
+            batch_tokens=config.batch_tokens,
+        )
     else:
         scores = weighted_rewards(answers, config.scale)
     return ScoredAnswers(**vars(answers), scores=scores - config.penalty * answers.characters), held

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.fields import Precision
 from steerboard_contracts.report.selection import Tournament
-from steerboard_contracts.selection import SelectConfig
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.alignment.tournament import schedule, win_rates
@@ -16,28 +17,44 @@ from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
 from steerboard_workers.stages.rows.scored_answers import Answers
 from steerboard_workers.stages.runtime import Stage
 
-JUDGE = "judge"
 # Rows of two answers; the first is that with the earlier candidate.
 Bout = tuple[int, int]
 
 
-def tournament(stage: Stage, config: SelectConfig, answers: Answers) -> tuple[NDArray[np.float64], Tournament]:
-    """Win rates of all answers (rows,), and what they are made of. Equal texts play once, and share what they win.
+class Held(NamedTuple):
+    """`scores`: the win rates of all answers (rows,); `before`: comparisons that earlier attempts had made."""
+
+    scores: NDArray[np.float64]
+    facts: Tournament
+    before: int
+
+
+def tournament(
+    stage: Stage,
+    judge: str,
+    answers: Answers,
+    *,
+    opponents: int,
+    seed: int,
+    precision: Precision,
+    batch_tokens: int,
+) -> Held:
+    """By the model of input `judge`. Equal texts play once, and share what they win.
 
     Raises `BadInput` (`wrong_role`, `verdict_not_one_token`) and `BadRow` for two answers that do not fit the model.
     """
     players = [_different(answers, rows) for rows in answers.groups]
-    pairs = [schedule(len(rows), config.opponents, config.seed, number) for number, rows in enumerate(players)]
+    pairs = [schedule(len(rows), opponents, seed, number) for number, rows in enumerate(players)]
     bouts = [[(rows[a], rows[b]) for a, b in met] for rows, met in zip(players, pairs, strict=True)]
-    found = compared(
+    found, before = compared(
         stage,
-        JUDGE,
+        judge,
         ("a", "b"),
         _comparisons(stage, answers, players, bouts),
         sum(map(len, bouts)),
-        precision=config.precision,
-        batch_tokens=config.batch_tokens,
-    ).preferences
+        precision=precision,
+        batch_tokens=batch_tokens,
+    )
     scores = np.zeros(len(answers.texts))
     for rows, group, met, held in zip(answers.groups, players, pairs, bouts, strict=True):
         rates = win_rates(len(group), met, [found[bout].p for bout in held])
@@ -45,14 +62,15 @@ def tournament(stage: Stage, config: SelectConfig, answers: Answers) -> tuple[ND
         for row in rows:
             scores[row] = of_text[answers.texts[row]]
     flips = [sum(found[bout].flips for bout in held) for held in bouts]
-    return scores, Tournament(
-        judge=stage.model(JUDGE).name,
-        opponents=config.opponents,
+    facts = Tournament(
+        judge=stage.model(judge).name,
+        opponents=opponents,
         comparisons=len(found),
         ties=sum(one.p == 0.5 for one in found.values()),
         flips=sum(flips),
-        flip_rate=ratio_interval(flips, [len(held) for held in bouts], seed=config.seed),
+        flip_rate=ratio_interval(flips, [len(held) for held in bouts], seed=seed),
     )
+    return Held(scores, facts, before)
 
 
 def _different(answers: Answers, rows: list[int]) -> list[int]:

@@ -13,7 +13,7 @@ from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.headline import Headline
 
-_KINDS = {"human": "People of", "judge": "Judge", "reward": "Reward model"}
+_KINDS = {"human": "People of", "jury": "Jury", "judge": "Judge", "reward": "Reward model"}
 
 
 def print_evaluation_report(console: Console, report: EvaluationReport) -> None:
@@ -68,8 +68,9 @@ def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Esti
 
 def _comparisons(report: EvaluationReport) -> list[tuple[str, Comparison]]:
     people = [(f"People of {one.campaign} {one.criterion or ''}".strip(), one.comparison) for one in report.human]
+    juries = [(f"Jury {one.jury}", one.comparison) for one in report.juries]
     judges = [(f"Judge {one.judge}", one.comparison) for one in report.judges]
-    return people + judges + [(f"Reward model {one.reward_model}", one.comparison) for one in report.rewards]
+    return people + juries + judges + [(f"Reward model {one.reward_model}", one.comparison) for one in report.rewards]
 
 
 def said(found: Estimate) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 from steerboard.datasets.errors import EmptyFile, UnknownColumn, UnusedColumns
 from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.records import Limits, Problem, Reader, Record, Source
+from steerboard.datasets.parsing.answer_lists import one_row_each
 from steerboard.datasets.parsing.bad_rows import BadRowLog
 from steerboard.datasets.parsing.extras import ColumnTypes
 from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
@@ -102,7 +103,7 @@ class RowSink(Protocol):
 def peek(sources: list[Source], limits: Limits) -> Peek:
     """Open the first source and read its first rows. Raises typed errors for unusable files."""
     reader = open_reader(sources[0], limits)
-    records = _all_records(sources, reader, limits)
+    records = one_row_each(_all_records(sources, reader, limits))
     first: list[tuple[str | None, Record]] = []
     size = 0
     for item in records:

@@ -22,6 +22,7 @@ _ABOUT = {
     "group": "Where a prompt has several answers: a whole number that these share.",
     "attributes": "Grades of the answer by name, such as {helpfulness: 4, verbosity: 2}; what is missing is left out.",
     "candidate": "Which of its group's answers this is: a whole number from 0.",
+    "item": "A benchmark's own name of the prompt, such as RewardBench 2's tied:3.",
 }
 
 KINDS: list[ImportKind] = [

@@ -29,6 +29,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "reference": ("reference", "reference_answer"),
     "group": ("group",),
     "candidate": ("candidate",),
+    "item": ("item",),
     "attributes": ("attributes",),
 }
 # A field of its own for each attribute that has a column of its own: `attributes.verbosity`.
@@ -44,7 +45,10 @@ FIELDS: dict[SampleKind, tuple[str, ...]] = {
     "preferences": ("prompt", "chosen", "rejected", "margin", "messages", "system", "input", "source"),
     "unpaired": ("prompt", "response", "desirable", "messages", "system", "input", *GROUP_FIELDS),
     "prompts": ("prompt", "reference", "messages", "system", "input"),
-    "labelled": ("prompt", "response", "reward", "source", "messages", "system", "input", *GROUP_FIELDS, ATTRIBUTES),
+    "labelled": (
+        *("prompt", "response", "reward", "source", "messages", "system", "input"),
+        *(*GROUP_FIELDS, "item", ATTRIBUTES),
+    ),
 }
 NEEDED: dict[SampleKind, tuple[str, ...]] = {
     "instructions": ("prompt", "response"),
@@ -71,7 +75,7 @@ class Mapping:
         """Columns that do not go to `extra`: those read, and those an export would write under the same name."""
         # Many files have a column `group` that means something else; it is kept like any other.
         fields = {field.partition(".")[0] for field in self.columns}
-        written = set(SAMPLE_CLASSES[self.kind].model_fields) - ({*GROUP_FIELDS, ATTRIBUTES} - fields)
+        written = set(SAMPLE_CLASSES[self.kind].model_fields) - ({*GROUP_FIELDS, "item", ATTRIBUTES} - fields)
         return frozenset(self.columns.values()) | written
 
     @property
@@ -190,7 +194,7 @@ def _drop_unusable(
     kind: SampleKind, found: dict[str, str], given: dict[str, str], first_rows: Sequence[dict[str, Any]]
 ) -> None:
     """Forget optional columns that were only guessed by name and hold something else."""
-    for field in ("source", "system", "input", "reference"):
+    for field in ("source", "system", "input", "reference", "item"):
         column = found.get(field)
         if column is None or field in given:
             continue

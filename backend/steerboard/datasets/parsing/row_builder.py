@@ -21,7 +21,7 @@ from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS
 
 _TRUE = {"true", "1", "1.0", "yes", "good", "desirable", "up"}
 _FALSE = {"false", "0", "0.0", "no", "bad", "undesirable", "down"}
-_OPTIONAL = ("margin", "source", "reference", *GROUP_FIELDS, ATTRIBUTES)
+_OPTIONAL = ("margin", "source", "reference", "item", *GROUP_FIELDS, ATTRIBUTES)
 _REQUIRED = ("prompt", "messages", "response", "chosen", "rejected", "desirable", "reward")
 
 

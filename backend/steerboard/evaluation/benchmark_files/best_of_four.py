@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
 from steerboard.evaluation.formats.records import Unreadable, number
+from steerboard_contracts.report.benchmark import TiesParts
 from steerboard_statistics.benchmarks import rewardbench2
 from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, TieKind
 from steerboard_statistics.validity import assess
 
-_KINDS: tuple[TieKind, ...] = ("ref", "tied")
 _FIGURES = ("domains", "ties", "overall")
 
 
@@ -50,11 +50,10 @@ def prompt(row: Mapping[str, Any]) -> Prompt:
         raise Unreadable(f"its `num_correct` is not between 1 and {len(scores) - 1}, one less than its scores")
     if domain != TIES:
         return Prompt(str(domain), str(id_), scores, right, None)
-    kind, colon, pair = str(id_).partition(":")
-    known = next((one for one in _KINDS if one == kind), None)
-    if known is None or not colon or not pair:
+    twins = rewardbench2.twins_of(str(id_))
+    if twins is None:
         raise Unreadable("its `id` is neither `ref:NUMBER` nor `tied:NUMBER`, as those of ties are")
-    return Prompt(domain, str(id_), scores, right, (known, pair))
+    return Prompt(domain, str(id_), scores, right, twins)
 
 
 def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
@@ -80,7 +79,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
         findings.warn("no figure of ties, since no prompt `ref:NUMBER` has its `tied:NUMBER`")
     found = {
         "domains": domains,
-        "ties": None if of_ties is None or domains.get(TIES) is None else asdict(of_ties),
+        "ties": None if of_ties is None or domains.get(TIES) is None else of_ties.model_dump(),
         "overall": rewardbench2.overall(domains),
         "prompts": {name: len(mine) for name, mine in by_domain.items()},
         "without_score": sum(one.missing for _, one in kept),
@@ -89,7 +88,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
     return findings.marked(found, _FIGURES, len(kept), {}, what="prompts")
 
 
-def _figure(name: str, prompts: Sequence[Prompt], ties: rewardbench2.Ties | None) -> float | None:
+def _figure(name: str, prompts: Sequence[Prompt], ties: TiesParts | None) -> float | None:
     if name == TIES:
         return None if ties is None else ties.score
     return math.fsum(rewardbench2.best_of(one.scores, one.right) for one in prompts) / len(prompts)

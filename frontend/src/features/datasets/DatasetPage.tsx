@@ -148,7 +148,7 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
         (one) =>
           one.for_data[dataset.kind] &&
           (trainable || one.kind !== "train") &&
-          (!one.needs_field || !fields || fields.includes(one.needs_field)),
+          hasNeeded(one.needs_field[dataset.kind], fields),
       )
     : [];
   return (
@@ -188,6 +188,10 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
       )}
     </Group>
   );
+}
+
+function hasNeeded(field: string | undefined, fields: string[] | undefined): boolean {
+  return !field || !fields || fields.includes(field);
 }
 
 function Origin({ dataset }: { dataset: Dataset }) {

@@ -48,8 +48,8 @@ function Rows({ project, found }: { project: string; found: Import }) {
       <Loaded query={query} rows={4}>
         {(preview) => (
           <div className="preview" tabIndex={0} role="group" aria-label="Preview">
-            {preview.rows.map((row) => (
-              <Card key={row.line} withBorder p="sm" mb="xs">
+            {preview.rows.map((row, at) => (
+              <Card key={at} withBorder p="sm" mb="xs">
                 <Group justify="space-between" mb={4}>
                   <Text size="xs" c="dimmed">
                     {preview.unit} {count(row.line)}

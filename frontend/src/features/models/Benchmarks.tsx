@@ -20,8 +20,8 @@ export function Benchmarks({ project, model }: { project: string; model: Schemas
         label="Benchmarks of the model, the newest first"
       />
       <Text size="xs" c="dimmed">
-        How often the chosen answer is ahead, with the 95% interval. On pairs that the model was trained on,
-        it proves little.
+        How often the right answer is ahead, with the 95% interval. On data that the model was trained on, it
+        proves little.
       </Text>
     </section>
   );

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.selection import SelectConfig
+from steerboard_contracts.stage import DatasetInput
 from steerboard_workers.alignment.groups import group_of
 from steerboard_workers.stages.rows.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 from steerboard_workers.stages.runtime import Stage
@@ -63,18 +64,27 @@ def read_answers(stage: Stage, config: SelectConfig, judged: bool) -> Answers:
             hint="Leave out `weights`, or the input `judge`.",
         )
     weights = [0.0] * len(scored) if judged else weights_of(config.weights, datasets)
-    first, *_ = datasets.values()
-    reading = _Reading(list(datasets), list(scored), first.name)
+    return _read(stage, datasets, list(scored), weights)
+
+
+def read_graded(stage: Stage, slot: str) -> Answers:
+    """Every answer of a labelled dataset with its reward. Raises like `read_answers`."""
+    return _read(stage, {slot: stage.dataset(slot)}, [slot], [1.0])
+
+
+def _read(stage: Stage, datasets: dict[str, DatasetInput], scored: list[str], weights: list[float]) -> Answers:
+    slot, first = next(iter(datasets.items()))
+    reading = _Reading(list(datasets), scored, first.name)
     for place, rows in enumerate(same_rows(stage, datasets)):
         reading.add(place, rows)
     return Answers(
-        first=next(iter(datasets)),
+        first=slot,
         name=first.name,
         groups=reading.ordered_groups(),
-        slots=list(scored),
+        slots=scored,
         rewards=[np.frombuffer(values) for values in reading.rewards],
         weights=weights,
-        normalisers=[dataset.normaliser for dataset in scored.values()],
+        normalisers=[datasets[name].normaliser for name in scored],
         characters=np.frombuffer(reading.characters),
         texts=np.frombuffer(reading.texts, dtype=np.uint64),
     )
@@ -96,6 +106,7 @@ class _Reading:
 
     def __init__(self, slots: list[str], scored: list[str], dataset: str) -> None:
         self._dataset = dataset
+        self._slots = slots
         self._scored = [slots.index(slot) for slot in scored]
         self.rewards = [array("d") for _ in scored]
         self.characters = array("d")
@@ -131,7 +142,7 @@ class _Reading:
         raise BadInput(
             f"dataset {self._dataset}: {what}",
             code="bad_groups",
-            errors=[ErrorLocation(location="data.0", message=what)],
+            errors=[ErrorLocation(location=self._slots[0], message=what)],
             hint="Rows of one group answer the same prompt, each as another candidate; number the groups of a file so.",
         )
 

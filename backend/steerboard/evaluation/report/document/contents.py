@@ -26,7 +26,7 @@ def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
     prompts = f"{report.prompts} prompts" + (f", {report.prompts_from}" if report.prompts_from else "")
     about = f"{prompts}; version {report.version}, computed on {report.computed_at:%d %B %Y at %H:%M} UTC."
     blocks: list[Block] = [Text(BLIND)] if blind else []
-    if report.human or report.judges or report.rewards:
+    if report.human or report.juries or report.judges or report.rewards:
         blocks.append(_methods(report))
     return Document(
         title=report.evaluation,
@@ -56,10 +56,10 @@ def _methods(report: EvaluationReport) -> Grid:
     """Every entrant by every source."""
     columns = [
         (label, field)
-        for field in ("human", "judge", "reward")
+        for field in ("human", "jury", "judge", "reward")
         for label in dict.fromkeys(name for row in report.methods for name in getattr(row, field))
     ]
-    kinds = {"human": "rank score, people", "judge": "score, judge", "reward": "reward"}
+    kinds = {"human": "rank score, people", "jury": "score, jury", "judge": "score, judge", "reward": "reward"}
     return Grid(
         title="Entrants by every source",
         heads=("Entrant", *(f"{label} ({kinds[field]})" for label, field in columns), "Characters"),

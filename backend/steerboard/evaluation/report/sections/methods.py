@@ -39,6 +39,7 @@ def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | N
 def methods_rows(report: EvaluationReport, baseline: str | None) -> list[MethodsRow]:
     """From the report's own sections. Win rates of the baseline against itself are left out."""
     people = [(human_label(section.campaign, section.criterion), section.comparison) for section in report.human]
+    juries = [(section.jury, section.comparison) for section in report.juries if section.valid]
     judges = [(section.judge, section.comparison) for section in report.judges]
     rewards = [(section.reward_model, section.comparison) for section in report.rewards]
     return [
@@ -53,6 +54,8 @@ def methods_rows(report: EvaluationReport, baseline: str | None) -> list[Methods
             judge_win_rate=_win_rates(judges, entrant.name, baseline),
             human=_means(people, entrant.name),
             human_win_rate=_win_rates(people, entrant.name, baseline),
+            jury=_means(juries, entrant.name),
+            jury_win_rate=_win_rates(juries, entrant.name, baseline),
         )
         for entrant in report.entrants
     ]

@@ -15,22 +15,23 @@ interface Column {
 /** Table 2 of the paper: every entrant by every source that assesses it. */
 export function MethodsView({ report }: { report: Report }) {
   const columns: Column[] = [];
-  const sources = (field: "human" | "judge" | "reward") => [
-    ...new Set(report.methods.flatMap((row) => Object.keys(row[field]))),
+  const sources = (field: "human" | "jury" | "judge" | "reward") => [
+    ...new Set(report.methods.flatMap((row) => Object.keys(row[field] ?? {}))),
   ];
   const kinds = [
     ["human", "human_win_rate", "rank score, people"],
+    ["jury", "jury_win_rate", "score, jury"],
     ["judge", "judge_win_rate", "score, judge"],
     ["reward", "reward_win_rate", "reward"],
   ] as const;
   for (const [mean, rate, about] of kinds) {
     for (const source of sources(mean)) {
-      columns.push({ title: source, about, of: (row) => row[mean][source], format: plain(2) });
-      if (report.methods.some((row) => row[rate][source])) {
+      columns.push({ title: source, about, of: (row) => row[mean]?.[source], format: plain(2) });
+      if (report.methods.some((row) => row[rate]?.[source])) {
         columns.push({
           title: source,
           about: `win rate against ${report.baseline ?? "the baseline"}`,
-          of: (row) => row[rate][source],
+          of: (row) => row[rate]?.[source],
           format: asPercent,
         });
       }

@@ -26,10 +26,12 @@ export interface Curve {
   points: { n: number; kl: number; value: number }[];
 }
 
+const RATES = ["reward_win_rate", "judge_win_rate", "jury_win_rate", "human_win_rate"] as const;
+
 /** Rewards first, then win rates, each by every source that has some. */
 export function measuresOf(report: Report): Measure[] {
-  const sources = (field: "reward" | "reward_win_rate" | "judge_win_rate" | "human_win_rate") => [
-    ...new Set(report.methods.flatMap((row) => Object.keys(row[field]))),
+  const sources = (field: "reward" | (typeof RATES)[number]) => [
+    ...new Set(report.methods.flatMap((row) => Object.keys(row[field] ?? {}))),
   ];
   const units = (source: string) =>
     report.rewards.find((one) => one.reward_model === source)?.units === "z" ? "z" : "raw";
@@ -40,12 +42,12 @@ export function measuresOf(report: Report): Measure[] {
     of: (row: Row) => row.reward[source],
     reward: source,
   }));
-  const rates = (["reward_win_rate", "judge_win_rate", "human_win_rate"] as const).flatMap((field) =>
+  const rates = RATES.flatMap((field) =>
     sources(field).map((source) => ({
       label: `win rate by ${source}`,
       axis: `win rate against ${report.baseline ?? "the baseline"} by ${source} (%)`,
       percent: true,
-      of: (row: Row) => row[field][source],
+      of: (row: Row) => row[field]?.[source],
     })),
   );
   return [...rewards, ...rates];

@@ -1,0 +1,65 @@
+"""How often the best of a prompt's answers by a reward model is a right one, and RewardBench 2's domains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from steerboard_contracts.report.benchmark import BenchmarkResult, RewardBench2Domains, TiesParts
+from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, TieKind, best_of, overall, ties, twins_of
+from steerboard_statistics.benchmarks.tally import BySource
+from steerboard_statistics.proportions import proportion_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A prompt. `scores` of its answers, finite, those of the `right` ones first; `item` is its name."""
+
+    source: str | None
+    item: str | None
+    scores: Sequence[float]
+    right: int
+
+
+def benchmark_answers(prompts: Iterable[Answered], left_out: int) -> BenchmarkResult:
+    """A prompt is won if a right answer has the highest score; where k answers share it, each counts 1/k.
+
+    `left_out`: prompts of which no answer is wrong.
+    """
+    counted = BySource()
+    chances: list[float] = []
+    tied: list[tuple[TieKind, str, Sequence[float], int]] = []
+    for one in prompts:
+        highest = max(one.scores)
+        counted.add(one.source, best_of(one.scores, one.right), sum(score == highest for score in one.scores) > 1)
+        chances.append(one.right / len(one.scores))
+        if one.source == TIES and one.item is not None and (twins := twins_of(one.item)) is not None:
+            tied.append((*twins, one.scores, one.right))
+    every = counted.every
+    return BenchmarkResult(
+        pairs=0,
+        prompts=every.n,
+        ties=every.ties,
+        accuracy=proportion_interval(every.won, every.n),
+        chance=math.fsum(chances) / len(chances),
+        left_out=left_out,
+        sources=counted.rows(),
+        more_sources=counted.more(),
+        rewardbench2=_domains(counted.shares(), ties(tied)),
+    )
+
+
+def _domains(shares: Mapping[str, float], of_ties: TiesParts | None) -> RewardBench2Domains | None:
+    """None for data with fewer than two of the domains: other files have a source `Math`, too."""
+    if len(shares.keys() & set(DOMAINS)) < 2:
+        return None
+    found = {name: shares[name] for name in DOMAINS if name in shares and name != TIES}
+    if of_ties is not None:
+        found[TIES] = of_ties.score
+    return RewardBench2Domains(
+        domains=found,
+        ties=of_ties,
+        overall=overall(found),
+        missing=[name for name in DOMAINS if name not in found],
+    )
