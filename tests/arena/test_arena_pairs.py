@@ -5,8 +5,8 @@ from collections import Counter
 from arena_world import NAMES, ArenaWorld, places_of
 
 
-def drawn(world: ArenaWorld, arena: str, number: int) -> list[tuple[int, int]]:
-    """Pairs as they are shown, each after a vote on the one before it."""
+def drawn(world: ArenaWorld, arena: str, number: int) -> list[list[int]]:
+    """Entrants as they are shown, each after a vote on the one before it."""
     voter = world.person(f"voter-of-{arena}")
     found = []
     for place in range(number):
@@ -22,6 +22,27 @@ def test_the_same_seed_and_votes_give_the_same_pairs_and_sides(world: ArenaWorld
     one, two, three = (drawn(world, name, 8) for name in ("one", "two", "three"))
     assert one == two
     assert one != three
+    # As it was before a battle could have more than two sides.
+    assert one == FORMER
+
+
+def test_groups_of_three_are_seeded_and_the_one_about_whom_least_is_known_is_in_nearly_all(world: ArenaWorld) -> None:
+    """Only votes on the first three are given."""
+    met = []
+    for name in ("one", "two"):
+        world.arena(name, names=NAMES, sides=3, seed=3)
+        voter = world.person(f"voter-of-{name}")
+        for place in range(16):
+            battle = voter.answered(f"{place}?", ("x", "y", "z"), arena=name)
+            met.append(places_of(world.sessions, battle["id"]))
+            assert len(set(met[-1])) == 3
+            if 3 not in met[-1]:
+                voter.vote(battle, "tie")
+    assert met[:16] == met[16:]
+    assert sum(3 in places for places in met[8:16]) >= 7
+
+
+FORMER = [[0, 2], [2, 1], [1, 2], [1, 0], [2, 0], [0, 1], [0, 1], [0, 2]]
 
 
 def test_a_pair_that_has_met_often_meets_less(world: ArenaWorld) -> None:

@@ -1,17 +1,18 @@
 import { Badge, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
-import { type Battle, ended, type Side } from "../../api/arena/battles";
+import { type Battle, ended, LETTERS, type Side } from "../../api/arena/battles";
 
 type Turn = Battle["turns"][number];
 
 interface Properties {
   turn: Turn;
   /** Who answered, once the vote is given. */
-  names: { a: string; b: string } | null;
+  names: string[] | null;
   waitsFor: string | null;
 }
 
-/** One question and both answers: side by side, and one below the other on a phone. */
+/** One question and its answers: side by side, and one below the other on a phone. */
 export function TurnView({ turn, names, waitsFor }: Properties) {
+  const sides = turn.sides.length;
   return (
     <Stack gap="xs" component="section" aria-label="Turn">
       <div>
@@ -20,9 +21,16 @@ export function TurnView({ turn, names, waitsFor }: Properties) {
         </Text>
         <pre className="text">{turn.prompt}</pre>
       </div>
-      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-        <SideCard letter="A" side={turn.a} name={names?.a} waitsFor={waitsFor} />
-        <SideCard letter="B" side={turn.b} name={names?.b} waitsFor={waitsFor} />
+      <SimpleGrid cols={{ base: 1, sm: sides === 3 ? 3 : 2, lg: sides }} spacing="sm">
+        {turn.sides.map((side, place) => (
+          <SideCard
+            key={place}
+            letter={LETTERS[place]!.toUpperCase()}
+            side={side}
+            name={names?.[place]}
+            waitsFor={waitsFor}
+          />
+        ))}
       </SimpleGrid>
     </Stack>
   );
