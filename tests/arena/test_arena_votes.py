@@ -206,6 +206,10 @@ def test_a_vote_among_four_prefers_its_side_to_each_other_one(world: ArenaWorld)
     voted = anna.vote(battle, "c")["vote"]
     assert (voted["verdict"], voted["names"], sorted(voted["names"])) == ("c", world.sides(battle), sorted(NAMES))
     anna.vote(anna.answered("Two?", ("w", "x", "y", "z")), "all_bad")
+    board = world.get("arenas/quokka/leaderboard")
+    # A third of a vote for C over A, and of the other vote, which is about six pairs, a tie with a sixth.
+    assert board["n"] == 2
+    assert board["matrix"][voted["names"][2]][voted["names"][0]] == pytest.approx(5 / 6)
     made = world.owner.post(f"{PROJECT}/arenas/quokka/preferences", json={"split": "train"}).json()
     assert (made["rows"], made["origin"]["left_out"]) == (2, {"identical": 1, "all_bad": 1})
     with world.sessions() as session:

@@ -57,6 +57,15 @@ def test_intervals_of_choices_among_four_are_those_of_as_many_votes_and_not_of_a
         assert (one.high or 0) - (one.low or 0) == pytest.approx(width, rel=0.1)
 
 
+def test_the_pairs_of_a_vote_share_the_weight_of_one() -> None:
+    pairs = [*vote("klmn", "k", "four"), *vote("lk", "l", "two")]
+    # A third of a win against a whole one.
+    assert win_matrix(pairs)["k"]["l"] == pytest.approx(1 / 4)
+    board = leaderboard(pairs, draws=0)
+    assert {one.model for one in board.ratings} == {"k", "l"}
+    assert board.ratings[0].rating - board.ratings[1].rating == pytest.approx(LOG * math.log(3), abs=0.01)
+
+
 def test_a_tie_of_four_is_one_vote() -> None:
     pairs = [*chosen(dict.fromkeys("klmn", 5), "four"), *vote("klmn", None, "tie")]
     for one in leaderboard(pairs, draws=0).ratings:

@@ -40,7 +40,8 @@ function Arenas({ project, arenas }: { project: string; arenas: Arena[] }) {
       title="Arena"
       about={
         <>
-          Ask several policies the same question, and vote for the best answer. Who they are is shown after the vote.
+          Ask several policies the same question, and vote for the best answer. Who they are is shown after
+          the vote.
           {!may.read && (
             <>
               {" "}

@@ -1,4 +1,4 @@
-import { Badge, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
+import { Badge, Card, Group, SimpleGrid, type SimpleGridProps, Stack, Text, Title } from "@mantine/core";
 import { type Battle, ended, LETTERS, type Side } from "../../api/arena/battles";
 
 type Turn = Battle["turns"][number];
@@ -10,9 +10,15 @@ interface Properties {
   waitsFor: string | null;
 }
 
+// Wide enough for code and lists: in a narrower column nearly every line would wrap.
+const COLUMNS: Record<number, SimpleGridProps["cols"]> = {
+  2: { base: 1, sm: 2 },
+  3: { base: 1, md: 3 },
+  4: { base: 1, sm: 2, lg: 4 },
+};
+
 /** One question and its answers: side by side, and one below the other on a phone. */
 export function TurnView({ turn, names, waitsFor }: Properties) {
-  const sides = turn.sides.length;
   return (
     <Stack gap="xs" component="section" aria-label="Turn">
       <div>
@@ -21,7 +27,7 @@ export function TurnView({ turn, names, waitsFor }: Properties) {
         </Text>
         <pre className="text">{turn.prompt}</pre>
       </div>
-      <SimpleGrid cols={{ base: 1, sm: sides === 3 ? 3 : 2, lg: sides }} spacing="sm">
+      <SimpleGrid cols={COLUMNS[turn.sides.length]} spacing="sm">
         {turn.sides.map((side, place) => (
           <SideCard
             key={place}

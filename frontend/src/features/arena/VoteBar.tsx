@@ -10,7 +10,7 @@ interface Properties {
 export function VoteBar({ choices, onVote }: Properties) {
   return (
     <SimpleGrid
-      cols={{ base: 2, sm: Math.min(choices.length, 4), lg: choices.length }}
+      cols={{ base: 2, md: choices.length === 4 ? 4 : 3, lg: choices.length }}
       spacing="xs"
       role="group"
       aria-label="Your vote"
