@@ -40,8 +40,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    # Their votes and turns are deleted with them.
-    op.execute("DELETE FROM arena_battles WHERE cardinality(entrants) > 2")
+    # With their battles and votes: a former release knows only two sides.
+    op.execute("DELETE FROM arenas WHERE sides > 2")
     op.drop_constraint(op.f("ck_arena_votes_verdict"), "arena_votes")
     op.execute("UPDATE arena_votes SET verdict = 'both_bad' WHERE verdict = 'all_bad'")
     _verdicts("a", "b", "tie", "both_bad")

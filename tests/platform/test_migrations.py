@@ -128,17 +128,20 @@ def test_battles_and_votes_of_two_sides_are_what_they_were_after_the_upgrade(
     with transaction(sessions) as session:
         session.add(user := User(name="anna"))
         given: dict[str, Any] = {"project_id": project.id, "seed": 1}
-        arena = Arena(name="quokka", entrants=[], sides=2, categories=[], state="open", created_by="anna", **given)
-        session.add(arena)
-        session.flush()
-        for number, (entrants, verdict) in enumerate((([2, 0], "b"), ([11, 3], "all_bad"), ([0, 1, 2], "c"))):
-            battle = Battle(arena_id=arena.id, user_id=user.id, number=number, entrants=entrants, **given)
-            session.add(battle)
+        for name, sides, battles in (
+            ("duel", 2, (([2, 0], "b"), ([11, 3], "all_bad"))),
+            ("trio", 3, (([0, 1, 2], "c"),)),
+        ):
+            arena = Arena(name=name, entrants=[], sides=sides, categories=[], state="open", created_by="anna", **given)
+            session.add(arena)
             session.flush()
-            met = " ".join(map(str, sorted(entrants)))
-            about: dict[str, Any] = {"arena_id": arena.id, "user_id": user.id, "entrant_set": met, "conversations": []}
-            voted: dict[str, Any] = {"submission": "s", "verdict": verdict, "prompt_hash": "h", "counts": True}
-            session.add(Vote(battle_id=battle.id, **about, **voted))
+            for number, (entrants, verdict) in enumerate(battles):
+                battle = Battle(arena_id=arena.id, user_id=user.id, number=number, entrants=entrants, **given)
+                session.add(battle)
+                session.flush()
+                about: dict[str, Any] = {"arena_id": arena.id, "user_id": user.id, "conversations": []}
+                about |= {"entrant_set": " ".join(map(str, sorted(entrants))), "prompt_hash": "h"}
+                session.add(Vote(battle_id=battle.id, submission="s", verdict=verdict, counts=True, **about))
     with engine.begin() as connection:
         migrations.downgrade(connection, "0030")
         was = text("SELECT a, b, verdict, pair FROM arena_battles JOIN arena_votes ON id = battle_id ORDER BY number")
@@ -148,4 +151,4 @@ def test_battles_and_votes_of_two_sides_are_what_they_were_after_the_upgrade(
         voted_on = select(Battle.entrants, Vote.verdict, Vote.entrant_set).join(Vote, Vote.battle_id == Battle.id)
         found = session.execute(voted_on.order_by(Battle.number)).all()
         assert found == [([2, 0], "b", "0 2"), ([11, 3], "all_bad", "3 11")]
-        assert session.scalars(select(Arena.sides)).all() == [2]
+        assert session.scalars(select(Arena.name).where(Arena.sides == 2)).all() == ["duel"]

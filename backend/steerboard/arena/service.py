@@ -96,7 +96,7 @@ def close(arena: Arena) -> bool:
 
 
 def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, given: BattleIn) -> Battle:
-    """A battle of two entrants, with its first turn.
+    """A battle with its first turn.
 
     Raises `ArenaClosed`, `TooFast`, `BadEntrants`, `BadInput` (`unknown_category`).
     """
