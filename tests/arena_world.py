@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service
 from steerboard.accounts.tables import Membership, Project, User
+from steerboard.arena.outcomes import LETTERS
 from steerboard.arena.tables import Battle, Turn
 from steerboard.platform.database import transaction
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
@@ -35,15 +37,12 @@ def entrants(names: tuple[str, ...]) -> list[dict[str, Any]]:
     return [{"endpoint": name} for name in names]
 
 
-def places_of(sessions: sessionmaker[Session], battle: str) -> tuple[int, int]:
+def places_of(sessions: sessionmaker[Session], battle: str) -> list[int]:
     with sessions() as session:
-        found = session.get_one(Battle, uuid.UUID(battle))
-        return found.a, found.b
+        return session.get_one(Battle, uuid.UUID(battle)).entrants
 
 
-def write_answers(
-    sessions: sessionmaker[Session], battle: str, texts: tuple[str, str], state: str = "succeeded"
-) -> None:
+def write_answers(sessions: sessionmaker[Session], battle: str, texts: Sequence[str], state: str = "succeeded") -> None:
     """To the last turn of a battle, all at once."""
     with transaction(sessions) as session:
         turns = select(Turn).where(Turn.battle_id == uuid.UUID(battle)).order_by(Turn.place.desc()).limit(1)
@@ -88,10 +87,9 @@ class ArenaWorld(ExitStack):
         client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf_token"]
         return Voter(self, client)
 
-    def sides(self, battle: Any, names: tuple[str, ...] = NAMES) -> tuple[str, str]:
-        """Who really answers, as A and as B."""
-        a, b = places_of(self.sessions, battle["id"])
-        return names[a], names[b]
+    def sides(self, battle: Any, names: tuple[str, ...] = NAMES) -> list[str]:
+        """Who really answers, as A, as B and so on."""
+        return [names[place] for place in places_of(self.sessions, battle["id"])]
 
 
 class Voter:
@@ -115,15 +113,15 @@ class Voter:
 
     def prefer(self, battle: Any, name: str) -> Any:
         """A vote for an entrant by its name, which only this test knows."""
-        return self.vote(battle, "a" if self.world.sides(battle)[0] == name else "b")
+        return self.vote(battle, LETTERS[self.world.sides(battle).index(name)])
 
     def get(self, path: str, status: int = 200) -> Any:
         answer = self.client.get(f"{PROJECT}/{path}")
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    def answered(self, prompt: str = "What is tea?", texts: tuple[str, str] = ("A drink.", "No."), **given: Any) -> Any:
-        """A battle with both answers."""
+    def answered(self, prompt: str = "What is tea?", texts: Sequence[str] = ("A drink.", "No."), **given: Any) -> Any:
+        """A battle with all answers."""
         battle = self.begin(prompt, **given)
         write_answers(self.world.sessions, battle["id"], texts)
         return battle

@@ -159,13 +159,14 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
             {"name": name, "endpoint": str(served.id), "score": None, "decoding": {"temperature": temperature}}
             for name, temperature in (("calm", 0.0), ("wild", 1.0))
         ],
+        sides=2,
         categories=[],
         seed=1,
         state="open",
         **common,
     )
     made.add(session, "arena", met, name=True)
-    battle = arena.Battle(project_id=project.id, arena_id=met.id, user_id=user.id, number=0, a=0, b=1, seed=1)
+    battle = arena.Battle(project_id=project.id, arena_id=met.id, user_id=user.id, number=0, entrants=[0, 1], seed=1)
     made.add(session, "battle", battle)
     hidden = playground.Comparison(prompt=CHAT, blind=True, seed=1, attempt=1, ended_at=now, **common)
     session.add(hidden)

@@ -1,6 +1,8 @@
-"""Which two entrants to compare next: pairs whose difference in strength is least certain."""
+"""Which entrants to compare next: pairs whose difference in strength is least certain."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,3 +39,14 @@ def pair_chances(wins: Floats) -> Floats:
     """
     above = np.triu(difference_variances(wins), k=1)
     return np.asarray(above / above.sum())
+
+
+def joining_chances(chances: Floats, drawn: Sequence[int]) -> Floats:
+    """Chance of each entrant to be compared with those `drawn`, in proportion to the chances of its pairs with them.
+
+    chances (entrants, entrants) of `pair_chances`; result (entrants,), 0 for those that are drawn.
+    """
+    either = chances + chances.T
+    joining = either[:, drawn].sum(axis=1)
+    joining[drawn] = 0
+    return np.asarray(joining / joining.sum())

@@ -27,7 +27,7 @@ def note(world: ArenaWorld, **values: Any) -> None:
 
 
 def test_no_answer_before_the_vote_names_an_entrant(world: ArenaWorld) -> None:
-    world.arena()
+    world.arena(names=NAMES, sides=4)
     anna = world.person("anna", "engineer")
     battle = anna.begin()
     said = [battle]
@@ -35,7 +35,7 @@ def test_no_answer_before_the_vote_names_an_entrant(world: ArenaWorld) -> None:
     note(world, waits_for=f"loading {NAMES[0]}", error={"code": "x", "title": NAMES[0], "detail": NAMES[1]})
     said.append(anna.get(f"battles/{battle['id']}"))
     note(world, error=None)
-    write_answers(world.sessions, battle["id"], ("Yes.", "No."))
+    write_answers(world.sessions, battle["id"], ("Yes.", "No.", "So.", "Oh."))
     said.append(anna.get(f"battles/{battle['id']}"))
     said.append(anna.again(battle, "Sure?"))
     said.append(anna.vote(battle, "a", status=409))
@@ -43,16 +43,17 @@ def test_no_answer_before_the_vote_names_an_entrant(world: ArenaWorld) -> None:
     assert [name for name in (*NAMES, "endpoint", "reused", "seconds") if name in text] == []
 
 
-def test_the_stream_names_nobody_and_ends_with_both_answers(world: ArenaWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.arena()
+def test_the_stream_names_nobody_and_ends_with_all_answers(world: ArenaWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.arena(names=NAMES[:3], sides=3)
     anna = world.person("anna")
-    battle = anna.answered(texts=("Yes, 🍵.", "No."))
+    battle = anna.answered(texts=("Yes, 🍵.", "No.", "Oh!"))
     monkeypatch.setattr(event_stream, "LIFE_SECONDS", 5.0)
     text = anna.client.get(f"{PROJECT}/battles/{battle['id']}/stream").text
     changes = [json.loads(line[6:]) for line in text.splitlines() if line.startswith('data: {"side')]
     assert [(one["side"], one["state"], one["text"]) for one in changes] == [
         ("a", "succeeded", "Yes, 🍵."),
         ("b", "succeeded", "No."),
+        ("c", "succeeded", "Oh!"),
     ]
     assert "event: end" in text
     assert [name for name in (*NAMES, "endpoint", "model", "seconds") if name in text] == []
@@ -81,7 +82,7 @@ def test_an_answer_is_not_reused_into_or_out_of_a_battle(world: ArenaWorld) -> N
     asked = {"prompt": "What is tea?", "columns": columns, "seed": seed}
     compared = anna.post("playground/comparisons", asked, 201)
     assert [column["reused"] for column in compared["columns"]] == [False, False]
-    assert battle["turns"][0]["a"]["state"] == "queued"
+    assert battle["turns"][0]["sides"][0]["state"] == "queued"
 
 
 def test_nobody_sees_the_battles_of_others(world: ArenaWorld) -> None:

@@ -19,7 +19,7 @@ def test_an_arena_is_listed_rated_exported_and_made_into_pairs(
     anna.vote(anna.answered("tie?"), "tie")
 
     listed = steerboard(url, token, "arena", "list").stdout.split("\t")
-    assert listed[:3] == ["quokka", "open", "4"]
+    assert listed[:4] == ["quokka", "open", "4", "2"]
     rated = [line.split("\t") for line in steerboard(url, token, "arena", "leaderboard", "quokka").stdout.splitlines()]
     assert [line[0] for line in rated] == list(NAMES[:2])
     path = tmp_path / "battles.jsonl"

@@ -31,13 +31,13 @@ def test_two_entrants_answer_several_turns_and_are_named_after_the_vote(world: A
     anna.again(battle, "And coffee?")
     write_answers(world.sessions, battle["id"], ("Another drink.", "No!"))
     shown = anna.get(f"battles/{battle['id']}")
-    assert [(turn["prompt"], turn["a"]["text"], turn["b"]["text"]) for turn in shown["turns"]] == [
+    assert [(turn["prompt"], *(side["text"] for side in turn["sides"])) for turn in shown["turns"]] == [
         ("What is tea?", "A drink.", "No."),
         ("And coffee?", "Another drink.", "No!"),
     ]
     assert shown["vote"] is None
     voted = anna.vote(battle, "a")
-    assert (voted["vote"]["a"], voted["vote"]["b"]) == world.sides(battle)
+    assert voted["vote"]["names"] == world.sides(battle)
     assert voted["vote"]["counts"] is True
 
 
@@ -137,19 +137,23 @@ def test_a_battle_that_is_sent_again_begins_once(world: ArenaWorld) -> None:
     assert made[0] == made[1]
 
 
-def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld, tmp_path: Path) -> None:
-    world.arena(names=NAMES[:3], categories=["drinks", "food"])
+@pytest.mark.parametrize("sides", [2, 3])
+def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld, tmp_path: Path, sides: int) -> None:
+    world.arena(names=NAMES[: sides + 1], sides=sides, categories=["drinks", "food"])
     anna = world.person("anna")
-    verdicts = ("a", "b", "tie", "both_bad", "a", "b", "a", "a", "b", "tie", "a", "b")
+    verdicts = ("a", "b", "tie", "all_bad", "a", "b", "a", "abc"[sides - 1], "b", "tie", "a", "b")
     for number, verdict in enumerate(verdicts):
-        texts = (f"# Tea\n\n- {'word ' * number}", f"**no** {'x' * (20 - number)}")
+        texts = (f"# Tea\n\n- {'word ' * number}", f"**no** {'x' * (20 - number)}", "Tea!")[:sides]
         battle = anna.answered(f"Prompt {number}?", texts, category="drinks" if number % 3 else "food")
         anna.vote(battle, verdict)
     board = world.get("arenas/quokka/leaderboard")
     exported = world.owner.get(f"{PROJECT}/arenas/quokka/export")
     assert "quokka.battles.jsonl" in exported.headers["Content-Disposition"]
     path = tmp_path / "battles.jsonl"
-    path.write_bytes(exported.content)
+    lines = exported.content.splitlines(keepends=True)
+    # Of three, a vote for one is two pairs and a tie three.
+    assert len(lines) == (12 if sides == 2 else 9 * 2 + 3 * 3)
+    path.write_bytes(b"".join(lines))
     found = figures([path], "auto", Options())
     assert (found["format"], found["valid"], found["n"]) == ("battles", True, 12)
     assert found["models"] == board["models"]
@@ -157,6 +161,7 @@ def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld,
     assert found["style_controlled"]["models"] == board["style_controlled"]["models"]
     assert all(one["low"] < one["rating"] < one["high"] for one in board["models"])
     assert board["by_category"] == {"drinks": 8, "food": 4}
+    assert sum(one["n"] for one in board["models"]) == 12 * sides, "a vote counts once for each of its sides"
     assert world.get("arenas/quokka/leaderboard", category="food")["n"] == 4
     assert world.get("arenas/quokka/leaderboard", category="x")["why"] == "nobody has voted in the category 'x'"
 
@@ -170,7 +175,7 @@ def test_votes_become_preference_pairs_that_name_their_battles(world: ArenaWorld
     anna.vote(preferred, "a")
     for prompt, verdict, texts in (
         ("Two?", "tie", ("x", "y")),
-        ("Three?", "both_bad", ("x", "y")),
+        ("Three?", "all_bad", ("x", "y")),
         ("Four?", "b", ("same", "same")),
         ("Five?", "b", ("", "something")),
     ):
@@ -180,7 +185,7 @@ def test_votes_become_preference_pairs_that_name_their_battles(world: ArenaWorld
     assert (made.json()["name"], made.json()["rows"], made.json()["kind"]) == ("quokka-preferences-1", 1, "preferences")
     origin = made.json()["origin"]
     assert origin["type"] == "arena"
-    assert origin["left_out"] == {"tie": 1, "both_bad": 1, "identical": 1, "empty": 1}
+    assert origin["left_out"] == {"tie": 1, "all_bad": 1, "identical": 1, "empty": 1}
     with world.sessions() as session:
         dataset = session.scalars(select(Dataset).where(Dataset.name == "quokka-preferences-1")).one()
         row = session.scalars(select(SampleRow).where(SampleRow.dataset_id == dataset.id)).one()
@@ -191,6 +196,42 @@ def test_votes_become_preference_pairs_that_name_their_battles(world: ArenaWorld
     about = row.extra if isinstance(row.extra, dict) else json.loads(row.extra)
     assert (about["battle"], about["chosen_entrant"], about["rejected_entrant"]) == (preferred["id"], a, b)
     assert (about["by"], about["same_history"]) == ("anna", False)
+
+
+def test_a_vote_among_four_prefers_its_side_to_each_other_one(world: ArenaWorld) -> None:
+    world.arena(names=NAMES, sides=4)
+    anna = world.person("anna")
+    battle = anna.answered(texts=("fine", "best", "best", "poor"))
+    assert len(battle["turns"][0]["sides"]) == 4
+    voted = anna.vote(battle, "c")["vote"]
+    assert (voted["verdict"], voted["names"], sorted(voted["names"])) == ("c", world.sides(battle), sorted(NAMES))
+    anna.vote(anna.answered("Two?", ("w", "x", "y", "z")), "all_bad")
+    board = world.get("arenas/quokka/leaderboard")
+    # A third of a vote for C over A, and of the other vote, which is about six pairs, a tie with a sixth.
+    assert board["n"] == 2
+    assert board["matrix"][voted["names"][2]][voted["names"][0]] == pytest.approx(5 / 6)
+    made = world.owner.post(f"{PROJECT}/arenas/quokka/preferences", json={"split": "train"}).json()
+    assert (made["rows"], made["origin"]["left_out"]) == (2, {"identical": 1, "all_bad": 1})
+    with world.sessions() as session:
+        rows = list(session.scalars(select(SampleRow).where(SampleRow.dataset_id == made["id"])))
+    assert {(row.sample["chosen"], row.sample["rejected"]) for row in rows} == {("best", "fine"), ("best", "poor")}
+    about = [row.extra if isinstance(row.extra, dict) else json.loads(row.extra or "{}") for row in rows]
+    assert {one["battle"] for one in about} == {battle["id"]}
+    assert {one["rejected_entrant"] for one in about} == {voted["names"][0], voted["names"][3]}
+
+
+def test_the_same_prompt_counts_again_for_other_entrants_and_in_another_order_does_not(world: ArenaWorld) -> None:
+    world.arena(names=NAMES[:4], sides=3)
+    anna = world.person("anna")
+    met: set[frozenset[str]] = set()
+    orders: set[tuple[str, ...]] = set()
+    for _ in range(9):
+        battle = anna.answered("Tea?", ("x", "y", "z"))
+        order = tuple(world.sides(battle))
+        orders.add(order)
+        assert anna.vote(battle, "c")["vote"]["counts"] is (frozenset(order) not in met)
+        met.add(frozenset(order))
+    assert 1 < len(met) < len(orders)
 
 
 def test_without_a_preference_there_is_no_dataset(world: ArenaWorld) -> None:
@@ -206,18 +247,22 @@ def test_what_an_arena_takes(world: ArenaWorld) -> None:
     assert world.arena(status=409)["code"] == "name_taken"
     assert world.arena("one", names=NAMES[:1], status=422)["code"] == "invalid_request"
     assert world.arena("twins", names=(NAMES[0], NAMES[0]), status=422)["code"] == "bad_entrants"
+    assert world.arena("three", sides=3, status=422)["code"] == "invalid_request", "of two entrants"
+    assert world.arena("five", names=NAMES, sides=5, status=422)["code"] == "invalid_request"
+    assert world.get("arenas/quokka")["sides"] == 2
     named = [{"endpoint": name, "name": "same"} for name in NAMES[:2]]
     assert world.arena("named", entrants=named, status=422)["code"] == "bad_entrants"
     world.arena("heat", entrants=[{"endpoint": NAMES[0]}, {"endpoint": NAMES[0], "decoding": {"temperature": 1}}])
     assert world.get("arenas/heat")["entrants"] == [NAMES[0], f"{NAMES[0]}-2"]
     anna = world.person("anna")
     assert anna.begin(category="food", status=422)["code"] == "unknown_category"
+    assert anna.vote(anna.answered(), "c", status=422)["code"] == "unknown_side"
     assert anna.begin("  ", status=422)["code"] == "invalid_request"
     assert anna.begin(arena="nowhere", status=404)["code"] == "unknown_arena"
 
 
 def test_an_entrant_that_was_deleted_is_asked_no_more(world: ArenaWorld) -> None:
-    world.arena(names=NAMES[:3])
+    world.arena(names=NAMES[:3], sides=3)
     anna = world.person("anna")
     with transaction(world.sessions) as session:
         session.delete(session.scalars(select(Endpoint).where(Endpoint.name == NAMES[1])).one())

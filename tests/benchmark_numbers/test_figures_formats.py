@@ -83,6 +83,19 @@ def test_battles_give_ratings_with_intervals_and_a_matrix(tmp_path: Path) -> Non
     assert found["models"][0]["elo"] > found["models"][2]["elo"]
 
 
+def test_rows_of_one_battle_are_one_vote(tmp_path: Path) -> None:
+    rows = [row | {"battle": row["id"] // 3, "id": f"{row['id']}"} for row in battles(600)]
+    found, apart = figures(write(tmp_path / "a.jsonl", *rows)), figures(write(tmp_path / "b.jsonl", *battles(600)))
+    assert (found["n"], apart["n"], found["rows"]) == (200, 600, 600)
+    for one, other in zip(found["models"], apart["models"], strict=True):
+        assert one["n"] < 200 < other["n"]
+        assert one["rating"] == pytest.approx(other["rating"], abs=1)
+    draw = random.Random(1)
+    again = figures(write(tmp_path / "c.jsonl", *draw.sample(rows, len(rows))))
+    assert again["models"] == found["models"], "in whatever order"
+    assert figures(write(tmp_path / "d.jsonl", *rows, rows[0] | {"battle": {}}))["bad_rows"] == 1
+
+
 def test_style_control_takes_the_advantage_of_length_away(tmp_path: Path) -> None:
     rows = battles(500, longer=400)
     found = figures(write(tmp_path / "a.jsonl", *rows))["style_controlled"]

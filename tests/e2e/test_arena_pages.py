@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,15 +86,15 @@ class Stage:
         page.goto("/p/default/arena")
         return page
 
-    def ask(self, page: Page, prompt: str) -> str:
-        """A battle that both sides have answered; its id."""
+    def ask(self, page: Page, prompt: str, texts: Sequence[str] = ()) -> str:
+        """A battle that all sides have answered; its id."""
         page.get_by_role("textbox", name="Prompt").fill(prompt)
         page.keyboard.press("Control+Enter")
         page.wait_for_url(re.compile(r"[?&]b="))
         expect(page.get_by_role("article", name="Answer A")).to_be_visible()
         with self.sessions() as session:
             battle = str(session.scalars(select(Battle.id).order_by(Battle.created_at.desc()).limit(1)).one())
-        write_answers(self.sessions, battle, (f"Yes to {prompt}", f"No to {prompt}"))
+        write_answers(self.sessions, battle, texts or (f"Yes to {prompt}", f"No to {prompt}"))
         expect(page.get_by_role("group", name="Your vote")).to_be_visible()
         return battle
 
@@ -104,9 +104,8 @@ class Stage:
 
     def arrived(self, page: Page, battle: str) -> None:
         """The vote has, and the page names who answered."""
-        a, b = places_of(self.sessions, battle)
-        expect(page.get_by_role("article", name="Answer A").get_by_text(NAMES[a])).to_be_visible()
-        expect(page.get_by_role("article", name="Answer B").get_by_text(NAMES[b])).to_be_visible()
+        for letter, place in zip("ABCD", places_of(self.sessions, battle), strict=False):
+            expect(page.get_by_role("article", name=f"Answer {letter}").get_by_text(NAMES[place])).to_be_visible()
 
 
 @pytest.fixture
@@ -197,6 +196,30 @@ def test_a_cut_network_keeps_votes_in_the_browser_until_it_is_back(stage: Stage)
     page.goto("/p/default/arena")
     expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
     assert faults_of(page, "arena-prompt") == {}
+
+
+def test_four_answer_side_by_side_and_a_key_chooses_the_best(stage: Stage) -> None:
+    page = stage.sit("erik", "engineer")
+    page.get_by_role("button", name="New arena").click()
+    form = page.get_by_role("dialog", name="New arena")
+    form.get_by_label("Name").fill("quartet")
+    form.get_by_role("combobox", name="Answers side by side").click()
+    page.get_by_role("option", name="4").click()
+    form.get_by_role("combobox", name="Entrants").click()
+    for name in NAMES[:3]:
+        page.get_by_role("option", name=name).click()
+    expect(form.get_by_text("Choose 1 more of them, or fewer answers")).to_be_visible()
+    expect(form.get_by_role("button", name="Create")).to_be_disabled()
+    page.get_by_role("option", name=NAMES[3]).click()
+    form.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("4 entrants")).to_be_visible()
+    battle = stage.ask(page, "tea?", ("Yes.", "A leaf, dried.\n\n- black\n- green\n" * 3, "No.", "Perhaps. " * 40))
+    assert faults_of(page, "arena-four") == {}
+    page.keyboard.press("d")
+    expect(page.get_by_text("Your vote: D is best.")).to_be_visible()
+    stage.arrived(page, battle)
+    assert stage.votes() == [(battle, "d")]
+    assert faults_of(page, "arena-four-voted") == {}
 
 
 def test_a_ranking_survives_a_killed_server_and_a_closed_page(stage: Stage, token: str, home: Path) -> None:

@@ -40,11 +40,13 @@ def _reflected(connection: Connection) -> MetaData:
     return metadata
 
 
-def _allowed(connection: Connection, table: Table) -> dict[str, str]:
-    """The first value of each column that a check constraint lists values for."""
+def _allowed(connection: Connection, table: Table) -> dict[str, Any]:
+    """The first value of each column that a check constraint lists values for; of two that must differ, the second is
+    not the number that all others are."""
     checks = [str(check["sqltext"]) for check in inspect(connection).get_check_constraints(table.name)]
-    lists = (re.search(r"\(?(\w+)\)?(?:::text)? = ANY .*?'(\w+)'", check) for check in checks)
-    return {found[1]: found[2] for found in lists if found}
+    lists = (re.search(r"\(?(\w+)\)?(?:::text)? = ANY .*?\['?(\w+)'?", check) for check in checks)
+    different = (re.fullmatch(r"\w+ <> (\w+)", check) for check in checks)
+    return {found[1]: found[2] for found in lists if found} | {found[1]: 2 for found in different if found}
 
 
 def _is_needed(column: Column[Any]) -> bool:
@@ -66,7 +68,8 @@ def _of_type(type_: Any) -> Any:
         case pg.JSONB() | pg.JSON():
             return {"kept": True}
         case pg.ARRAY():
-            return [_of_type(type_.item_type)]
+            # Two: the entrants of a battle are at least as many.
+            return [_of_type(type_.item_type)] * 2
         case pg.BYTEA():
             return b"kept"
         case pg.UUID():

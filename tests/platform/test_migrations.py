@@ -11,8 +11,9 @@ from filled_tables import fill, rows_by_table
 from sqlalchemy import Engine, func, select, text
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.accounts.tables import Project
+from steerboard.accounts.tables import Project, User
 from steerboard.app.tables import metadata
+from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.platform import migrations
 from steerboard.platform.database import make_engine, transaction
 from steerboard.runs.tables import Run, RunAttempt
@@ -119,3 +120,35 @@ def test_evaluate_runs_that_wait_for_a_worker_or_have_one_start_their_evaluation
         assert all(row.lease_owner is None for row in found.values())
         ended = session.scalars(select(RunAttempt.outcome).where(RunAttempt.ended_at.is_not(None))).all()
     assert list(ended) == ["stopped", "stopped"]
+
+
+def test_battles_and_votes_of_two_sides_are_what_they_were_after_the_upgrade(
+    engine: Engine, sessions: sessionmaker[Session], project: Project
+) -> None:
+    with transaction(sessions) as session:
+        session.add(user := User(name="anna"))
+        given: dict[str, Any] = {"project_id": project.id, "seed": 1}
+        for name, sides, battles in (
+            ("duel", 2, (([2, 0], "b"), ([11, 3], "all_bad"))),
+            ("trio", 3, (([0, 1, 2], "c"),)),
+        ):
+            arena = Arena(name=name, entrants=[], sides=sides, categories=[], state="open", created_by="anna", **given)
+            session.add(arena)
+            session.flush()
+            for number, (entrants, verdict) in enumerate(battles):
+                battle = Battle(arena_id=arena.id, user_id=user.id, number=number, entrants=entrants, **given)
+                session.add(battle)
+                session.flush()
+                about: dict[str, Any] = {"arena_id": arena.id, "user_id": user.id, "conversations": []}
+                about |= {"entrant_set": " ".join(map(str, sorted(entrants))), "prompt_hash": "h"}
+                session.add(Vote(battle_id=battle.id, submission="s", verdict=verdict, counts=True, **about))
+    with engine.begin() as connection:
+        migrations.downgrade(connection, "0030")
+        was = text("SELECT a, b, verdict, pair FROM arena_battles JOIN arena_votes ON id = battle_id ORDER BY number")
+        assert connection.execute(was).all() == [(2, 0, "b", "0 2"), (11, 3, "both_bad", "3 11")]
+        migrations.upgrade(connection, migrations.newest_revision())
+    with sessions() as session:
+        voted_on = select(Battle.entrants, Vote.verdict, Vote.entrant_set).join(Vote, Vote.battle_id == Battle.id)
+        found = session.execute(voted_on.order_by(Battle.number)).all()
+        assert found == [([2, 0], "b", "0 2"), ([11, 3], "all_bad", "3 11")]
+        assert session.scalars(select(Arena.name).where(Arena.sides == 2)).all() == ["duel"]

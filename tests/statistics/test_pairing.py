@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steerboard_statistics.pairing import difference_variances, pair_chances
+from steerboard_statistics.pairing import difference_variances, joining_chances, pair_chances
 
 
 def test_before_any_vote_all_pairs_are_as_likely() -> None:
@@ -37,3 +37,12 @@ def test_a_pair_that_never_met_is_known_by_way_of_others() -> None:
 def test_one_that_always_wins_has_finite_chances() -> None:
     wins = np.array([[0.0, 200.0], [0.0, 0.0]])
     assert np.isfinite(pair_chances(wins)).all()
+
+
+def test_the_one_with_the_fewest_votes_joins_most_and_nobody_joins_twice() -> None:
+    wins = np.full((4, 4), 20.0)
+    wins[3, :] = wins[:, 3] = 1
+    joining = joining_chances(pair_chances(wins), [0, 1])
+    assert joining[[0, 1]].tolist() == [0, 0]
+    assert joining.sum() == pytest.approx(1)
+    assert joining[3] > 3 * joining[2]

@@ -91,7 +91,8 @@ def arena_leaderboard(
 
 @router.get("/arenas/{arena}/export", response_class=Download, responses=problems(404))
 def export_battles(arena: str, session: Db, access: Reader) -> Download:
-    """Every vote that counts as a line of a battles file: `steerboard figures FILE` reads it."""
+    """Every vote that counts, a line for each pair of entrants that it decides between: `steerboard figures FILE` reads
+    it."""
     found = service.get_arena(session, access.project, arena)
     return downloads.made(
         lambda file: battle_rows.write(session, found, file), f"{found.name}.battles.jsonl", "application/x-ndjson"
@@ -100,8 +101,8 @@ def export_battles(arena: str, session: Db, access: Reader) -> Download:
 
 @router.post("/arenas/{arena}/preferences", status_code=201, responses=problems(404, 409, 422))
 def create_arena_preferences(arena: str, body: PairsIn, session: Db, access: Writer) -> DatasetOut:
-    """Turn votes for one side into a preference dataset; ties and battles that are both bad are left out, and counted
-    in its origin."""
+    """Turn votes for one side into a preference dataset, that side over each other one; ties and battles that are all
+    bad are left out, and counted in its origin."""
     found = service.get_arena(session, access.project, arena)
     dataset = preferences.create(session, access.project, found, body, access.actor)
     detail = {"arena": found.name, "rows": dataset.rows, "split": body.split}
@@ -111,7 +112,7 @@ def create_arena_preferences(arena: str, body: PairsIn, session: Db, access: Wri
 
 @router.post("/arenas/{arena}/battles", status_code=201, responses=problems(404, 409, 422, 429))
 def begin_battle(arena: str, body: BattleIn, session: Db, voter: Voting, lease: Lease) -> BattleOut:
-    """Ask two entrants that the server draws; follow their answers at `battles/{battle}/stream`."""
+    """Ask the entrants that the server draws; follow their answers at `battles/{battle}/stream`."""
     found = service.get_arena(session, voter.project, arena)
     battle = service.begin(session, voter.project, voter.user_id, found, body)
     audit(session, voter.access, "arena.battle", f"battle {battle.id}", {"arena": found.name})
@@ -127,7 +128,7 @@ def get_battle(battle: str, session: Db, voter: Voting, lease: Lease) -> BattleO
 
 @router.post("/battles/{battle}/turns", status_code=201, responses=problems(404, 409, 422, 429))
 def ask_again(battle: str, body: TurnIn, session: Db, voter: Voting, lease: Lease) -> BattleOut:
-    """Ask the same two again, each after its own answers so far."""
+    """Ask the same entrants again, each after its own answers so far."""
     found = service.get_battle(session, voter.project, voter.user_id, battle, lock=True)
     service.ask_again(session, voter.project, found, body.prompt)
     audit(session, voter.access, "arena.turn", f"battle {found.id}")
@@ -138,7 +139,7 @@ def ask_again(battle: str, body: TurnIn, session: Db, voter: Voting, lease: Leas
 def stream_battle(
     request: Request, battle: str, session: Db, voter: Voting, credentials: Credentials
 ) -> StreamingResponse:
-    """Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when both have ended. A
+    """Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when all have ended. A
     reader that connects gets everything so far."""
     found = service.get_battle(session, voter.project, voter.user_id, battle)
     last = read_conversations(session, [found])[found.id].turns[-1].comparison_id

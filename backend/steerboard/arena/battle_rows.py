@@ -1,4 +1,6 @@
-"""The votes of an arena as rows of a battles file, which `steerboard figures` reads, and the leaderboard of them."""
+"""The votes of an arena as rows of a battles file, which `steerboard figures` reads, and the leaderboard of them.
+
+A row is a pair of entrants that a vote decides between; rows of one vote have the same `battle`."""
 
 from __future__ import annotations
 
@@ -9,18 +11,21 @@ import orjson
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from steerboard.arena.outcomes import LETTERS, decided
 from steerboard.arena.schemas import ArenaLeaderboard
 from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.evaluation.benchmark_files import battles
 
-_WINNERS = {"a": "model_a", "b": "model_b", "tie": "tie", "both_bad": "tie (bothbad)"}
+_WINNERS = {1.0: "model_a", 0.0: "model_b"}
+# As lmarena names them, also of more than two.
+_TIES = {"tie": "tie", "all_bad": "tie (bothbad)"}
 
 
 def rows(session: Session, arena: Arena, category: str | None = None) -> Iterator[dict[str, Any]]:
-    """One a vote that counts, in the order of the votes."""
+    """Of the votes that count, in their order."""
     names = [entrant["name"] for entrant in arena.entrants]
     found = (
-        select(Battle.a, Battle.b, Vote)
+        select(Battle.entrants, Vote)
         .join(Battle, Battle.id == Vote.battle_id)
         .where(Vote.arena_id == arena.id, Vote.counts)
         .order_by(Vote.created_at, Vote.battle_id)
@@ -28,18 +33,20 @@ def rows(session: Session, arena: Arena, category: str | None = None) -> Iterato
     )
     if category is not None:
         found = found.where(Vote.category == category)
-    for a, b, vote in session.execute(found):
-        yield {
-            "battle_id": str(vote.battle_id),
-            "model_a": names[a],
-            "model_b": names[b],
-            "winner": _WINNERS[vote.verdict],
-            "tstamp": vote.created_at.timestamp(),
-            "turn": len(vote.conversations[0]) // 2,
-            "category": vote.category,
-            "conversation_a": vote.conversations[0],
-            "conversation_b": vote.conversations[1],
-        }
+    for entrants, vote in session.execute(found):
+        for one, other, share in decided(vote.verdict, len(entrants)):
+            yield {
+                "id": f"{vote.battle_id}-{LETTERS[one]}{LETTERS[other]}",
+                "battle": str(vote.battle_id),
+                "model_a": names[entrants[one]],
+                "model_b": names[entrants[other]],
+                "winner": _TIES.get(vote.verdict) or _WINNERS[share],
+                "tstamp": vote.created_at.timestamp(),
+                "turn": len(vote.conversations[one]) // 2,
+                "category": vote.category,
+                "conversation_a": vote.conversations[one],
+                "conversation_b": vote.conversations[other],
+            }
 
 
 def write(session: Session, arena: Arena, file: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""The conversations of a battle: the turns, and both entrants' answers to each."""
+"""The conversations of a battle: the turns, and the entrants' answers to each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from steerboard.playground.tables import PlaygroundAnswer
 
 @dataclass(frozen=True)
 class Exchange:
-    """One turn. `answers`: A's and B's, as they are now."""
+    """One turn. `answers`: of A, B and so on, as they are now."""
 
     prompt: str
     comparison_id: uuid.UUID
-    answers: tuple[PlaygroundAnswer, PlaygroundAnswer]
+    answers: Sequence[PlaygroundAnswer]
 
     @property
     def complete(self) -> bool:
@@ -28,18 +28,21 @@ class Exchange:
 
 @dataclass
 class Conversation:
+    """`sides`: how many entrants answer."""
+
+    sides: int
     turns: list[Exchange] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
         return bool(self.turns) and all(turn.complete for turn in self.turns)
 
-    def sides(self) -> list[list[dict[str, str]]]:
-        """A's conversation and B's, as messages."""
-        found: list[list[dict[str, str]]] = [[], []]
+    def messages(self) -> list[list[dict[str, str]]]:
+        """Each side's conversation."""
+        found: list[list[dict[str, str]]] = [[] for _ in range(self.sides)]
         for turn in self.turns:
-            for said, answer in zip(found, turn.answers, strict=True):
-                said += [
+            for mine, answer in zip(found, turn.answers, strict=True):
+                mine += [
                     {"role": "user", "content": turn.prompt},
                     {"role": "assistant", "content": answer.text},
                 ]
@@ -47,7 +50,7 @@ class Conversation:
 
 
 def read_conversations(session: Session, battles: Sequence[Battle]) -> dict[uuid.UUID, Conversation]:
-    found = {battle.id: Conversation() for battle in battles}
+    found = {battle.id: Conversation(len(battle.entrants)) for battle in battles}
     turns = session.scalars(select(Turn).where(Turn.battle_id.in_(found)).order_by(Turn.battle_id, Turn.place)).all()
     answers = session.scalars(
         select(PlaygroundAnswer)
@@ -59,6 +62,5 @@ def read_conversations(session: Session, battles: Sequence[Battle]) -> dict[uuid
     for answer in answers:
         of.setdefault(answer.comparison_id, []).append(answer)
     for turn in turns:
-        a, b = of[turn.comparison_id]
-        found[turn.battle_id].turns.append(Exchange(turn.prompt, turn.comparison_id, (a, b)))
+        found[turn.battle_id].turns.append(Exchange(turn.prompt, turn.comparison_id, of[turn.comparison_id]))
     return found

@@ -24,7 +24,7 @@ class AnswersMissing(Conflict):
     """An answer is still being written, or one failed."""
 
     code = "answers_missing"
-    title = "There are not two answers yet"
+    title = "Not all have answered yet"
 
 
 class AlreadyVoted(Conflict):

@@ -1,4 +1,4 @@
-"""Votes as a preference dataset: the answer that was preferred, and the other one."""
+"""Votes as a preference dataset: the answer that was preferred to each other one of its battle."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project, User
+from steerboard.arena.outcomes import best_of
 from steerboard.arena.schemas import PairsIn
 from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.datasets.service import register_rows
@@ -22,8 +23,9 @@ from steerboard_contracts.errors import EmptySelection
 
 
 def create(session: Session, project: Project, arena: Arena, given: PairsIn, actor: str) -> Dataset:
-    """One row a vote for A or B, in the order of the votes, with who decided it, when, and between whom. Ties, battles
-    that are both bad, repeats, and answers that are empty or the same are left out, and counted.
+    """For each vote for a side a row with each other side, in the order of the votes, with who decided it, when, and
+    between whom. Ties, battles that are all bad and repeats are left out, and counted by vote; answers that are empty
+    or the same, by pair.
 
     Raises `BadInput` (`invalid_name`), `EmptySelection` where nothing is preferred.
     """
@@ -75,27 +77,30 @@ def _rows(session: Session, arena: Arena, left_out: Counter[str]) -> Iterator[di
         .execution_options(yield_per=500)
     )
     for battle, vote, voter in session.execute(found):
-        row = _row(battle, vote, voter, names)
-        if isinstance(row, str):
-            left_out[row] += 1
-        else:
-            yield row
+        best = best_of(vote.verdict)
+        if not vote.counts or best is None:
+            left_out[vote.verdict if vote.counts else "repeat"] += 1
+            continue
+        for other in range(len(battle.entrants)):
+            if other == best:
+                continue
+            why = _unusable(vote.conversations[best], vote.conversations[other])
+            if why is None:
+                yield _row(battle, vote, voter, names, best, other)
+            else:
+                left_out[why] += 1
 
 
-def _row(battle: Battle, vote: Vote, voter: str, names: list[str]) -> dict[str, Any] | str:
-    """The row, or why there is none. A pair has one prompt, the conversation of the chosen side; `same_history`:
-    whether the other side had the same."""
-    if not vote.counts:
-        return "repeat"
-    if vote.verdict not in ("a", "b"):
-        return vote.verdict
-    sides = vote.conversations if vote.verdict == "a" else vote.conversations[::-1]
-    chosen, rejected = sides
-    if not all(message["content"].strip() for side in sides for message in side):
+def _unusable(chosen: list[dict[str, str]], rejected: list[dict[str, str]]) -> str | None:
+    if not all(message["content"].strip() for message in (*chosen, *rejected)):
         return "empty"
-    if chosen[-1] == rejected[-1]:
-        return "identical"
-    places = (battle.a, battle.b) if vote.verdict == "a" else (battle.b, battle.a)
+    return "identical" if chosen[-1] == rejected[-1] else None
+
+
+def _row(battle: Battle, vote: Vote, voter: str, names: list[str], best: int, other: int) -> dict[str, Any]:
+    """A pair has one prompt, the conversation of the chosen side; `same_history`: whether the other side had the
+    same."""
+    chosen, rejected = vote.conversations[best], vote.conversations[other]
     return {
         "prompt": chosen[:-1],
         "chosen": chosen[-1]["content"],
@@ -104,8 +109,8 @@ def _row(battle: Battle, vote: Vote, voter: str, names: list[str]) -> dict[str, 
         "battle": str(battle.id),
         "turn": len(chosen) // 2,
         "same_history": chosen[:-1] == rejected[:-1],
-        "chosen_entrant": names[places[0]],
-        "rejected_entrant": names[places[1]],
+        "chosen_entrant": names[battle.entrants[best]],
+        "rejected_entrant": names[battle.entrants[other]],
         "by": voter,
         "at": vote.created_at.isoformat(),
         **({"category": vote.category} if vote.category is not None else {}),

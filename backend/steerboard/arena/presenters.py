@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import cast
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.arena.conversations import read_conversations
+from steerboard.arena.outcomes import LETTERS, Verdict
 from steerboard.arena.schemas import (
     ArenaOut,
     ArenaState,
@@ -19,7 +20,6 @@ from steerboard.arena.schemas import (
     SideChange,
     SideState,
     TurnOut,
-    Verdict,
 )
 from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.playground.queue_position import NO_WORKER, Waiting
@@ -34,6 +34,7 @@ def arenas_out(session: Session, arenas: Sequence[Arena]) -> list[ArenaOut]:
             id=arena.id,
             name=arena.name,
             entrants=[entrant["name"] for entrant in arena.entrants],
+            sides=arena.sides,
             categories=arena.categories,
             state=cast(ArenaState, arena.state),
             votes=votes.get((arena.id, True), 0),
@@ -54,14 +55,11 @@ def _votes(session: Session, arenas: Sequence[uuid.UUID]) -> dict[tuple[uuid.UUI
 def battle_out(session: Session, battle: Battle, lease_seconds: float) -> BattleOut:
     conversation = read_conversations(session, [battle])[battle.id]
     vote = session.get(Vote, battle.id)
-    turns = [
-        TurnOut(prompt=turn.prompt, a=_side(turn.answers[0]), b=_side(turn.answers[1])) for turn in conversation.turns
-    ]
     return BattleOut(
         id=battle.id,
         arena=battle.arena_id,
         category=battle.category,
-        turns=turns,
+        turns=[TurnOut(prompt=turn.prompt, sides=list(map(_side, turn.answers))) for turn in conversation.turns],
         waits_for=_waits_for(session, conversation.turns[-1].comparison_id, lease_seconds),
         vote=_revealed(session, battle, vote) if vote is not None else None,
         created_at=battle.created_at,
@@ -73,8 +71,7 @@ def _revealed(session: Session, battle: Battle, vote: Vote) -> Revealed:
     return Revealed(
         verdict=cast(Verdict, vote.verdict),
         counts=vote.counts,
-        a=entrants[battle.a]["name"],
-        b=entrants[battle.b]["name"],
+        names=[entrants[place]["name"] for place in battle.entrants],
     )
 
 
@@ -90,9 +87,8 @@ def _side(answer: PlaygroundAnswer) -> Side:
 
 
 def side_change(change: AnswerChange) -> SideChange:
-    side: Literal["a", "b"] = "a" if change.place == 0 else "b"
     return SideChange(
-        side=side,
+        side=LETTERS[change.place],
         state=_state(change.state),
         cut=_cut(change.state, change.finished),
         at=change.at,

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from steerboard.arena.outcomes import FEWEST_SIDES, MOST_SIDES, Letter, Verdict
 from steerboard.playground.schemas import ColumnIn
 from steerboard_contracts.samples import TurnText
 
-Verdict = Literal["a", "b", "tie", "both_bad"]
 ArenaState = Literal["open", "closed"]
 SideState = Literal["queued", "running", "succeeded", "failed"]
 Category = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
@@ -26,28 +26,35 @@ class ArenaEntrantIn(ColumnIn):
 
 
 class ArenaIn(BaseModel):
-    """`seed` decides who meets whom. It is drawn where none is given, and no answer has it."""
+    """`seed` decides who meets. It is drawn where none is given, and no answer has it."""
 
     model_config = ConfigDict(extra="forbid")
 
     name: str
     entrants: Annotated[list[ArenaEntrantIn], Field(min_length=2, max_length=16)]
+    sides: Annotated[
+        int, Field(ge=FEWEST_SIDES, le=MOST_SIDES, description="How many of the entrants answer side by side.")
+    ] = 2
     categories: Annotated[list[Category], Field(max_length=50, description="That a battle may be filed under.")] = []
     seed: Annotated[int | None, Field(ge=0, le=2**53)] = None
 
     @model_validator(mode="after")
-    def _categories_differ(self) -> ArenaIn:
+    def _possible(self) -> ArenaIn:
+        if self.sides > len(self.entrants):
+            raise ValueError(f"{self.sides} sides need as many entrants")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError("two categories are the same")
         return self
 
 
 class ArenaOut(BaseModel):
-    """`votes`: those that count; `repeats`: of the same person on the same pair for the same prompt, which do not."""
+    """`votes`: those that count; `repeats`: of the same person on the same entrants for the same prompt, which do
+    not."""
 
     id: uuid.UUID
     name: str
     entrants: list[str]
+    sides: int
     categories: list[str]
     state: ArenaState
     votes: int
@@ -78,15 +85,16 @@ class Side(BaseModel):
 
 
 class TurnOut(BaseModel):
+    """`sides`: the answers A, B and so on."""
+
     prompt: str
-    a: Side
-    b: Side
+    sides: list[Side]
 
 
 class SideChange(BaseModel):
     """Data of an `answer` event of a battle's stream. The text is what was known up to `at`, then `text`."""
 
-    side: Literal["a", "b"]
+    side: Letter
     state: SideState
     cut: bool
     at: int = Field(description="Offset in UTF-16 code units, as JavaScript counts characters.")
@@ -94,12 +102,11 @@ class SideChange(BaseModel):
 
 
 class Revealed(BaseModel):
-    """After the vote: who answered."""
+    """After the vote: who answered, as A, B and so on."""
 
     verdict: Verdict
-    counts: bool = Field(description="False for the same prompt asked of the same pair again.")
-    a: str
-    b: str
+    counts: bool = Field(description="False for the same prompt asked of the same entrants again.")
+    names: list[str]
 
 
 class BattleOut(BaseModel):
@@ -115,7 +122,8 @@ class BattleOut(BaseModel):
 
 
 class VoteIn(BaseModel):
-    """`submission`: the voter's own id of this vote; sent again, it changes nothing."""
+    """`submission`: the voter's own id of this vote; sent again, it changes nothing. `verdict`: the side with the best
+    answer, or that all are as good or bad."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -124,7 +132,8 @@ class VoteIn(BaseModel):
 
 
 class Rated(BaseModel):
-    """On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval."""
+    """On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
+    counts votes, `wins` those for this entrant, `losses` those for another one."""
 
     model: str
     rating: float

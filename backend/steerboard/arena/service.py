@@ -39,6 +39,7 @@ def create(session: Session, project: Project, given: ArenaIn, actor: str) -> Ar
         project_id=project.id,
         name=name,
         entrants=_entrants(session, project, given.entrants),
+        sides=given.sides,
         categories=given.categories,
         seed=secrets.randbelow(2**53) if given.seed is None else given.seed,
         state="open",
@@ -95,7 +96,7 @@ def close(arena: Arena) -> bool:
 
 
 def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, given: BattleIn) -> Battle:
-    """A battle of two entrants, with its first turn.
+    """A battle with its first turn.
 
     Raises `ArenaClosed`, `TooFast`, `BadEntrants`, `BadInput` (`unknown_category`).
     """
@@ -106,7 +107,7 @@ def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, 
             hint=f"Its categories: {', '.join(arena.categories) or 'none'}.",
         )
     rates.take_turn(session, user_id)
-    # One at a time: the number of a battle decides its pair.
+    # One at a time: the number of a battle decides its entrants.
     session.refresh(arena, with_for_update={"key_share": True})
     if arena.state == "closed":
         raise ArenaClosed("the arena begins no more battles")
@@ -120,14 +121,13 @@ def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, 
         arena_id=arena.id,
         user_id=user_id,
         number=number,
-        a=pairing.a,
-        b=pairing.b,
+        entrants=pairing.entrants,
         seed=pairing.seed,
         category=given.category,
     )
     session.add(battle)
     session.flush()
-    _ask(session, project, arena, battle, Conversation(), given.prompt)
+    _ask(session, project, arena, battle, Conversation(len(pairing.entrants)), given.prompt)
     session.refresh(battle)
     return battle
 
@@ -153,17 +153,17 @@ def ask_again(session: Session, project: Project, battle: Battle, prompt: str) -
     conversation = read_conversations(session, [battle])[battle.id]
     if not conversation.complete:
         raise AnswersMissing(
-            "there are not two answers to the last turn", hint="Wait for both; if one failed, begin another battle."
+            "not all have answered the last turn", hint="Wait for them; if one failed, begin another battle."
         )
     arena = session.get_one(Arena, battle.arena_id)
     _ask(session, project, arena, battle, conversation, prompt)
 
 
 def _ask(session: Session, project: Project, arena: Arena, battle: Battle, so_far: Conversation, prompt: str) -> None:
-    prompts = [_messages([*said, {"role": "user", "content": prompt}]) for said in so_far.sides()]
+    prompts = [_messages([*before, {"role": "user", "content": prompt}]) for before in so_far.messages()]
     comparison = ComparisonIn.model_construct(
         prompt=prompts[0],
-        columns=[_column(arena, place) for place in (battle.a, battle.b)],
+        columns=[_column(arena, place) for place in battle.entrants],
         reward=None,
         seed=battle.seed,
     )

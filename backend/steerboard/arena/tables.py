@@ -1,17 +1,15 @@
-"""Arenas: people ask, two policies answer without their names, and a vote decides which answer is better."""
+"""Arenas: people ask, policies answer side by side without their names, and a vote decides which answer is best."""
 
 from __future__ import annotations
 
 import uuid
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, UniqueConstraint, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from steerboard.platform.database import Base, BigInt, CreatedAt, Id
-
-VERDICTS = ("a", "b", "tie", "both_bad")
 
 
 def random_id() -> uuid.UUID:
@@ -20,14 +18,17 @@ def random_id() -> uuid.UUID:
 
 
 class Arena(Base):
-    """`entrants`: [{name, model or endpoint (an id), score, decoding}]; a battle names two of them by their place.
+    """`entrants`: [{name, model or endpoint (an id), score, decoding}]; a battle names `sides` of them by their place,
+    or fewer where others were deleted.
 
-    `seed` decides pairs and sides, and never leaves the server: with it and the votes so far they could be computed.
+    `seed` decides who meets and on which side, and never leaves the server: with it and the votes so far they could be
+    computed.
     """
 
     __tablename__ = "arenas"
     __table_args__ = (
         CheckConstraint("state IN ('open', 'closed')", name="state"),
+        CheckConstraint("sides IN (2, 3, 4)", name="sides"),
         UniqueConstraint("project_id", "name"),
     )
 
@@ -35,6 +36,7 @@ class Arena(Base):
     project_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("projects.id"))
     name: Mapped[str]
     entrants: Mapped[list[dict[str, Any]]] = mapped_column(JSONB)
+    sides: Mapped[int]
     categories: Mapped[list[str]] = mapped_column(JSONB)
     seed: Mapped[BigInt]
     state: Mapped[str]
@@ -43,7 +45,8 @@ class Arena(Base):
 
 
 class Battle(Base):
-    """One person's conversation with two entrants: `a` and `b` are their places in the arena, in the order shown.
+    """One person's conversation with two or more entrants: `entrants` are their places in the arena, in the order
+    shown.
 
     `number` counts the arena's battles from 0. Lock a battle's row before adding a turn or a vote.
     """
@@ -51,7 +54,7 @@ class Battle(Base):
     __tablename__ = "arena_battles"
     __table_args__ = (
         UniqueConstraint("arena_id", "number"),
-        CheckConstraint("a <> b", name="two_entrants"),
+        CheckConstraint("cardinality(entrants) BETWEEN 2 AND 4", name="sides"),
         Index("ix_arena_battles_user_id_created_at", "user_id", "created_at"),
     )
 
@@ -60,15 +63,14 @@ class Battle(Base):
     arena_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("arenas.id", ondelete="CASCADE"))
     user_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("users.id"))
     number: Mapped[int]
-    a: Mapped[int]
-    b: Mapped[int]
+    entrants: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     seed: Mapped[BigInt]
     category: Mapped[str | None]
     created_at: Mapped[CreatedAt]
 
 
 class Turn(Base):
-    """`place` from 0. The comparison's column 0 is A's answer, its column 1 B's."""
+    """`place` from 0. The comparison's columns are the answers of the battle's entrants, in their order."""
 
     __tablename__ = "arena_turns"
     __table_args__ = (UniqueConstraint("comparison_id"),)
@@ -81,20 +83,21 @@ class Turn(Base):
 
 
 class Vote(Base):
-    """One a battle. `submission` is the voter's own id of it. `conversations`: what was voted on, A's and then B's,
-    each [{role, content}]. `prompt_hash`: of what the person asked; `pair`: the lower place and the higher one.
+    """One a battle. `submission` is the voter's own id of it. `conversations`: what was voted on, in the order shown,
+    each [{role, content}]. `prompt_hash`: of what the person asked; `entrant_set`: the entrants' places in ascending
+    order.
 
-    `counts`: of votes of one person on one pair for one prompt only the first does.
+    `counts`: of votes of one person on one set of entrants for one prompt only the first does.
     """
 
     __tablename__ = "arena_votes"
     __table_args__ = (
-        CheckConstraint("verdict IN ('a', 'b', 'tie', 'both_bad')", name="verdict"),
+        CheckConstraint("verdict IN ('a', 'b', 'c', 'd', 'tie', 'all_bad')", name="verdict"),
         Index(
             "uq_arena_votes_counts",
             "arena_id",
             "user_id",
-            "pair",
+            "entrant_set",
             "prompt_hash",
             unique=True,
             postgresql_where=text("counts"),
@@ -108,7 +111,7 @@ class Vote(Base):
     submission: Mapped[str]
     verdict: Mapped[str]
     category: Mapped[str | None]
-    pair: Mapped[str]
+    entrant_set: Mapped[str]
     prompt_hash: Mapped[str]
     counts: Mapped[bool]
     conversations: Mapped[list[list[dict[str, str]]]] = mapped_column(JSONB)

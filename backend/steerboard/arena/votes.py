@@ -10,15 +10,24 @@ from sqlalchemy.orm import Session
 from steerboard.arena import rates
 from steerboard.arena.conversations import Conversation, read_conversations
 from steerboard.arena.errors import AlreadyVoted, AnswersMissing
+from steerboard.arena.outcomes import LETTERS, best_of
 from steerboard.arena.schemas import VoteIn
 from steerboard.arena.tables import Battle, Vote
+from steerboard_contracts.errors import BadInput
 
 
 def give(session: Session, battle: Battle, given: VoteIn) -> bool:
     """Store the vote on a locked battle; False where it was stored before.
 
-    Raises `AlreadyVoted` where another verdict is there, `AnswersMissing`, `TooFast`.
+    Raises `AlreadyVoted` where another verdict is there, `BadInput` (`unknown_side`), `AnswersMissing`, `TooFast`.
     """
+    sides = len(battle.entrants)
+    if (best_of(given.verdict) or 0) >= sides:
+        raise BadInput(
+            f"the battle has no answer {given.verdict.upper()}",
+            code="unknown_side",
+            hint=f"Its answers: {', '.join(LETTERS[:sides]).upper()}.",
+        )
     known = session.get(Vote, battle.id)
     if known is not None:
         if known.verdict == given.verdict:
@@ -28,15 +37,15 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
     conversation = read_conversations(session, [battle])[battle.id]
     if not conversation.complete:
         raise AnswersMissing(
-            "there are not two answers to vote on", hint="Wait for both; if one failed, begin another battle."
+            "not all answers to vote on are there", hint="Wait for them; if one failed, begin another battle."
         )
-    pair = f"{min(battle.a, battle.b)} {max(battle.a, battle.b)}"
+    entrant_set = " ".join(map(str, sorted(battle.entrants)))
     asked = prompt_hash(conversation)
     # Votes of one person are stored one after the other.
     before = select(Vote.battle_id).where(
         Vote.arena_id == battle.arena_id,
         Vote.user_id == battle.user_id,
-        Vote.pair == pair,
+        Vote.entrant_set == entrant_set,
         Vote.prompt_hash == asked,
         Vote.counts,
     )
@@ -47,10 +56,10 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
         submission=given.submission,
         verdict=given.verdict,
         category=battle.category,
-        pair=pair,
+        entrant_set=entrant_set,
         prompt_hash=asked,
         counts=session.scalar(before) is None,
-        conversations=conversation.sides(),
+        conversations=conversation.messages(),
     )
     session.add(vote)
     session.flush()

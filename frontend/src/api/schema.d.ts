@@ -98,7 +98,7 @@ export interface paths {
         put?: never;
         /**
          * Begin Battle
-         * @description Ask two entrants that the server draws; follow their answers at `battles/{battle}/stream`.
+         * @description Ask the entrants that the server draws; follow their answers at `battles/{battle}/stream`.
          */
         post: operations["begin_battle"];
         delete?: never;
@@ -136,7 +136,8 @@ export interface paths {
         };
         /**
          * Export Battles
-         * @description Every vote that counts as a line of a battles file: `steerboard figures FILE` reads it.
+         * @description Every vote that counts, a line for each pair of entrants that it decides between: `steerboard figures FILE` reads
+         *     it.
          */
         get: operations["export_battles"];
         put?: never;
@@ -178,8 +179,8 @@ export interface paths {
         put?: never;
         /**
          * Create Arena Preferences
-         * @description Turn votes for one side into a preference dataset; ties and battles that are both bad are left out, and counted
-         *     in its origin.
+         * @description Turn votes for one side into a preference dataset, that side over each other one; ties and battles that are all
+         *     bad are left out, and counted in its origin.
          */
         post: operations["create_arena_preferences"];
         delete?: never;
@@ -238,7 +239,7 @@ export interface paths {
         };
         /**
          * Stream Battle
-         * @description Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when both have ended. A
+         * @description Server-sent events of the last turn: `answer` with a side's text as it grows, `end` when all have ended. A
          *     reader that connects gets everything so far.
          */
         get: operations["stream_battle"];
@@ -261,7 +262,7 @@ export interface paths {
         put?: never;
         /**
          * Ask Again
-         * @description Ask the same two again, each after its own answers so far.
+         * @description Ask the same entrants again, each after its own answers so far.
          */
         post: operations["ask_again"];
         delete?: never;
@@ -3897,7 +3898,7 @@ export interface components {
         };
         /**
          * ArenaIn
-         * @description `seed` decides who meets whom. It is drawn where none is given, and no answer has it.
+         * @description `seed` decides who meets. It is drawn where none is given, and no answer has it.
          */
         ArenaIn: {
             /**
@@ -3912,6 +3913,12 @@ export interface components {
             name: string;
             /** Seed */
             seed?: number | null;
+            /**
+             * Sides
+             * @description How many of the entrants answer side by side.
+             * @default 2
+             */
+            sides: number;
         };
         /**
          * ArenaLeaderboard
@@ -3951,7 +3958,8 @@ export interface components {
         };
         /**
          * ArenaOut
-         * @description `votes`: those that count; `repeats`: of the same person on the same pair for the same prompt, which do not.
+         * @description `votes`: those that count; `repeats`: of the same person on the same entrants for the same prompt, which do
+         *     not.
          */
         ArenaOut: {
             /** Categories */
@@ -3974,6 +3982,8 @@ export interface components {
             name: string;
             /** Repeats */
             repeats: number;
+            /** Sides */
+            sides: number;
             /**
              * State
              * @enum {string}
@@ -9306,7 +9316,8 @@ export interface components {
         };
         /**
          * Rated
-         * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval.
+         * @description On the scale 400 to the base 10, with a mean of 1000; `low` and `high` are the bootstrap 95% interval. `n`
+         *     counts votes, `wins` those for this entrant, `losses` those for another one.
          */
         Rated: {
             /** Elo */
@@ -9586,23 +9597,21 @@ export interface components {
         };
         /**
          * Revealed
-         * @description After the vote: who answered.
+         * @description After the vote: who answered, as A, B and so on.
          */
         Revealed: {
-            /** A */
-            a: string;
-            /** B */
-            b: string;
             /**
              * Counts
-             * @description False for the same prompt asked of the same pair again.
+             * @description False for the same prompt asked of the same entrants again.
              */
             counts: boolean;
+            /** Names */
+            names: string[];
             /**
              * Verdict
              * @enum {string}
              */
-            verdict: "a" | "b" | "tie" | "both_bad";
+            verdict: "a" | "b" | "c" | "d" | "tie" | "all_bad";
         };
         /**
          * RewardAssessmentOut
@@ -11516,12 +11525,15 @@ export interface components {
             /** Prompt */
             prompt: string;
         };
-        /** TurnOut */
+        /**
+         * TurnOut
+         * @description `sides`: the answers A, B and so on.
+         */
         TurnOut: {
-            a: components["schemas"]["Side"];
-            b: components["schemas"]["Side"];
             /** Prompt */
             prompt: string;
+            /** Sides */
+            sides: components["schemas"]["Side"][];
         };
         /**
          * Turns
@@ -11671,7 +11683,8 @@ export interface components {
         };
         /**
          * VoteIn
-         * @description `submission`: the voter's own id of this vote; sent again, it changes nothing.
+         * @description `submission`: the voter's own id of this vote; sent again, it changes nothing. `verdict`: the side with the best
+         *     answer, or that all are as good or bad.
          */
         VoteIn: {
             /** Submission */
@@ -11680,7 +11693,7 @@ export interface components {
              * Verdict
              * @enum {string}
              */
-            verdict: "a" | "b" | "tie" | "both_bad";
+            verdict: "a" | "b" | "c" | "d" | "tie" | "all_bad";
         };
         /**
          * WaitingItem

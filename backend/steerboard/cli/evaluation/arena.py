@@ -12,7 +12,7 @@ from steerboard.cli.output.console import JsonOption, console, note, print_json
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.usage import ExactGroup
 
-app = typer.Typer(cls=ExactGroup, no_args_is_help=True, help="People ask two policies without names, and vote.")
+app = typer.Typer(cls=ExactGroup, no_args_is_help=True, help="People ask policies without names and vote.")
 
 Out = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Name or id of the arena.")]
@@ -21,6 +21,7 @@ _COLUMNS = (
     Column("arena"),
     Column("state"),
     Column("votes", right=True),
+    Column("sides", right=True, drop=4),
     Column("created", moment, drop=3),
     Column("id", drop=2, id=True),
     Column("entrants", ", ".join, drop=1, words=True),
@@ -57,7 +58,7 @@ def list_arenas(
     if not found:
         note("No arenas yet. Make one on the dashboard's page Arena, or with POST arenas.")
         return
-    keys = ("name", "state", "votes", "created_at", "id", "entrants")
+    keys = ("name", "state", "votes", "sides", "created_at", "id", "entrants")
     print_table(console(), _COLUMNS, [tuple(one[key] for key in keys) for one in found])
 
 
@@ -86,7 +87,7 @@ def leaderboard(
 def export(
     arena: Name, file: Annotated[Path, typer.Argument(help="Where to write the battles, as JSON lines.")]
 ) -> None:
-    """Write every vote that counts as a line that `steerboard figures` reads."""
+    """Write every vote that counts, a line for each pair of entrants, as `steerboard figures` reads them."""
     size = Client().download(path_of("arenas", arena, "export"), file)
     print(f"{file}: {size:,} bytes")
 
@@ -100,7 +101,7 @@ def pairs(
     name: Annotated[str | None, typer.Option(help="Of the dataset, before its version: NAME-1, NAME-2.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a preference dataset of the votes for one side; the others are left out, and counted."""
+    """Make a preference dataset of the votes for one side, over each other side; other votes are counted."""
     body = {"split": "train" if train_all else "by_prompt", "name": name}
     made: Out = Client(timeout=600.0).post(path_of("arenas", arena, "preferences"), body)
     if json:

@@ -1,4 +1,5 @@
-"""Figures of arena battles: one verdict on two models' answers each, and the style of the answers where it is known."""
+"""Figures of arena battles: a verdict on two models' answers in each row, several rows of one battle where there were
+more, and the style of the answers where it is known."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, by_judge, newest, parsed
 from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named
 from steerboard_statistics.benchmarks import arena
-from steerboard_statistics.benchmarks.arena import Battle
+from steerboard_statistics.benchmarks.battles import Pair, by_battle
 
 _FIGURES = ("models", "style_controlled", "matrix", "separability")
 _WINNERS = {"model_a": 1.0, "left": 1.0, "a": 1.0, "model_b": 0.0, "right": 0.0, "b": 0.0}
@@ -32,30 +33,31 @@ def is_battle(row: Fields) -> bool:
 
 def figures(paths: Sequence[Path], judge: str | None, findings: Findings) -> Found:
     """Bradley-Terry and Elo ratings with intervals, win matrix, separability; and of battles whose answers or style are
-    known the ratings with style controlled for. Battles with one id are one, the newest."""
-    rows = parsed(paths, _battle, findings, "winner")
+    known the ratings with style controlled for. Rows with one id are one, the newest; rows with one `battle` are of one
+    vote, and `n` counts votes."""
+    rows = parsed(paths, _pair, findings, "winner")
     return by_judge(rows, lambda one: one[1], judge, lambda mine: _figures(mine, findings))
 
 
 def of_rows(rows: Iterable[Fields]) -> Found:
     """The same of battles that are at hand, in the form of a file's rows. Raises `Unreadable`."""
-    found = [_battle(row) for row in rows]
+    found = [_pair(row) for row in rows]
     return _figures(found, Findings(rows=len(found)))
 
 
-Row = tuple[str | None, str | None, float | None, Battle]
-"""(id, judge, time, battle)"""
+Row = tuple[str | None, str | None, float | None, Pair]
+"""(id, judge, time, pair)"""
 
 
 def _figures(rows: Sequence[Row], findings: Findings) -> Found:
     kept, superseded = newest(
         list(enumerate(rows)), lambda one: one[0] if one[1][0] is None else f"id {one[1][0]}", lambda one: one[1][2]
     )
-    battles = [one[1][3] for one in kept]
-    battles_in_time = [one[1][3] for one in sorted(kept, key=lambda one: one[1][2] or 0.0)]
-    found: dict[str, Any] = {"n": len(battles), "superseded": superseded}
+    pairs = [one[1][3] for one in kept]
+    pairs_in_time = [one[1][3] for one in sorted(kept, key=lambda one: one[1][2] or 0.0)]
+    found: dict[str, Any] = {"n": len(by_battle(pairs)), "superseded": superseded}
     try:
-        board = arena.leaderboard(battles_in_time)
+        board = arena.leaderboard(pairs_in_time)
     except ValueError as error:
         found |= {"models": [], "separability": None, "why": str(error)}
     else:
@@ -64,25 +66,26 @@ def _figures(rows: Sequence[Row], findings: Findings) -> Found:
             "unrated": board.unrated,
             "separability": board.separability,
         }
-    found |= {"matrix": arena.win_matrix(battles), "style_controlled": _styled(battles_in_time)}
-    return findings.marked(found, _FIGURES, len(battles), {}, what="battles")
+    found |= {"matrix": arena.win_matrix(pairs), "style_controlled": _styled(pairs_in_time)}
+    return findings.marked(found, _FIGURES, len(pairs), {}, what="battles")
 
 
-def _styled(battles: Sequence[Battle]) -> Found | None:
-    """None where no battle has a style."""
-    known = [one for one in battles if one.style is not None]
+def _styled(pairs: Sequence[Pair]) -> Found | None:
+    """None where no pair has a style."""
+    known = [one for one in pairs if one.style is not None]
     if not known:
         return None
     try:
         board = arena.leaderboard(known, styled=True)
     except ValueError as error:
-        return {"n": len(known), "models": [], "why": str(error)}
-    return {"n": len(known), "coefficients": board.style, "models": [asdict(one) for one in board.ratings]}
+        return {"n": len(by_battle(known)), "models": [], "why": str(error)}
+    return {"n": len(by_battle(known)), "coefficients": board.style, "models": [asdict(one) for one in board.ratings]}
 
 
-def _battle(row: Fields) -> Row:
+def _pair(row: Fields) -> Row:
     """{model_a, model_b, winner: model_a | model_b | tie | tie (bothbad)}, or {left, right, winner}; `judge`, `tstamp`,
-    an id, and the style: lmarena's `conv_metadata`, or the texts `conversation_a` and `conversation_b`.
+    an id, the `battle` that several rows are of, and the style: lmarena's `conv_metadata`, or the texts
+    `conversation_a` and `conversation_b`.
 
     Raises `Unreadable`.
     """
@@ -98,7 +101,7 @@ def _battle(row: Fields) -> Row:
         identifier(row, "question_id", "battle_id", "id"),
         judge if isinstance(judge, str) and judge.strip() else None,
         moment(row),
-        Battle(a, b, value, _style(row)),
+        Pair(a, b, value, _style(row), identifier(row, "battle")),
     )
 
 

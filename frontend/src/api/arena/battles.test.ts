@@ -11,14 +11,15 @@ it("puts what a side has gained into the last turn, and starts over where the st
     vote: null,
     created_at: "",
     turns: [
-      { prompt: "One?", a: side("old"), b: side("old") },
-      { prompt: "Two?", a: side("Hel"), b: side("") },
+      { prompt: "One?", sides: [side("old"), side("old"), side("old")] },
+      { prompt: "Two?", sides: [side(""), side("Hel"), side("")] },
     ],
   } as Battle;
-  const grown = withChange(battle, { side: "a", at: 3, text: "lo", state: "succeeded", cut: true });
-  expect(grown.turns[1]!.a).toEqual({ state: "succeeded", text: "Hello", cut: true });
+  const grown = withChange(battle, { side: "b", at: 3, text: "lo", state: "succeeded", cut: true });
+  expect(grown.turns[1]!.sides.map((one) => one.text)).toEqual(["", "Hello", ""]);
+  expect(grown.turns[1]!.sides[1]).toEqual({ state: "succeeded", text: "Hello", cut: true });
   expect(grown.turns[0]).toEqual(battle.turns[0]);
   expect(grown.waits_for).toBeNull();
-  const again = withChange(grown, { side: "a", at: 0, text: "By", state: "running", cut: false });
-  expect(again.turns[1]!.a.text).toBe("By");
+  const again = withChange(grown, { side: "b", at: 0, text: "By", state: "running", cut: false });
+  expect(again.turns[1]!.sides[1]!.text).toBe("By");
 });

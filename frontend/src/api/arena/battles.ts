@@ -4,8 +4,10 @@ import { readEvents } from "../live/stream";
 
 export type Battle = Schemas["BattleOut"];
 export type Side = Schemas["Side"];
+/** The sides of a battle, by their place. */
+export const LETTERS = ["a", "b", "c", "d"] as const;
 /** What one event of a stream adds: the text is what was known up to `at`, then `text`. */
-export type SideChange = Side & { side: "a" | "b"; at: number };
+export type SideChange = Side & { side: (typeof LETTERS)[number]; at: number };
 export type Verdict = Schemas["VoteIn"]["verdict"];
 
 /** A request that hangs in a bad network counts as failed. */
@@ -50,15 +52,21 @@ export const voteOn = (project: string, battle: string, body: Schemas["VoteIn"])
 /** The battle with what one event of its stream adds to the last turn. */
 export function withChange(known: Battle, { side, at, text, state, cut }: SideChange): Battle {
   const last = known.turns.length - 1;
+  const changed = LETTERS.indexOf(side);
   const turns = known.turns.map((turn, place) =>
     place === last
-      ? { ...turn, [side]: { state, cut, text: (turn[side].text ?? "").slice(0, at) + text } }
+      ? {
+          ...turn,
+          sides: turn.sides.map((known, place) =>
+            place === changed ? { state, cut, text: known.text.slice(0, at) + text } : known,
+          ),
+        }
       : turn,
   );
   return { ...known, turns, waits_for: null };
 }
 
-/** Follows the last turn until both answers have ended; after a break it starts over with everything so far. */
+/** Follows the last turn until all answers have ended; after a break it starts over with everything so far. */
 export async function followBattle(
   project: string,
   battle: string,

@@ -16,7 +16,7 @@ import { RefusedVotes } from "./WaitingVotes";
 
 const route = getRouteApi("/p/$project/arena");
 
-/** Free prompts to two policies without names, votes, and the leaderboard of them. */
+/** Free prompts to two or more policies without names, votes, and the leaderboard of them. */
 export function ArenaPage() {
   const { project } = route.useParams();
   const query = useQuery(arenasQuery(project));
@@ -40,7 +40,8 @@ function Arenas({ project, arenas }: { project: string; arenas: Arena[] }) {
       title="Arena"
       about={
         <>
-          Ask two policies the same, and vote for the better answer. Who they are is shown after the vote.
+          Ask several policies the same question, and vote for the best answer. Who they are is shown after
+          the vote.
           {!may.read && (
             <>
               {" "}
@@ -102,6 +103,8 @@ function Arenas({ project, arenas }: { project: string; arenas: Arena[] }) {
   );
 }
 
+const IN_WORDS: Record<number, string> = { 2: "two", 3: "three", 4: "four" };
+
 const isOpen = (arena: Arena) => arena.state === "open";
 
 interface BattleProperties {
@@ -142,8 +145,8 @@ function BattleTab({ project, arena, battle, onGo }: BattleProperties) {
         </Group>
         <PromptBox
           label="Prompt"
-          placeholder="Ask two of them anything. Ctrl+Enter sends."
-          sends="Ask both"
+          placeholder={`Ask ${IN_WORDS[arena.sides]} of them anything. Ctrl+Enter sends.`}
+          sends={arena.sides === 2 ? "Ask both" : "Ask all"}
           asking={begin.isPending}
           onSend={begin.mutateAsync}
           beside={

@@ -8,7 +8,7 @@ import { useParcels } from "../../shared/outbox/useOutbox";
 import { PromptBox } from "./PromptBox";
 import { TurnView } from "./TurnView";
 import { useArenaKeys } from "./useArenaKeys";
-import { saidOf } from "./verdicts";
+import { choicesOf, namesOf } from "./verdicts";
 import { VoteBar } from "./VoteBar";
 import { useVoteBox } from "./votes";
 
@@ -19,13 +19,13 @@ interface Properties {
   onNext: () => void;
 }
 
-/** A conversation with two policies whose names come after the vote. */
+/** A conversation with two or more policies whose names come after the vote. */
 export function BattleView({ project, id, onNext }: Properties) {
   const client = useQueryClient();
   const query = useQuery(battleQuery(project, id));
   const battle = query.data;
   const last = battle?.turns.at(-1);
-  const live = !!last && !(ended(last.a) && ended(last.b));
+  const live = !!last && !last.sides.every(ended);
   const turns = battle?.turns.length ?? 0;
   useEffect(() => {
     if (!live) return;
@@ -41,14 +41,17 @@ export function BattleView({ project, id, onNext }: Properties) {
     onSuccess: (asked) => client.setQueryData(battleQuery(project, id).queryKey, asked),
   });
 
-  const failed = last?.a.state === "failed" || last?.b.state === "failed";
+  const sides = last?.sides.length ?? 0;
+  const all = sides === 2 ? "both" : "all";
+  const choices = choicesOf(sides);
+  const failed = !!last?.sides.some((side) => side.state === "failed");
   const verdict = battle?.vote?.verdict ?? waiting?.verdict;
   const open = !!last && !live && !failed && !verdict && !again.isPending;
   const vote = useCallback(
     (given: Verdict) => box.add({ submission: crypto.randomUUID(), battle: id, verdict: given }),
     [box, id],
   );
-  useArenaKeys(open ? vote : null, verdict || failed ? onNext : null);
+  useArenaKeys(choices, open ? vote : null, verdict || failed ? onNext : null);
 
   if (query.error && !battle) return <Failure error={query.error} retry={() => void query.refetch()} />;
   if (!battle) return <Loading rows={3} />;
@@ -58,23 +61,21 @@ export function BattleView({ project, id, onNext }: Properties) {
         <TurnView
           key={place}
           turn={turn}
-          names={battle.vote}
+          names={battle.vote?.names ?? null}
           waitsFor={place === turns - 1 ? battle.waits_for : null}
         />
       ))}
-      {open && <VoteBar onVote={vote} />}
+      {open && <VoteBar choices={choices} onVote={vote} />}
       {failed && (
-        <Alert color="yellow" title="There are not two answers">
+        <Alert color="yellow" title={`Not ${all} have answered`}>
           One of them failed, so this battle takes no vote.
         </Alert>
       )}
       {verdict && (
         <Text size="sm" role="status">
-          Your vote: <strong>{saidOf(verdict)}</strong>.{" "}
+          Your vote: <strong>{choices.find((one) => one.verdict === verdict)?.given}</strong>.{" "}
           {battle.vote
-            ? battle.vote.counts
-              ? `A is ${battle.vote.a}, B is ${battle.vote.b}.`
-              : `A is ${battle.vote.a}, B is ${battle.vote.b}. You asked these two the same before, so it does not count again.`
+            ? `${namesOf(battle.vote.names)}.${battle.vote.counts ? "" : " You asked these the same before, so it does not count again."}`
             : "It is on its way; the names come when it has arrived. You can go on."}
         </Text>
       )}
@@ -96,8 +97,8 @@ export function BattleView({ project, id, onNext }: Properties) {
       )}
       {open && (
         <PromptBox
-          label="Ask both again"
-          placeholder="A further question to both, or vote. Ctrl+Enter sends."
+          label={`Ask ${all} again`}
+          placeholder={`A further question to ${all}, or vote. Ctrl+Enter sends.`}
           sends="Send"
           asking={again.isPending}
           onSend={again.mutateAsync}

@@ -1,4 +1,14 @@
-import { Button, Group, Modal, MultiSelect, NumberInput, Stack, TagsInput, TextInput } from "@mantine/core";
+import {
+  Button,
+  Group,
+  Modal,
+  MultiSelect,
+  NumberInput,
+  Select,
+  Stack,
+  TagsInput,
+  TextInput,
+} from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -39,6 +49,7 @@ function Form({ project, onMade }: Properties) {
   const endpoints = useQuery(endpointsQuery(project));
   const [name, setName] = useState("");
   const [entrants, setEntrants] = useState<string[]>([]);
+  const [sides, setSides] = useState("2");
   const [categories, setCategories] = useState<string[]>([]);
   const [temperature, setTemperature] = useState(0.7);
   const create = useMutation({
@@ -49,6 +60,7 @@ function Form({ project, onMade }: Properties) {
           const [kind, ...rest] = target.split(":");
           return { [kind!]: rest.join(":"), decoding: { temperature, top_p: 1, top_k: 0 } };
         }),
+        sides: Number(sides),
         categories,
       }),
     onSuccess: async (made) => {
@@ -56,6 +68,7 @@ function Form({ project, onMade }: Properties) {
       onMade(made);
     },
   });
+  const missing = Number(sides) - entrants.length;
   const data = [
     ...(models.data?.items ?? [])
       .filter((model) => model.answers)
@@ -92,6 +105,15 @@ function Form({ project, onMade }: Properties) {
           value={entrants}
           onChange={setEntrants}
         />
+        <Select
+          label="Answers side by side"
+          description="How many of the entrants answer a prompt"
+          data={["2", "3", "4"]}
+          value={sides}
+          allowDeselect={false}
+          error={entrants.length >= 2 && missing > 0 && `Choose ${missing} more of them, or fewer answers`}
+          onChange={(to) => to && setSides(to)}
+        />
         <NumberInput
           label="Temperature"
           description="0 always takes the likeliest token"
@@ -110,7 +132,7 @@ function Form({ project, onMade }: Properties) {
         />
         {create.error && <Failure error={create.error} />}
         <Group justify="flex-end">
-          <Button type="submit" loading={create.isPending} disabled={!name.trim() || entrants.length < 2}>
+          <Button type="submit" loading={create.isPending} disabled={!name.trim() || missing > 0}>
             Create
           </Button>
         </Group>

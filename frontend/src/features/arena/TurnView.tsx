@@ -1,16 +1,23 @@
-import { Badge, Card, Group, SimpleGrid, Stack, Text, Title } from "@mantine/core";
-import { type Battle, ended, type Side } from "../../api/arena/battles";
+import { Badge, Card, Group, SimpleGrid, type SimpleGridProps, Stack, Text, Title } from "@mantine/core";
+import { type Battle, ended, LETTERS, type Side } from "../../api/arena/battles";
 
 type Turn = Battle["turns"][number];
 
 interface Properties {
   turn: Turn;
   /** Who answered, once the vote is given. */
-  names: { a: string; b: string } | null;
+  names: string[] | null;
   waitsFor: string | null;
 }
 
-/** One question and both answers: side by side, and one below the other on a phone. */
+// Wide enough for code and lists: in a narrower column nearly every line would wrap.
+const COLUMNS: Record<number, SimpleGridProps["cols"]> = {
+  2: { base: 1, sm: 2 },
+  3: { base: 1, md: 3 },
+  4: { base: 1, sm: 2, lg: 4 },
+};
+
+/** One question and its answers: side by side, and one below the other on a phone. */
 export function TurnView({ turn, names, waitsFor }: Properties) {
   return (
     <Stack gap="xs" component="section" aria-label="Turn">
@@ -20,9 +27,16 @@ export function TurnView({ turn, names, waitsFor }: Properties) {
         </Text>
         <pre className="text">{turn.prompt}</pre>
       </div>
-      <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="sm">
-        <SideCard letter="A" side={turn.a} name={names?.a} waitsFor={waitsFor} />
-        <SideCard letter="B" side={turn.b} name={names?.b} waitsFor={waitsFor} />
+      <SimpleGrid cols={COLUMNS[turn.sides.length]} spacing="sm">
+        {turn.sides.map((side, place) => (
+          <SideCard
+            key={place}
+            letter={LETTERS[place]!.toUpperCase()}
+            side={side}
+            name={names?.[place]}
+            waitsFor={waitsFor}
+          />
+        ))}
       </SimpleGrid>
     </Stack>
   );

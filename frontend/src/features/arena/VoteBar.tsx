@@ -1,14 +1,24 @@
 import { Button, Kbd, SimpleGrid } from "@mantine/core";
 import type { Verdict } from "../../api/arena/battles";
-import { VERDICTS } from "./verdicts";
+import type { Choice } from "./verdicts";
 
-export function VoteBar({ onVote }: { onVote: (verdict: Verdict) => void }) {
+interface Properties {
+  choices: Choice[];
+  onVote: (verdict: Verdict) => void;
+}
+
+export function VoteBar({ choices, onVote }: Properties) {
   return (
-    <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="xs" role="group" aria-label="Your vote">
-      {VERDICTS.map(({ verdict, label, key }) => (
+    <SimpleGrid
+      cols={{ base: 2, md: choices.length === 4 ? 4 : 3, lg: choices.length }}
+      spacing="xs"
+      role="group"
+      aria-label="Your vote"
+    >
+      {choices.map(({ verdict, label, key }) => (
         <Button
           key={verdict}
-          variant={verdict === "a" || verdict === "b" ? "light" : "default"}
+          variant={verdict === "tie" || verdict === "all_bad" ? "default" : "light"}
           aria-keyshortcuts={key}
           rightSection={
             <Kbd size="xs" visibleFrom="sm" aria-hidden>

@@ -1,11 +1,37 @@
-import type { Verdict } from "../../api/arena/battles";
+import { LETTERS, type Verdict } from "../../api/arena/battles";
 
-/** In the order of the buttons, each with the key that presses it. */
-export const VERDICTS: readonly { verdict: Verdict; label: string; key: string; said: string }[] = [
-  { verdict: "a", label: "A is better", key: "A", said: "A is better" },
-  { verdict: "tie", label: "Tie", key: "T", said: "a tie" },
-  { verdict: "both_bad", label: "Both are bad", key: "X", said: "both are bad" },
-  { verdict: "b", label: "B is better", key: "B", said: "B is better" },
-];
+export interface Choice {
+  verdict: Verdict;
+  label: string;
+  /** The key that presses its button. */
+  key: string;
+  /** After "Your vote:". */
+  given: string;
+}
 
-export const saidOf = (verdict: Verdict) => VERDICTS.find((one) => one.verdict === verdict)!.said;
+function made(sides: number): Choice[] {
+  const two = sides === 2;
+  return [
+    ...LETTERS.slice(0, sides).map((letter) => {
+      const label = `${letter.toUpperCase()} is ${two ? "better" : "best"}`;
+      return { verdict: letter, label, key: letter.toUpperCase(), given: label };
+    }),
+    { verdict: "tie", label: "Tie", key: "T", given: "a tie" },
+    {
+      verdict: "all_bad",
+      label: `${two ? "Both" : "All"} are bad`,
+      key: "X",
+      given: `${two ? "both" : "all"} are bad`,
+    },
+  ];
+}
+
+const CHOICES = new Map([2, 3, 4].map((sides) => [sides, made(sides)]));
+const NONE: Choice[] = [];
+
+/** What may be voted on a battle with so many sides, in the order of the buttons; the same array each time. */
+export const choicesOf = (sides: number) => CHOICES.get(sides) ?? NONE;
+
+/** "A is zebra, B is walrus", once the names are known. */
+export const namesOf = (names: string[]) =>
+  names.map((name, place) => `${LETTERS[place]!.toUpperCase()} is ${name}`).join(", ");
