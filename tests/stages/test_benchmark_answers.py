@@ -42,9 +42,7 @@ def prompts_of_rewardbench2():
         drawn = watered(*lot.sample(range(1, 500), right + wrong))
         return drawn[:right], drawn[right:]
 
-    prompts = [
-        (domain, str(number), *answers(1, 3)) for domain in DOMAINS if domain != TIES for number in range(1, 7)
-    ]
+    prompts = [(domain, str(number), *answers(1, 3)) for domain in DOMAINS if domain != TIES for number in range(1, 7)]
     for twins in range(4):
         prompts += [(TIES, f"ref:{twins}", *answers(1, 1)), (TIES, f"tied:{twins}", *answers(2, 1))]
     return prompts
