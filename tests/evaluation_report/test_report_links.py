@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
+from command_line import Steerboard, steerboard, url
 from evaluation_rows import Evaluated
 from steerboard.accounts.tables import ApiToken, AuditEntry, Project, SignInAttempt
 from steerboard.evaluation.ranking.tables import Campaign
@@ -21,6 +24,7 @@ from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
 
+__all__ = ["steerboard", "url"]
 URL = "/api/v1/projects/default/evaluations/vicuna/report-links"
 SECRETS = (
     "zebra-sft", "zebra-dt", "zebra-rm", "zebra-judge", "zebra-model", "zebra-campaign", "zebra-person", "zebra-family",
@@ -78,6 +82,20 @@ def test_a_link_shows_the_report_without_an_account(made: Evaluated, client: Tes
     assert "default-src 'none'; style-src 'unsafe-inline'" in policy
     assert "frame-ancestors 'none'" in policy
     assert "set-cookie" not in page.headers
+
+
+def test_the_command_shares_lists_and_revokes(made: Evaluated, steerboard: Steerboard, url: str, token: str) -> None:
+    done = steerboard(url, token, "evaluations", "share", "vicuna", "--days", "3")
+    assert httpx.get(done.stdout.strip()).status_code == 200
+    link = done.stderr.split()[-1]
+    (listed,) = json.loads(steerboard(url, token, "evaluations", "links", "vicuna", "--json").stdout)
+    assert listed["id"] == link
+    assert link in steerboard(url, token, "evaluations", "links", "vicuna").stdout
+    assert steerboard(url, token, "evaluations", "revoke", "vicuna", link).returncode == 0
+    assert httpx.get(done.stdout.strip()).status_code == 404
+    assert "No links" in steerboard(url, token, "evaluations", "links", "vicuna").stderr
+    refused = steerboard(url, token, "evaluations", "revoke", "vicuna", "nonsense")
+    assert (refused.returncode, "Traceback" in refused.stderr) == (1, False)
 
 
 def test_while_people_rank_no_name_is_told(made: Evaluated, client: TestClient, anybody: TestClient) -> None:

@@ -14,7 +14,7 @@ import yaml
 from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
-from steerboard.cli.evaluation import campaigns, judges
+from steerboard.cli.evaluation import campaigns, judges, report_links
 from steerboard.cli.evaluation import files as evaluation_files
 from steerboard.cli.evaluation import pairs as evaluation_pairs
 from steerboard.cli.files import write_whole
@@ -31,6 +31,7 @@ app.add_typer(evaluation_files.app)
 app.add_typer(evaluation_pairs.app)
 app.add_typer(campaigns.app)
 app.add_typer(judges.app)
+app.add_typer(report_links.app)
 
 Name = evaluation_files.Name
 Out = dict[str, Any]
