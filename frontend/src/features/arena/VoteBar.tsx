@@ -19,6 +19,7 @@ export function VoteBar({ choices, onVote }: Properties) {
         <Button
           key={verdict}
           variant={verdict === "tie" || verdict === "all_bad" ? "default" : "light"}
+          px="xs"
           aria-keyshortcuts={key}
           rightSection={
             <Kbd size="xs" visibleFrom="sm" aria-hidden>
