@@ -42,7 +42,7 @@ export function BenchmarkBody({ result }: { result: Result }) {
     ["Accuracy", percent(result.accuracy.value), `${interval(result.accuracy)} of ${itemsOf(result)}`],
     result.pairs
       ? ["Ties", count(result.ties), "neither side ahead, which is lost"]
-      : ["Ties", count(result.ties), "several answers have the highest reward, and share the prompt"],
+      : ["Ties at the top", count(result.ties), "answers with the same reward share the prompt"],
   ];
   if (!result.pairs) facts.push(["By guessing", percent(result.chance), "of the prompts"]);
   if (result.left_out) facts.push(["Left out", count(result.left_out), "prompts without a wrong answer"]);
