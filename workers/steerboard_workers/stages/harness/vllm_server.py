@@ -1,0 +1,104 @@
+"""vLLM for the harness: `python -m steerboard_workers.stages.harness.vllm_server FD`, by the Python that has vLLM.
+
+Every answer is sent as soon as vLLM has it, so that the harness can keep it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from steerboard_contracts.configs import Decoding
+from steerboard_contracts.engine import VllmOptions
+from steerboard_workers.alignment.rendering.render import Renderer
+from steerboard_workers.engines.answers import Asked as AskedPrompt
+from steerboard_workers.engines.protocol import Request
+from steerboard_workers.engines.vllm_engine import VllmEngine
+from steerboard_workers.engines.vllm_process import VllmServer
+from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.stages.harness.vllm_messages import Asked, Done, Measure, Measured, Open, Write, Written
+from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
+from steerboard_workers.stages.models.open_models import own_ends, vllm_host
+
+
+class HarnessServer(VllmServer):
+    _engine: VllmEngine
+
+    def answers(self, asked: Asked) -> Iterator[Written | Measured | Done]:
+        if isinstance(asked, Open):
+            self._open(asked)
+        elif isinstance(asked, Write):
+            yield from self._write(asked)
+        else:
+            yield from self._measure(asked)
+        yield Done()
+
+    def _open(self, asked: Open) -> None:
+        folder = Path(asked.folder)
+        tokenizer, info = load_tokenizer(folder), read_info(folder)
+        self.host = vllm_host(
+            folder,
+            info,
+            task="generate",
+            precision=asked.precision,
+            window=asked.window,
+            sequences=asked.sequences,
+            options=VllmOptions(**asked.options),
+            device=asked.device,
+            give_up=self.give_up,
+        )
+        # What ends an answer of the harness over transformers: the model's own ends, and the tokenizer's.
+        ends = own_ends(folder) or []
+        stop_ids = {tokenizer.eos_token_id, *(ends if isinstance(ends, list) else [ends])}
+        self._engine = VllmEngine(self.host, Renderer(tokenizer, info.template, asked.window), frozenset(stop_ids))
+
+    def _write(self, asked: Write) -> Iterator[Written]:
+        stop = [text for text in asked.stop if text]
+        decoding = Decoding(temperature=asked.temperature, top_p=asked.top_p, top_k=asked.top_k, stop=stop)
+        places = {seed: place for place, seed in enumerate(asked.seeds)}
+        prompts = [
+            AskedPrompt(Request(seed, ()), list(prompt), limit)
+            for prompt, limit, seed in zip(asked.prompts, asked.limits, asked.seeds, strict=True)
+        ]
+        for completion in self._engine.write(prompts, decoding, 0):
+            yield Written(places[completion.row], completion.token_ids)
+
+    def _measure(self, asked: Measure) -> Iterator[Measured]:
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        assert self.host is not None
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=1,
+            prompt_logprobs=1,  # of each token, and of the likeliest
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        for place, sequence in enumerate(asked.sequences):
+            self.host.add(str(place), sequence, params)
+        left = len(asked.sequences)
+        for output in self.host.outputs():
+            place = int(output.request_id)
+            found = _measured(place, asked.sequences[place], asked.starts[place], output.prompt_logprobs)
+            left -= 1
+            yield found
+        if left:
+            raise EngineFailed(f"{left} log-probs never came", hint="The run's log has vLLM's output.")
+
+
+def _measured(place: int, sequence: Any, start: int, by_token: Any) -> Measured:
+    """`by_token`: vLLM's, of each token of the sequence those tokens that were asked for."""
+    total, greedy = 0.0, True
+    for token, found in zip(sequence[start:], by_token[start:], strict=True):
+        log_prob = found[token].logprob
+        total += log_prob
+        greedy = greedy and log_prob >= max(other.logprob for other in found.values())
+    return Measured(place, total, greedy)
+
+
+if __name__ == "__main__":
+    HarnessServer(Connection(int(sys.argv[1]))).run()
