@@ -132,7 +132,7 @@ def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family:
 
 
 def test_wrong_configs_are_refused_by_field(world: EvaluationWorld) -> None:
-    config = {"run": "academic", "tasks": ["gsm8k", "../etc"], "shots": {"gsm8k": -1}, "engine": "vllm", "limit": 0}
+    config = {"run": "academic", "tasks": ["gsm8k", "../etc"], "shots": {"gsm8k": -1}, "engine": "jax", "limit": 0}
     problem = world.post("runs", {"config": config, "inputs": {"model": "reward"}}, status=422)
     assert problem["code"] == "invalid_run"
     places = {error["location"] for error in problem["errors"]}

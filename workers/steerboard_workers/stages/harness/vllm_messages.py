@@ -39,7 +39,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Written:
-    """The answer to prompt `place`, without the token that ended it."""
+    """The answer to prompt `place`, with the token that ended it, if one did."""
 
     place: int
     ids: Sequence[int]

@@ -64,7 +64,9 @@ class HarnessServer(VllmServer):
             for prompt, limit, seed in zip(asked.prompts, asked.limits, asked.seeds, strict=True)
         ]
         for completion in self._engine.write(prompts, decoding, 0):
-            yield Written(places[completion.row], completion.token_ids)
+            # The harness decides by its tokenizer whether the end is a part of the text.
+            end = [] if completion.end is None else [completion.end]
+            yield Written(places[completion.row], [*completion.token_ids, *end])
 
     def _measure(self, asked: Measure) -> Iterator[Measured]:
         from vllm import SamplingParams
