@@ -95,7 +95,7 @@ class VllmServer:
         self._connection = connection
 
     def answers(self, asked: Any) -> Iterator[object]:
-        """What is sent back for a message. Raises `SteerboardError` for what the process cannot go on after."""
+        """What is sent back for a message. Raises `SteerboardError` for what ends the process."""
         raise NotImplementedError
 
     def run(self) -> None:
