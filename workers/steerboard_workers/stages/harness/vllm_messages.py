@@ -63,8 +63,26 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Choose:
+    """log p of each of some `tokens` after each prompt: choices of one token have their prompt computed once, and what
+    prompts begin with alike, too."""
+
+    prompts: Sequence[Sequence[int]]
+    tokens: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """After prompt `place`: of the tokens in their order, in nats, and which of all tokens is the likeliest."""
+
+    place: int
+    log_probs: Sequence[float]
+    likeliest: int
+
+
+@dataclass(frozen=True)
 class Done:
     """The last answer to each message."""
 
 
-Asked = Open | Write | Measure
+Asked = Open | Write | Measure | Choose

@@ -21,7 +21,17 @@ from steerboard_workers.engines.vllm_process import VllmProcess
 from steerboard_workers.stages.harness.answers import Missing, RecordedAnswers
 from steerboard_workers.stages.harness.model import RecordedModel
 from steerboard_workers.stages.harness.options import Writing, cut, writing_of
-from steerboard_workers.stages.harness.vllm_messages import Asked, Done, Measure, Measured, Open, Write, Written
+from steerboard_workers.stages.harness.vllm_messages import (
+    Asked,
+    Choose,
+    Chosen,
+    Done,
+    Measure,
+    Measured,
+    Open,
+    Write,
+    Written,
+)
 from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer
 from steerboard_workers.stages.runtime import Stage
 
@@ -32,6 +42,9 @@ Tokenised = tuple[tuple[str, str] | None, list[int], list[int]]
 """The texts of a context and its continuation, if these are to be kept, and their tokens."""
 
 Start = Callable[[int], VllmProcess]
+Keep = Callable[[int, float, bool], None]
+# After one context; vLLM takes 128.
+_MOST_CHOICES = 64
 
 
 class VllmModel(RecordedModel):
@@ -53,22 +66,51 @@ class VllmModel(RecordedModel):
     def _loglikelihood_tokens(
         self, requests: Sequence[Tokenised], disable_tqdm: bool = False, override_bs: int | None = None
     ) -> list[tuple[float, bool]]:
-        """The longest first, so that memory fails early or never."""
-        order = sorted(range(len(requests)), key=lambda place: -len(requests[place][1]) - len(requests[place][2]))
+        """Choices of one token by their contexts, then the others; the longest first, so that memory fails early."""
+        found: dict[int, tuple[float, bool]] = {}
+
+        def keep(place: int, log_prob: float, greedy: bool) -> None:
+            found[place] = log_prob, greedy
+            texts = requests[place][0]
+            if texts is not None:
+                self.cache_hook.add_partial("loglikelihood", texts, found[place])
+
+        by_context: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        others = []
+        for place, (_, context, continuation) in enumerate(requests):
+            if not 0 < len(continuation) <= self.max_length:
+                raise ValueError(f"an answer to compare has {len(continuation)} tokens, the window {self.max_length}")
+            if len(continuation) == 1:
+                by_context[tuple(context[-self.max_length :])].append(place)
+            else:
+                others.append(place)
+        self._choose(requests, by_context, keep)
+        self._measure(requests, others, keep)
+        return [found[place] for place in range(len(requests))]
+
+    def _choose(self, requests: Sequence[Tokenised], by_context: dict[tuple[int, ...], list[int]], keep: Keep) -> None:
+        groups = [
+            (context, places[first : first + _MOST_CHOICES])
+            for context, places in sorted(by_context.items(), key=lambda group: (-len(group[0]), group[0]))
+            for first in range(0, len(places), _MOST_CHOICES)
+        ]
+        tokens = [list(dict.fromkeys(requests[place][2][0] for place in places)) for _, places in groups]
+        for chosen in self._replies(Choose([context for context, _ in groups], tokens), Chosen):
+            log_probs = dict(zip(tokens[chosen.place], chosen.log_probs, strict=True))
+            for place in groups[chosen.place][1]:
+                token = requests[place][2][0]
+                keep(place, log_probs[token], token == chosen.likeliest)
+
+    def _measure(self, requests: Sequence[Tokenised], places: list[int], keep: Keep) -> None:
+        places.sort(key=lambda place: -len(requests[place][1]) - len(requests[place][2]))
         sequences, starts = [], []
-        for place in order:
+        for place in places:
             _, context, continuation = requests[place]
             whole = (context + continuation)[-(self.max_length + 1) :]
             sequences.append(whole)
             starts.append(max(1, len(whole) - len(continuation)))
-        found: dict[int, tuple[float, bool]] = {}
         for measured in self._replies(Measure(sequences, starts), Measured):
-            place = order[measured.place]
-            found[place] = (measured.log_prob, measured.greedy)
-            texts = requests[place][0]
-            if texts is not None:
-                self.cache_hook.add_partial("loglikelihood", texts, found[place])
-        return [found[place] for place in range(len(requests))]
+            keep(places[measured.place], measured.log_prob, measured.greedy)
 
     def _written(self, missing: list[Missing]) -> list[str]:
         eos = self.tok_decode(self.eot_token_id, skip_special_tokens=False)

@@ -6,7 +6,7 @@ Every answer is sent as soon as vLLM has it, so that the harness can keep it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,17 @@ from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.vllm_engine import VllmEngine
 from steerboard_workers.engines.vllm_process import VllmServer
 from steerboard_workers.engines.watchdog import EngineFailed
-from steerboard_workers.stages.harness.vllm_messages import Asked, Done, Measure, Measured, Open, Write, Written
+from steerboard_workers.stages.harness.vllm_messages import (
+    Asked,
+    Choose,
+    Chosen,
+    Done,
+    Measure,
+    Measured,
+    Open,
+    Write,
+    Written,
+)
 from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
 from steerboard_workers.stages.models.open_models import own_ends, vllm_host
 
@@ -27,13 +37,15 @@ from steerboard_workers.stages.models.open_models import own_ends, vllm_host
 class HarnessServer(VllmServer):
     _engine: VllmEngine
 
-    def answers(self, asked: Asked) -> Iterator[Written | Measured | Done]:
+    def answers(self, asked: Asked) -> Iterator[Written | Measured | Chosen | Done]:
         if isinstance(asked, Open):
             self._open(asked)
         elif isinstance(asked, Write):
             yield from self._write(asked)
-        else:
+        elif isinstance(asked, Measure):
             yield from self._measure(asked)
+        else:
+            yield from self._choose(asked)
         yield Done()
 
     def _open(self, asked: Open) -> None:
@@ -69,27 +81,37 @@ class HarnessServer(VllmServer):
             yield Written(places[completion.row], [*completion.token_ids, *end])
 
     def _measure(self, asked: Measure) -> Iterator[Measured]:
-        from vllm import SamplingParams
-        from vllm.sampling_params import RequestOutputKind
+        params = _params(prompt_logprobs=1)  # of each token, and of the likeliest
+        for place, output in self._outputs(asked.sequences, [params] * len(asked.sequences)):
+            yield _measured(place, asked.sequences[place], asked.starts[place], output.prompt_logprobs)
 
+    def _choose(self, asked: Choose) -> Iterator[Chosen]:
+        for place, output in self._outputs(asked.prompts, [_params(logprob_token_ids=[*ids]) for ids in asked.tokens]):
+            (answer,) = output.outputs
+            (found,) = answer.logprobs
+            yield Chosen(place, [found[token].logprob for token in asked.tokens[place]], answer.token_ids[0])
+
+    def _outputs(self, prompts: Sequence[Sequence[int]], params: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """(place, output) of each prompt, in any order."""
         assert self.host is not None
-        params = SamplingParams(
-            temperature=0.0,
-            max_tokens=1,
-            prompt_logprobs=1,  # of each token, and of the likeliest
-            detokenize=False,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
-        for place, sequence in enumerate(asked.sequences):
-            self.host.add(str(place), sequence, params)
-        left = len(asked.sequences)
+        for place, (prompt, its) in enumerate(zip(prompts, params, strict=True)):
+            self.host.add(str(place), prompt, its)
+        left = len(prompts)
         for output in self.host.outputs():
-            place = int(output.request_id)
-            found = _measured(place, asked.sequences[place], asked.starts[place], output.prompt_logprobs)
             left -= 1
-            yield found
+            yield int(output.request_id), output
         if left:
             raise EngineFailed(f"{left} log-probs never came", hint="The run's log has vLLM's output.")
+
+
+def _params(**options: Any) -> Any:
+    """Of a prompt whose log-probs are asked for: vLLM wants to write a token after it."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=0.0, max_tokens=1, detokenize=False, output_kind=RequestOutputKind.FINAL_ONLY, **options
+    )
 
 
 def _measured(place: int, sequence: Any, start: int, by_token: Any) -> Measured:
