@@ -33,6 +33,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> HandPipeline:
     beams = (folder / "tasks" / "sums.yaml").read_text().replace("task: sums", "task: beams")
     beams = beams.replace("do_sample: false", "num_beams: 2")
     (folder / "tasks" / "beams.yaml").write_text(beams)
+    phrases = (folder / "tasks" / "choices.yaml").read_text().replace("task: choices", "task: phrases")
+    (folder / "tasks" / "phrases.yaml").write_text(phrases.replace('["no", "yes"]', '["no 1 yes q3", "yes #2 no"]'))
     write_lookup_model(folder / "lookup")
     tokenizer = train_tokenizer([f"Question {n} yes no #{n} q{n} c{n}" for n in range(60)] * 5, 400, 160)
     write_models(folder, tokenizer)
@@ -93,7 +95,8 @@ def test_a_model_of_known_answers_has_its_known_figures(things: HandPipeline) ->
 
 
 def test_a_models_answers_and_log_probs_are_those_that_it_has_over_transformers(things: HandPipeline) -> None:
-    tasks = {"tasks": ["sums", "choices", "prose"], "shots": {"sums": 2, "choices": 1}, "limit": 12}
+    # The two choices of `choices` are a token each, those of `phrases` several.
+    tasks = {"tasks": ["sums", "choices", "phrases", "prose"], "shots": {"sums": 2, "choices": 1}, "limit": 12}
     by_vllm = prepared(things, "by-vllm", model="random", **tasks, **BY_VLLM)
     by_transformers = prepared(things, "by-transformers", model="random", **tasks)
     assert set(finished(by_vllm)) == set(finished(by_transformers))
