@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hand_pipeline import HandPipeline
 
@@ -88,6 +89,12 @@ def kept_answers(folder: Path) -> dict[tuple[str, int], Any]:
     return {(row["key"], row["n"]): row["answer"] for row in rows}
 
 
+def servers_of(pid: int) -> list[int]:
+    """The processes below it that have vLLM."""
+    children = psutil.Process(pid).children(recursive=True)
+    return [one.pid for one in children if "steerboard_workers.stages.harness.vllm_server" in one.cmdline()]
+
+
 def test_a_model_of_known_answers_has_its_known_figures(things: HandPipeline) -> None:
     summary = finished(prepared(things, "known", tasks=["sums", "choices"], shots={"sums": 2}, **BY_VLLM))
     found = {name: summary[name] for name in ("sums.strict", "sums.flexible", "choices.acc")}
@@ -131,6 +138,20 @@ def test_what_was_answered_before_a_kill_is_not_asked_again(things: HandPipeline
     assert finished(folder)["resumed_rows"] == before
     # Drawn with the same random numbers, too.
     assert kept_answers(folder) == kept_answers(undisturbed)
+
+
+def test_a_vllm_that_dies_is_an_error_that_another_attempt_may_mend(things: HandPipeline) -> None:
+    folder = prepared(things, "dead", tasks=["choices"], **BY_VLLM)
+    process = start(folder)
+    while not (servers := servers_of(process.pid)):
+        assert process.poll() is None, (folder / "log").read_text()[-3000:]
+        time.sleep(0.01)
+    os.kill(servers[0], signal.SIGKILL)
+    stdout, _ = process.communicate(timeout=60)
+    last = STAGE_EVENT.validate_json(stdout.splitlines()[-1])
+    assert isinstance(last, Failed)
+    assert (last.code, last.retryable) == ("engine_failed", True)
+    assert "status -9" in last.detail
 
 
 def test_a_generation_option_that_vllm_does_not_take_is_refused_before_the_first_question(things: HandPipeline) -> None:

@@ -22,7 +22,7 @@ _STOPS = 4
 
 
 class EndpointLost(SteerboardError):
-    """Who asks the endpoint is gone. Another attempt continues after the answers that are kept."""
+    """Who asks the endpoint is not there. Another attempt continues after the answers that are kept."""
 
     code = "endpoint_lost"
     title = "The endpoint cannot be asked any more"
@@ -39,7 +39,10 @@ class EndpointModel(LM):  # type: ignore[misc]
         super().__init__()
         self._answers = answers
         self._at_once = min(at_once, MOST_AT_ONCE)
-        asker = socket.socket(fileno=os.dup(0))
+        try:
+            asker = socket.socket(fileno=os.dup(0))
+        except OSError as error:  # started by hand
+            raise _lost() from error
         self._questions, self._replies = asker.makefile("wb"), asker.makefile("rb")
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
