@@ -29,7 +29,7 @@ class Writing:
 def writing_of(options: Mapping[str, Any], task: str) -> Writing:
     """From the generation options of a request. Raises `BadInput` for one that only transformers knows."""
     found = dict(normalize_gen_kwargs(dict(options), NEW_TOKENS))
-    unknown = sorted(set(found) - _KNOWN)
+    unknown = sorted(name for name in set(found) - _KNOWN if (name, found[name]) != ("num_beams", 1))
     if unknown:
         raise BadInput(
             f"task {task} asks for the generation option {unknown[0]}, which only transformers takes",
