@@ -75,6 +75,24 @@ def programs(resps, docs):
 def passes(references, predictions, **_):
     return runs.compute(references=references, predictions=predictions, k=[1])[0]["pass@1"]
 """
+_PROSE = """
+task: prose
+output_type: loglikelihood_rolling
+dataset_path: json
+dataset_kwargs: {data_files: {test: prose.jsonl}}
+test_split: test
+doc_to_text: ""
+doc_to_target: "{{text}}"
+metric_list: [{metric: word_perplexity}]
+metadata: {version: 1}
+"""
+_SAMPLED = """
+task: sampled
+output_type: generate_until
+generation_kwargs: {until: ["STOP"], max_gen_toks: 4, do_sample: true, temperature: 1.5}
+repeats: 2
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+"""
 _OTHER_UTILS = """
 def passes(references, predictions, **_):
     exec(predictions[0][0])
@@ -84,7 +102,8 @@ def passes(references, predictions, **_):
 
 def write_tasks(folder: Path) -> Path:
     """`sums` has two readings, `choices` one, and is in the group `both`; `code` runs what was answered, and
-    `unconfined` does so by itself."""
+    `unconfined` does so by itself. `prose` is texts whose log-probs are asked for, and `sampled` two answers to each
+    question, at a temperature."""
     folder.mkdir()
     rows = [{"question": f"q{n}", "answer": str(n)} for n in range(ITEMS)]
     choices = [{"question": f"c{n}", "answer": "1"} for n in range(ITEMS)]
@@ -100,6 +119,10 @@ def write_tasks(folder: Path) -> Path:
     few = (folder / "choices.yaml").read_text().replace("choices.jsonl", "few.jsonl")
     (folder / "few.yaml").write_text(few.replace("task: choices", "task: few"))
     (folder / "both.yaml").write_text(_GROUP)
+    texts = [" ".join(f"q{n}" for n in range(first, last)) for first, last in ((0, 5), (7, 30), (0, 60))]
+    (folder / "prose.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    (folder / "prose.yaml").write_text(_PROSE)
+    (folder / "sampled.yaml").write_text(_SAMPLED + _COMMON.format(file="sums.jsonl"))
     (folder / "utils.py").write_text(_CODE_UTILS)
     (folder / "other.py").write_text(_OTHER_UTILS)
     other = (folder / "code.yaml").read_text().replace("utils.passes", "other.passes")
@@ -134,7 +157,7 @@ def write_lookup_model(folder: Path, follows: Mapping[str, str] | None = None, r
     follows = follows or table()
     words = ["<pad>", "<end>", "<unk>", "yes", "no"]
     words += [f"{sign}{n}" for sign in ("q", "c", "#", "") for n in range(ITEMS + 1)]
-    size = len(words) + len(words) % 2
+    size = -(-len(words) // 128) * 128  # a head of a size that vLLM knows
     places = {word: place for place, word in enumerate(words)}
     inner = Tokenizer(models.WordLevel(places, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

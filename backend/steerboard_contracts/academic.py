@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from steerboard_contracts.fields import Config, Count, Precision
+from steerboard_contracts.engine import WithEngine
+from steerboard_contracts.fields import Count, Precision
 
 HARNESS = "0.4.13"
 """The version of lm-evaluation-harness (distribution `lm-eval`) that runs and figures are of."""
@@ -14,11 +15,14 @@ HARNESS = "0.4.13"
 SUITE = {"gsm8k": 8, "mmlu": 5, "humaneval": 0, "truthfulqa_mc2": 0, "arc_challenge": 25, "mbpp": 0}
 """Tasks with their shots, of the RLHF Workflow (arXiv 2405.07863, Section 5.1)."""
 
+_BY_LOG_PROBS = frozenset({"mmlu", "truthfulqa_mc2", "arc_challenge"})
+"""Of these, the tasks that compare log-probs of given answers, which an endpoint does not give."""
+
 TaskName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")]
 MOST_TASKS = 100
 
 
-class AcademicConfig(Config):
+class AcademicConfig(WithEngine):
     """Tasks that test a model's knowledge and skill, such as GSM8K and MMLU, by lm-evaluation-harness in a process of
     its own. Code that a model writes runs in a sandbox, or the task is refused."""
 
@@ -54,11 +58,17 @@ class AcademicConfig(Config):
     chat_template: Annotated[
         bool, Field(description="Ask by the model's chat template, the examples as earlier turns.")
     ] = False
-    batch_size: Annotated[Count, Field(description="Requests computed together.")] = 8
+    endpoint: Annotated[
+        str | None,
+        Field(
+            description="Instead of a model: one of the project's endpoints, asked as a chat, for tasks whose answers "
+            "are written."
+        ),
+    ] = None
+    batch_size: Annotated[
+        Count, Field(description="Requests computed together; of an endpoint, under way at once (32 at most).")
+    ] = 8
     precision: Annotated[Precision, Field(description="`auto`: bf16 on a GPU, fp32 on a CPU.")] = "auto"
-    engine: Annotated[
-        Literal["transformers"], Field(description="What computes; the harness runs no other engine here.")
-    ] = "transformers"
 
     @model_validator(mode="after")
     def _fits(self) -> AcademicConfig:
@@ -67,7 +77,19 @@ class AcademicConfig(Config):
         unknown = sorted(set(self.shots) - set(self.tasks))
         if unknown:
             raise ValueError(f"`shots` names {unknown[0]}, which is none of the tasks")
+        if self.endpoint is not None and self.folder is None:
+            compared = [task for task in self.tasks if task in _BY_LOG_PROBS]
+            if compared:
+                raise ValueError(
+                    f"`tasks`: {', '.join(compared)} compare log-probs of given answers, which an endpoint does not "
+                    "give; name tasks whose answers are written, such as gsm8k, humaneval and mbpp"
+                )
         return self
+
+    @property
+    def asked_by_template(self) -> bool:
+        """Whether the questions go through a chat template: the model's own, or that of the endpoint's server."""
+        return self.chat_template or self.endpoint is not None
 
     def shots_of(self, task: str) -> int | None:
         """None: the task's own."""

@@ -114,6 +114,33 @@ def test_a_base_model_may_be_typed_and_what_is_wrong_with_it_stands_at_the_field
     expect(page.get_by_role("option", name="random:tiny-llama")).to_be_visible()
 
 
+def test_an_endpoint_is_chosen_where_the_model_is_and_a_clone_has_it_again(page: Page, world: World) -> None:
+    world.client.post(
+        "endpoints", json={"name": "served", "base_url": "https://models.example/v1", "model": "m"}
+    ).raise_for_status()
+    page.goto("/p/default/launch/academic")
+    launch = page.get_by_role("button", name="Launch", exact=True)
+    field = page.get_by_role("main").get_by_label(re.compile("^model"))
+    field.click()
+    page.get_by_role("option", name="served · endpoint").click()
+    # The suite has tasks that an endpoint cannot be asked.
+    expect(page.get_by_role("alert")).to_contain_text("compare log-probs of given answers")
+    expect(launch).to_be_disabled()
+    page.get_by_role("button", name=re.compile("All other settings")).click()
+    expect(page.get_by_label("vllm.max_model_len")).to_be_visible()
+    expect(page.get_by_role("textbox", name="endpoint", exact=True)).to_have_count(0)
+    body = {"config": {"run": "academic", "tasks": ["gsm8k"]}, "inputs": {"model": "served"}, "pool": "nobody"}
+    first = world.client.post("runs", json=body)
+    first.raise_for_status()
+    page.goto(f"/p/default/launch/academic?from={first.json()['name']}")
+    expect(page.get_by_role("main").get_by_label(re.compile("^model"))).to_have_value("served · endpoint")
+    launch.click()
+    page.wait_for_url("**/runs/*")
+    newest = world.get("runs")["items"][0]
+    config = world.get(f"runs/{newest['id']}")["config"]
+    assert (newest["name"] != first.json()["name"], config["endpoint"], config["tasks"]) == (True, "served", ["gsm8k"])
+
+
 WINDOWS = pytest.mark.parametrize("window", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.long)])
 
 

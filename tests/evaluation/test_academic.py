@@ -131,8 +131,23 @@ def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family:
     assert [rule["outcome"] for rule in verdict["rules"]] == ["pass", "pass", "fail"]
 
 
+def test_the_report_has_those_of_an_endpoint_under_the_entrant_that_it_is(world: EvaluationWorld) -> None:
+    world.settings.allowed_private = "127.0.0.1"
+    world.post("endpoints", {"name": "remote", "base_url": "http://127.0.0.1:9/v1", "model": "m"})
+    world.evaluate("eval", {"endpoint": "remote", "name": "served"}, {"model": "sft"})
+    for run in world.get("runs")["items"]:
+        world.post(f"runs/{run['id']}/cancel", {}, status=200)
+    settle_all(world.sessions)
+    run = ran(world, "remote", gsm8k([1] * 15 + [0] * 5, template=True))
+    assert (run["config"]["endpoint"], run["inputs"]) == ("remote", [])
+    (shown,) = world.get("evaluations/eval/report")["academic"]
+    assert (shown["entrant"], shown["rows"][0]["run_id"]) == ("served", run["id"])
+    assert (shown["rows"][0]["task"]["figures"][0]["value"], shown["rows"][0]["differences"]) == (0.75, [])
+    assert world.get("models/sft/academic") == []
+
+
 def test_wrong_configs_are_refused_by_field(world: EvaluationWorld) -> None:
-    config = {"run": "academic", "tasks": ["gsm8k", "../etc"], "shots": {"gsm8k": -1}, "engine": "vllm", "limit": 0}
+    config = {"run": "academic", "tasks": ["gsm8k", "../etc"], "shots": {"gsm8k": -1}, "engine": "jax", "limit": 0}
     problem = world.post("runs", {"config": config, "inputs": {"model": "reward"}}, status=422)
     assert problem["code"] == "invalid_run"
     places = {error["location"] for error in problem["errors"]}

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from evaluation_world import EvaluationWorld
 
-from lm_eval_environment import ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_lookup_model, write_tasks
+from lm_eval_environment import FLEXIBLE, ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_lookup_model, write_tasks
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.registry.service import get_model, register_model
+from vllm_engine import PYTHON as VLLM_PYTHON
+from vllm_engine import needs_vllm
 
 
-def start(world: EvaluationWorld, model: str, folder: Path) -> str:
-    config = {"run": "academic", "tasks": ["sums"], "folder": str(folder)}
+def start(world: EvaluationWorld, model: str, folder: Path, **fields: Any) -> str:
+    config = {"run": "academic", "tasks": ["sums"], "folder": str(folder), **fields}
     return str(world.post("runs", {"config": config, "inputs": {"model": model}})["name"])
 
 
@@ -25,6 +28,43 @@ def test_without_the_harness_a_run_fails_at_once_and_names_the_way_out(world: Ev
     assert run.error is not None
     assert "make setup-benchmarks" in run.error["hint"]
     assert "STEERBOARD_BENCHMARKS_PYTHON" in run.error["hint"]
+
+
+def test_without_vllm_a_run_by_it_fails_at_once_and_names_the_way_out(world: EvaluationWorld, tmp_path: Path) -> None:
+    start(world, "sft", tmp_path, engine="vllm")
+    run = world.supervise(vllm_python=Path("/no/python"))
+    assert (run.state, run.reason_code, run.attempt) == ("failed", "engine_missing", 1)
+    assert run.error is not None
+    assert "make setup-vllm" in run.error["hint"]
+
+
+@needs_lm_eval
+@needs_vllm
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_model_is_asked_by_vllm_and_its_page_has_the_figures(
+    world: EvaluationWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    tasks = write_tasks(tmp_path / "tasks")
+    with transaction(world.sessions) as session:
+        register_model(
+            session,
+            world.store,
+            session.get_one(Project, world.project.id),
+            name="known",
+            folder=write_lookup_model(tmp_path / "known", role="sft"),
+            role="sft",
+            method=None,
+            parent_id=None,
+            run_id=None,
+        )
+    start(world, "known", tasks, engine="vllm", vllm={"eager": True})
+    run = world.supervise(benchmarks_python=PYTHON, vllm_python=VLLM_PYTHON, task_roots=str(tasks))
+    assert run.state == "succeeded", (run.reason, run.error)
+    (row,) = world.get("models/known/academic")
+    assert [figure["value"] for figure in row["task"]["figures"]] == [STRICT, FLEXIBLE]
 
 
 @needs_lm_eval

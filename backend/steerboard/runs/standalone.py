@@ -19,7 +19,7 @@ from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.service import get_model
 from steerboard.runs.errors import NoTrainingRows
 from steerboard.runs.inputs import resolve
-from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
+from steerboard.runs.kinds import ASK_ENDPOINTS, adapter_misfit, misfit, needs_whole
 from steerboard.runs.schemas import RunClone, RunCreate, RunWork
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Run
@@ -102,9 +102,9 @@ def _check_training_rows(session: Session, project: Project, name: str, ref: str
 
 
 def _endpoint_apart(session: Session, project: Project, asked: RunWork, faults: list[ErrorLocation]) -> RunWork:
-    """An endpoint may be named where a generate run wants its model: it goes into the config, since it is no input
-    that could be handed to a stage."""
-    if asked.config.get("run") != "generate":
+    """An endpoint may be named where some kinds want their model: it goes into the config, since it is no input that
+    could be handed to a stage."""
+    if asked.config.get("run") not in ASK_ENDPOINTS:
         return asked
     named, ref = asked.config.get("endpoint"), asked.inputs.get("model")
     if named is None and ref is not None and _is_endpoint(session, project, ref):
@@ -239,7 +239,7 @@ def _look_up(
 def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocation]) -> None:
     for name, slot in kind.slots.items():
         first = f"{name}.0" if slot.many else name
-        elsewhere = (name == "model" and kind.run == "generate" and asked.config.get("endpoint") is not None) or (
+        elsewhere = (name == "model" and kind.run in ASK_ENDPOINTS and asked.config.get("endpoint") is not None) or (
             name == "rewards" and asked.config.get("decides") is True and _is_judged(asked)
         )
         if slot.required and first not in asked.inputs and not elsewhere:

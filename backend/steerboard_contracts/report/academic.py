@@ -74,7 +74,7 @@ class AcademicRow(BaseModel):
 
 
 class EntrantAcademic(BaseModel):
-    """The newest results of the model that is an entrant of an evaluation."""
+    """The newest results of the model or endpoint that is an entrant of an evaluation."""
 
     entrant: str
     rows: list[AcademicRow]

@@ -15,7 +15,7 @@ SPEC = RunKindSpec(
     slots={"model": models(*POLICIES)},
     makes=None,
     makes_thing=None,
-    form=("tasks", "shots", "limit", "chat_template"),
+    form=("tasks", "shots", "limit", "chat_template", "engine"),
     for_model=dict.fromkeys(sorted(POLICIES), "Run academic benchmarks"),
     place=55,
 )

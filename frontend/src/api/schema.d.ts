@@ -5496,7 +5496,7 @@ export interface components {
         };
         /**
          * EntrantAcademic
-         * @description The newest results of the model that is an entrant of an evaluation.
+         * @description The newest results of the model or endpoint that is an entrant of an evaluation.
          */
         EntrantAcademic: {
             /** Entrant */

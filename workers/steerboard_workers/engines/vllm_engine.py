@@ -6,7 +6,7 @@ of, and a draw is vLLM's own, from a generator seeded for each answer. At temper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from steerboard_contracts.configs import Decoding
@@ -40,10 +40,20 @@ class VllmEngine:
 
         Raises `BadInput` (`too_many_new_tokens`), `EngineFailed`.
         """
+        return self.write(asked(self._renderer, requests, decoding), decoding, seed, on_delta)
+
+    def write(
+        self,
+        prompts: Iterable[Asked],
+        decoding: Decoding,
+        seed: int,
+        on_delta: Callable[[Delta], None] | None = None,
+    ) -> Iterator[Completion]:
+        """Likewise, of prompts that are token ids already. Raises `EngineFailed`."""
         writer = Writer(self._renderer, self.stop_ids, decoding.stop, on_delta)
         waiting: dict[str, dict[int, Answer]] = {}
         ids: dict[str, str] = {}
-        for one in asked(self._renderer, requests, decoding):
+        for one in prompts:
             for name, numbers in _parts(one, decoding):
                 params = self._params(one, decoding, seed, numbers)
                 waiting[name] = {i: Answer(one.request.row, n, one.limit) for i, n in enumerate(numbers)}

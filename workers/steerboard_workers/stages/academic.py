@@ -1,7 +1,8 @@
 """The academic stage: tasks of lm-evaluation-harness, in an environment that has it.
 
 Departures from the harness's command line: every answer is kept as soon as it is there, all tasks are loaded before the
-first question, and the model's code runs in a sandbox. Figures are its own.
+first question, the model's code runs in a sandbox, and vLLM has a process and an environment of its own. Figures are
+its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import random
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,8 @@ from steerboard_contracts.report.academic import AcademicResult, AcademicTask
 from steerboard_contracts.stage import AcademicOutput, Succeeded
 from steerboard_workers.stages.harness.answers import KEY, RecordedAnswers
 from steerboard_workers.stages.harness.figures import tasks_of
-from steerboard_workers.stages.harness.model import RecordedModel
+from steerboard_workers.stages.harness.opening import check_askable, open_model
 from steerboard_workers.stages.harness.tasks import SEED, Loaded, folder_of, load
-from steerboard_workers.stages.models.model_io import load_policy
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage
 
@@ -36,23 +37,20 @@ def run(stage: Stage) -> Succeeded:
     folder = folder_of(config, stage.spec.folders)
     found: list[AcademicTask] = []
     # The paths of data files in a task's YAML are relative to its folder.
-    with contextlib.chdir(folder or Path.cwd()), resumable_rows(stage, KEY) as kept:
+    with ExitStack() as stack:
+        stack.enter_context(contextlib.chdir(folder or Path.cwd()))
+        kept = stack.enter_context(resumable_rows(stage, KEY))
         tasks = list(load(config, folder))
+        check_askable(config, tasks)
         before = len(kept.rows)
         asking = ""
         answers = RecordedAnswers(kept, lambda done, total: stage.progress(done, total, "requests", asking))
-        with stage.using_model("model", "opening"):
-            loaded = load_policy(stage.model_path("model"), config.precision, stage.spec.device)
-        if config.chat_template and not loaded.tokenizer.chat_template:
-            raise BadInput(
-                f"{stage.model('model').name} has no chat template", code="no_chat_template", hint="Leave it off."
-            )
-        model = RecordedModel(loaded, answers, config.batch_size)
+        model = stack.enter_context(open_model(stage, config, answers))
         for one in tasks:
             asking = one.name
             with stage.phases.measure("generate"):
                 results = _evaluated(config, model, one)
-            found += tasks_of(results, one.groups, one.name, config.chat_template)
+            found += tasks_of(results, one.groups, one.name, config.asked_by_template)
     result = AcademicResult(harness=importlib.metadata.version("lm_eval"), tasks=found)
     with stage.output_file("academic.json") as path:
         path.write_text(result.model_dump_json(), encoding="utf-8")
@@ -63,7 +61,7 @@ def run(stage: Stage) -> Succeeded:
     )
 
 
-def _evaluated(config: AcademicConfig, model: RecordedModel, loaded: Loaded) -> dict[str, Any]:
+def _evaluated(config: AcademicConfig, model: Any, loaded: Loaded) -> dict[str, Any]:
     """What the harness finds, from the seeds of its command line. Raises `BadInput` for what it refuses."""
     random.seed(0)
     np.random.seed(SEED)
@@ -74,7 +72,7 @@ def _evaluated(config: AcademicConfig, model: RecordedModel, loaded: Loaded) -> 
             task_dict=loaded.as_dict(),
             limit=config.limit,
             log_samples=True,
-            apply_chat_template=config.chat_template,
+            apply_chat_template=config.asked_by_template,
             fewshot_as_multiturn=True,
             # Tasks that would run it elsewhere were refused.
             confirm_run_unsafe_code=True,

@@ -1,12 +1,14 @@
 """Runs that ask an endpoint, of judges and of models elsewhere: a process with the database instead of a stage.
 
 A judge keeps every answer itself; a model's are written to files, as a stage's are. Either is guarded, heard and
-ended as a stage is, but is told where the database is and how its secrets are opened.
+ended as a stage is, but is told where the database is and how its secrets are opened. The harness of an academic run is
+a process below it that is told nothing of this.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from steerboard.platform.settings import Settings
 from steerboard.runs.state.claims import Claim
@@ -14,7 +16,7 @@ from steerboard.runs.tables import Run
 
 KIND = "judge"
 # Done by an endpoint where their config names one, by a stage otherwise.
-_OF_ENDPOINTS = frozenset({"answer", "generate"})
+_OF_ENDPOINTS = frozenset({"answer", "generate", "academic"})
 
 
 def asks_elsewhere(run: Run) -> bool:
@@ -28,13 +30,14 @@ def command(claim: Claim, run: Run) -> list[str]:
     return [sys.executable, "-m", module, str(claim.run_id), str(claim.attempt)]
 
 
-def variables(settings: Settings) -> dict[str, str]:
-    """Of its environment: the worker's own settings, as far as it needs them."""
+def variables(settings: Settings, python: Path | None = None) -> dict[str, str]:
+    """Of its environment: the worker's own settings, as far as it needs them. `python`: that of the harness."""
     given = {
         "STEERBOARD_HOME": str(settings.home),
         "STEERBOARD_DATABASE_URL": settings.database_url,
         "STEERBOARD_SECRET_KEY": settings.secret_key.get_secret_value(),
         "STEERBOARD_ALLOWED_PRIVATE": settings.allowed_private,
         "STEERBOARD_LEASE_SECONDS": str(settings.lease_seconds),
+        "STEERBOARD_BENCHMARKS_PYTHON": str(python or ""),
     }
     return {name: value for name, value in given.items() if value}

@@ -230,10 +230,11 @@ class Supervisor:
                 run_id=str(run.id),
                 attempt=claim.attempt,
                 threads=self._settings.stage_threads,
-                memory=0,
+                # Below it there may be a harness, which loads what people bring.
+                memory=stage_memory(self._settings) if run.kind == "academic" else 0,
                 devices=[],
                 command=endpoint_runs.command(claim, run),
-                variables=endpoint_runs.variables(self._settings),
+                variables=self._hub_variables(run) | endpoint_runs.variables(self._settings, python),
             )
         return StageProcess(
             workspace.directory,
@@ -250,10 +251,13 @@ class Supervisor:
 
     def _variables(self, run: Run, python: Path | None) -> dict[str, str]:
         """What a stage is told besides the worker's own environment. `python`: another one than this."""
-        hub = process.hub_variables() if run.kind in ("base", "academic") else {}
+        hub = self._hub_variables(run)
         if run.kind == "academic":
             return hub | lm_eval.variables(self._home)
         return hub | (vllm.variables(python, self._home) if python else {})
+
+    def _hub_variables(self, run: Run) -> dict[str, str]:
+        return process.hub_variables() if run.kind in ("base", "academic") else {}
 
     def _leaving(self, lease: LeaseKeeper) -> bool:
         return lease.cancelled.is_set() or self._stopping.is_set()

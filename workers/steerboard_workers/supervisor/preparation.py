@@ -74,7 +74,7 @@ def prepare(
         disk_reserve_mb=settings.disk_reserve_mb,
         caches=_log_prob_caches(run, config, things, cache, holds),
         reward_access=_reward_access(settings, config),
-        vllm=_sampling_process(settings, home, config),
+        vllm=_vllm_process(settings, home, config),
     )
 
 
@@ -96,9 +96,10 @@ def _log_prob_caches(
     return found
 
 
-def _sampling_process(settings: Settings, home: Path, config: RunConfig) -> EngineProcess | None:
-    """Raises `EngineMissing`."""
-    if not (isinstance(config, OnlineConfig) and config.engine == "vllm"):
+def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EngineProcess | None:
+    """For stages that run by another Python than vLLM's. Raises `EngineMissing`."""
+    apart = isinstance(config, OnlineConfig) or (isinstance(config, AcademicConfig) and config.endpoint is None)
+    if not apart or getattr(config, "engine", None) != "vllm":
         return None
     python = vllm.require_python(settings)
     return EngineProcess(python=str(python), variables=vllm.variables(python, home))

@@ -22,5 +22,11 @@ class Voice:
             self._out.write(event.model_dump_json() + "\n")
             self._out.flush()
 
+    def pass_on(self, line: str) -> None:
+        """An event of another process, with its line end."""
+        with self._lock:
+            self._out.write(line)
+            self._out.flush()
+
     def warn(self, line: str) -> None:
         self.say(Log(level="warning", message=line[:_LONGEST_LINE]))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from steerboard.evaluation.endpoint_client.answers import AskFailed
+from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed
 from steerboard.evaluation.endpoint_client.client import Asker
 from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
 from steerboard.evaluation.endpoint_client.voice import Voice
@@ -77,13 +77,24 @@ class Respondent:
 
     def ask(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Row:
         """`text`, `tokens` and `finished` of one answer, the latter two None where the endpoint does not tell them.
-        `what` names the prompt in messages. Raises `EndpointGaveUp`, also when the work is being ended."""
+        Raises like `answer`."""
+        answer = self.answer(what, messages, decoding, seed)
+        return {
+            # The one space that a template may put before an answer is gone, as it is from our own engines'.
+            "text": answer.content.removeprefix(" "),
+            "tokens": answer.completion_tokens,
+            "finished": None if answer.finish_reason is None else answer.finish_reason == "stop",
+        }
+
+    def answer(self, what: str, messages: Sequence[dict[str, str]], decoding: Decoding, seed: int) -> Answer:
+        """One answer, as it is. `what` names the prompt in messages. Raises `EndpointGaveUp`, also when the work is
+        being ended."""
         body, silences = self._body(messages, decoding, seed), 0
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._pace.wait():
                 raise EndpointGaveUp(f"{what} is not asked for any more")
             try:
-                answer = self._asker.ask(body)
+                return self._asker.ask(body)
             except AskFailed as failure:
                 self._voice.warn(f"{what}: {failure.code}: {failure.detail} (attempt {attempt})")
                 silences += failure.code == "timeout"
@@ -97,13 +108,6 @@ class Respondent:
                 if failure.pause and failure.code in ("http_429", "http_503"):
                     self._pace.pause(failure.pause)
                 self.stopping.wait(backoff(attempt) if failure.pause is None else failure.pause)
-                continue
-            return {
-                # The one space that a template may put before an answer is gone, as it is from our own engines'.
-                "text": answer.content.removeprefix(" "),
-                "tokens": answer.completion_tokens,
-                "finished": None if answer.finish_reason is None else answer.finish_reason == "stop",
-            }
         raise AssertionError("the last attempt returns or raises")
 
     def all(self, jobs: Iterable[Callable[[], None]], threads: int, on_done: Callable[[], None]) -> None:

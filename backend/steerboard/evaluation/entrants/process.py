@@ -1,8 +1,8 @@
 """The process of an endpoint's answers: `python -m steerboard.evaluation.entrants.process RUN ATTEMPT`.
 
 It takes the place of the answer stage, and of the generate stage, and reads and writes the same files in the attempt's
-folder, so its results are registered in the same way. From the database it reads only the endpoint and its
-sealed key.
+folder, so its results are registered in the same way. For an academic run it starts the stage, and asks for it. From
+the database it reads only the endpoint and its sealed key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.endpoint_client.voice import Voice
-from steerboard.evaluation.entrants import endpoint_generation
+from steerboard.evaluation.entrants import endpoint_generation, endpoint_harness
 from steerboard.evaluation.entrants.endpoint_answers import (
     Respondent,
     Target,
@@ -35,6 +35,7 @@ from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.configs import AnswerConfig, GenerateConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.files.resumable_rows import ResumableRows
@@ -130,14 +131,17 @@ def main(run_id: str, attempt: str) -> int:
         engine = make_engine(settings.database_url, pool_size=1)
         with transaction(make_sessions(engine)) as session:
             secrets, config = Secrets(settings), spec.config
+            run = session.get_one(Run, uuid.UUID(run_id))
             if isinstance(config, GenerateConfig):
-                target = endpoint_generation.load_target(
-                    session, secrets, session.get_one(Run, uuid.UUID(run_id)), config
-                )
+                target = endpoint_generation.load_target(session, secrets, run, config)
+            elif isinstance(config, AcademicConfig):
+                target = endpoint_harness.load_target(session, secrets, run, config)
             else:
                 assert isinstance(config, AnswerConfig)
                 target = load_target(session, secrets, config)
         engine.dispose()
+        if isinstance(config, AcademicConfig):
+            return endpoint_harness.run_harness(folder, settings, target, voice)
         if isinstance(config, GenerateConfig):
             voice.say(endpoint_generation.work(folder, spec, config, target, voice))
         else:

@@ -31,9 +31,10 @@ from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums
 from steerboard.evaluation.report.sources import lengths
-from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationReportRow
 from steerboard.platform.http.errors import NotFound
-from steerboard.runs.results.academic import academic_by_hash
+from steerboard.registry.tables import Endpoint
+from steerboard.runs.results.academic import academic_by_hash, academic_of_endpoint
 from steerboard.runs.results.benchmarks import newest_benchmarks
 from steerboard_contracts.report.academic import EntrantAcademic
 from steerboard_contracts.report.evaluation import EvaluationReport
@@ -157,11 +158,19 @@ def compute(sessions: Sessions, evaluation_id: uuid.UUID) -> EvaluationReport:
 
 
 def _academic(session: Session, evaluation: Evaluation, report: EvaluationReport) -> list[EntrantAcademic]:
-    """Of the entrants that are models with results."""
+    """Of the entrants with results: those of a model, and of an endpoint its own before those of the policy that it
+    serves."""
     hashes = {row.content_hash for row in report.entrants if row.content_hash}
-    found = academic_by_hash(session, evaluation.project_id, hashes)
-    rows = [(row.name, found.get(row.content_hash or "", [])) for row in report.entrants]
-    return [EntrantAcademic(entrant=name, rows=of_model) for name, of_model in rows if of_model]
+    of_models = academic_by_hash(session, evaluation.project_id, hashes)
+    endpoints = select(Entrant.name, Endpoint).join(Endpoint).where(Entrant.evaluation_id == evaluation.id)
+    of_endpoints = {name: academic_of_endpoint(session, endpoint) for name, endpoint in session.execute(endpoints)}
+    found = []
+    for row in report.entrants:
+        rows = [*of_models.get(row.content_hash or "", []), *of_endpoints.get(row.name, [])]
+        by_task = {one.task.task: one for one in rows}
+        if by_task:
+            found.append(EntrantAcademic(entrant=row.name, rows=[one for _, one in sorted(by_task.items())]))
+    return found
 
 
 def _found(session: Session, evaluation_id: uuid.UUID) -> Evaluation:

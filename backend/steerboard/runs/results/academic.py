@@ -9,12 +9,12 @@ import datetime as dt
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session, aliased
 
-from steerboard.registry.tables import Model
+from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import Run, RunInput, RunOutput
 from steerboard_contracts.models import Ancestor
@@ -29,6 +29,14 @@ from steerboard_statistics.benchmarks.academic import paired_difference
 
 # Runs of a model that are looked at.
 _MOST_RUNS = 100
+_RUNS = (
+    select(Run.id, Run.ended_at, RunOutput.document)
+    .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "academic"))
+    .where(Run.kind == "academic")
+    .order_by(Run.id.desc())
+    .limit(_MOST_RUNS)
+)
+_Results = Select[uuid.UUID, dt.datetime | None, dict[str, Any] | None]
 
 
 @dataclass(frozen=True)
@@ -41,9 +49,7 @@ class _Found:
 
 def academic_of(session: Session, model: Model) -> list[AcademicRow]:
     """The newest result of each task, by name, with differences to the models that it comes from."""
-    newest: dict[str, _Found] = {}
-    for one in _results(session, model.project_id, model.artifact_hash):
-        newest.setdefault(one.task.task, one)
+    newest = _newest(_results(session, model.project_id, model.artifact_hash))
     if not newest:
         return []
     others = [
@@ -51,19 +57,24 @@ def academic_of(session: Session, model: Model) -> list[AcademicRow]:
         for kind, other in _ancestors(session, model).items()
     ]
     return [
-        AcademicRow(
-            run_id=one.run_id,
-            ended_at=one.ended_at,
-            harness=one.harness,
-            task=_shown(one.task),
-            differences=[
+        _row(
+            one,
+            [
                 difference
                 for kind, other, results in others
                 for difference in _differences(one.task, kind, other.name, results)
             ],
         )
-        for _, one in sorted(newest.items())
+        for one in newest
     ]
+
+
+def academic_of_endpoint(session: Session, endpoint: Endpoint) -> list[AcademicRow]:
+    """Likewise, without differences: nothing is known of what an endpoint's model comes from. Runs name it by its id or
+    by the name that it has now."""
+    names = (endpoint.name, str(endpoint.id))
+    runs = _RUNS.where(Run.project_id == endpoint.project_id, Run.config["endpoint"].astext.in_(names))
+    return [_row(one, []) for one in _newest(_found(session, runs))]
 
 
 def academic_by_hash(session: Session, project_id: uuid.UUID, hashes: Collection[str]) -> dict[str, list[AcademicRow]]:
@@ -97,24 +108,38 @@ def _ancestors(session: Session, model: Model) -> dict[Ancestor, Model]:
 def _results(session: Session, project_id: uuid.UUID, content_hash: str) -> Iterator[_Found]:
     """Every task of its runs, the newest first. In a pipeline the model goes in as the output of a stage."""
     given, made = aliased(RunInput), aliased(RunOutput)
-    rows = session.execute(
-        select(Run.id, Run.ended_at, RunOutput.document)
-        .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "academic"))
-        .join(given, (given.run_id == Run.id) & (given.name == MAIN_MODEL))
+    runs = (
+        _RUNS.join(given, (given.run_id == Run.id) & (given.name == MAIN_MODEL))
         .outerjoin(
             made,
             (made.run_id == given.upstream_run_id) & (made.name == func.coalesce(given.upstream_output, MAIN_MODEL)),
         )
         .join(Model, Model.id == func.coalesce(given.model_id, made.model_id))
-        .where(Run.project_id == project_id, Run.kind == "academic", Model.artifact_hash == content_hash)
-        .order_by(Run.id.desc())
-        .limit(_MOST_RUNS)
+        .where(Run.project_id == project_id, Model.artifact_hash == content_hash)
     )
-    for run_id, ended_at, document in rows:
+    return _found(session, runs)
+
+
+def _found(session: Session, runs: _Results) -> Iterator[_Found]:
+    for run_id, ended_at, document in session.execute(runs):
         assert ended_at is not None  # it has an output
         result = AcademicResult.model_validate(document)
         for task in result.tasks:
             yield _Found(run_id, ended_at, result.harness, task)
+
+
+def _newest(results: Iterator[_Found]) -> list[_Found]:
+    """Of each task, by name; the results are the newest first."""
+    newest: dict[str, _Found] = {}
+    for one in results:
+        newest.setdefault(one.task.task, one)
+    return [one for _, one in sorted(newest.items())]
+
+
+def _row(one: _Found, differences: list[AcademicDifference]) -> AcademicRow:
+    return AcademicRow(
+        run_id=one.run_id, ended_at=one.ended_at, harness=one.harness, task=_shown(one.task), differences=differences
+    )
 
 
 def _differences(

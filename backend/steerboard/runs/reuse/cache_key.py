@@ -28,7 +28,7 @@ def cache_key(session: Session, run: Run) -> str | None:
     code = code_version(run.kind, run.method, probes=run.config.get("probe") is not None)
     # What a server elsewhere answers today it may not answer tomorrow.
     asked = "judge" if run.kind == "evaluate" else "endpoint"
-    elsewhere = run.kind in ("generate", "evaluate") and run.config.get(asked) is not None
+    elsewhere = run.kind in ("generate", "academic", "evaluate") and run.config.get(asked) is not None
     # Tasks of a folder change under the same name.
     elsewhere = elsewhere or (run.kind == "academic" and run.config.get("folder") is not None)
     if code is None or run.shard is not None or elsewhere:

@@ -82,6 +82,9 @@ export function LaunchRunPage() {
               ...(ofData ? { [firstSlot(schema, "dataset")]: ofData } : {}),
               ...(ofModel ? { [firstSlot(schema, "model")]: ofModel } : {}),
               ...Object.fromEntries([...named, ...made]),
+              ...(asksEndpoints(schema) && origin.data?.config[ENDPOINT]
+                ? { [MODEL]: String(origin.data.config[ENDPOINT]) }
+                : {}),
             }}
           />
         );
@@ -94,6 +97,14 @@ export function LaunchRunPage() {
 function allAt(fields: string[], places: string[]): boolean {
   const inField = (place: string) => fields.some((name) => place === name || place.startsWith(`${name}.`));
   return places.length > 0 && places.every(inField);
+}
+
+const MODEL = "model";
+const ENDPOINT = "endpoint";
+
+/** Whether the run takes an endpoint in the place of its model. */
+function asksEndpoints(schema: Schemas["RunKindOut"]): boolean {
+  return ENDPOINT in ((schema.config_schema.properties ?? {}) as object);
 }
 
 /** Where a dataset or model goes that a link brought along. */
@@ -113,7 +124,11 @@ function RunForm({
   origin?: RunDetail;
   given: Record<string, string>;
 }) {
-  const fields = useMemo(() => fieldsOf(schema.config_schema), [schema]);
+  // An endpoint is chosen where the model is, and the server takes it from there.
+  const fields = useMemo(
+    () => fieldsOf(schema.config_schema).filter(({ name }) => name !== ENDPOINT || !asksEndpoints(schema)),
+    [schema],
+  );
   const [texts, setTexts] = useState<Record<string, string>>(() => textsOf(fields, origin?.config ?? {}));
   const [inputs, setInputs] = useState(before);
   const [name, setName] = useState("");
@@ -179,6 +194,7 @@ function RunForm({
                 project={project}
                 type={slot.type}
                 allowed={slot.allowed}
+                endpoints={slot.name === MODEL && asksEndpoints(schema)}
                 label={key}
                 required={slot.required && at === 0}
                 value={inputs[key] ?? null}

@@ -2,6 +2,7 @@ import { Autocomplete, Select, type ComboboxItem, type OptionsFilter } from "@ma
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { datasetsQuery } from "../../api/datasets/datasets";
+import { endpointsQuery } from "../../api/models/endpoints";
 import { modelsQuery } from "../../api/models/models";
 import { runKindsQuery } from "../../api/runs/runKinds";
 import { count } from "../../shared/format/format";
@@ -18,6 +19,8 @@ interface Properties {
   required: boolean;
   /** Further answers that name nothing in the project, such as random:tiny-llama. */
   extra?: string[];
+  /** Takes also an endpoint of the project. */
+  endpoints?: boolean;
   /** No adapters over their bases. */
   whole?: boolean;
   /** Takes also what is not on the list: a folder, or the name of a model on the hub. */
@@ -35,12 +38,14 @@ export function ThingSelect({
   onChange,
   required,
   extra = [],
+  endpoints = false,
   whole = false,
   free = false,
   error,
 }: Properties) {
   const datasets = useQuery({ ...datasetsQuery(project), enabled: type === "dataset" });
   const models = useQuery({ ...modelsQuery(project), enabled: type === "model" });
+  const served = useQuery({ ...endpointsQuery(project), enabled: endpoints });
   const fits = (kind: string) => !allowed.length || allowed.includes(kind);
   const options =
     type === "dataset"
@@ -50,6 +55,8 @@ export function ThingSelect({
       : (models.data?.items ?? [])
           .filter((m) => fits(m.role) && !(whole && m.info.lora))
           .map((m) => ({ value: m.name, label: `${m.name} · ${m.method ?? m.role}` }));
+  if (endpoints)
+    options.push(...(served.data ?? []).map((e) => ({ value: e.name, label: `${e.name} · endpoint` })));
   const known = type === "dataset" ? datasets.data : models.data;
   // The run kind that makes such a model.
   const kinds = useQuery({ ...runKindsQuery(project), enabled: type === "model" });
@@ -98,7 +105,7 @@ export function ThingSelect({
       {...common}
       description={
         <>
-          {allowed.length ? oneOf(allowed) : type}
+          {allowed.length ? oneOf([...allowed, ...(endpoints ? ["endpoint"] : [])]) : type}
           {known && !options.length && !extra.length && (
             <>
               {": there is none yet. "}

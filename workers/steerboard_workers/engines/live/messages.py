@@ -53,15 +53,4 @@ class Done:
     """Of `Start` and `Update`."""
 
 
-@dataclass(frozen=True)
-class Broken:
-    """The process cannot go on, and ends."""
-
-    code: str
-    detail: str
-    hint: str | None
-    retryable: bool
-
-
 Asked = Start | Update | Draw
-Answered = Done | Drawn | Broken

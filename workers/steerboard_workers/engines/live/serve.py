@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from steerboard_contracts.engine import VllmOptions
-from steerboard_contracts.errors import SteerboardError
-from steerboard_workers.engines.live.messages import Asked, Broken, Done, Draw, Drawn, Start, Update
+from steerboard_workers.engines.live.messages import Asked, Done, Draw, Drawn, Start, Update
 from steerboard_workers.engines.vllm_host import VllmHost
+from steerboard_workers.engines.vllm_process import VllmServer
 from steerboard_workers.engines.watchdog import EngineFailed
 
 
-class LiveServer:
-    """Does what it is asked until the other end of `connection` is closed."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._host: VllmHost | None = None
-
-    def run(self) -> None:
-        while True:
-            try:
-                asked: Asked = self._connection.recv()
-            except (EOFError, OSError):
-                if self._host is not None:
-                    self._host.close()
-                return
-            try:
-                answer = self._answer(asked)
-            except SteerboardError as error:
-                self._give_up(error)
-            with suppress(OSError):  # as above, if nobody is there any more
-                self._connection.send(answer)
-
-    def _answer(self, asked: Asked) -> Done | Drawn:
+class LiveServer(VllmServer):
+    def answers(self, asked: Asked) -> Iterator[Done | Drawn]:
         if isinstance(asked, Start):
-            self._host = VllmHost(
+            self.host = VllmHost(
                 Path(asked.folder),
                 task="generate",
                 dtype=asked.dtype,
@@ -48,15 +26,17 @@ class LiveServer:
                 sequences=asked.sequences,
                 options=VllmOptions(**asked.options),
                 device=asked.device,
-                give_up=self._give_up,
+                give_up=self.give_up,
                 live=True,
             )
-            return Done()
-        assert self._host is not None
+            yield Done()
+            return
+        assert self.host is not None
         if isinstance(asked, Update):
-            self._host.take_weights(asked.layout)
-            return Done()
-        return self._draw(self._host, asked)
+            self.host.take_weights(asked.layout)
+            yield Done()
+        else:
+            yield self._draw(self.host, asked)
 
     def _draw(self, host: VllmHost, asked: Draw) -> Drawn:
         for place, prompt in enumerate(asked.prompts):
@@ -74,11 +54,6 @@ class LiveServer:
             )
         ordered = [found[place] for place in range(len(asked.prompts))]
         return Drawn([ids for ids, _ in ordered], [log_probs for _, log_probs in ordered])
-
-    def _give_up(self, error: SteerboardError) -> NoReturn:
-        with suppress(OSError):  # the other end may be gone
-            self._connection.send(Broken(error.code, error.detail, error.hint, error.retryable))
-        os._exit(1)
 
 
 def _params(asked: Draw, place: int) -> Any:

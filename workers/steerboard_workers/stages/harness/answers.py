@@ -6,11 +6,31 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from steerboard_contracts.files.resumable_rows import ResumableRows
 
 KEY = ("key", "n")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A request of the harness that has no answer yet. `n`: how many equal ones come before it."""
+
+    request: Any
+    key: str
+    n: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where its answer is kept (`KEY`)."""
+        return self.key, self.n
+
+    @property
+    def seed(self) -> int:
+        """Of its random numbers: the same however often the stage was killed, another one for each equal request."""
+        return int.from_bytes(hashlib.sha256(f"{self.key}:{self.n}".encode()).digest()[:8], "big") >> 2
 
 
 class RecordedAnswers:
@@ -24,34 +44,39 @@ class RecordedAnswers:
         self._progress = progress
         self._counts: Counter[str] = Counter(row["key"] for row in kept.rows.values())
         self._done = self._total = 0
-        self.asked = 0
 
     def add_partial(self, kind: str, args: Iterable[Any], answer: Any) -> None:
         key = _key(kind, args)
-        self._kept.add([{"key": key, "n": self._counts[key], "answer": answer}])
-        self._counts[key] += 1
-        self.asked += 1
-        self._done += 1
-        self._progress(min(self._done, self._total), self._total)
+        self._keep((key, self._counts[key]), answer)
 
-    def fill(self, kind: str, requests: Sequence[Any], ask: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
-        """The answer to each request, in order; `ask` gives those that are missing."""
+    def keep(self, one: Missing, answer: Any) -> None:
+        self._keep(one.place, answer)
+
+    def fill(self, kind: str, requests: Sequence[Any], ask: Callable[[list[Missing]], Sequence[Any]]) -> list[Any]:
+        """The answer to each request, in order; `ask` gives those that are missing, and may have kept them already."""
         seen: Counter[str] = Counter()
-        places: list[tuple[str, int]] = []
+        places: list[Missing] = []
         for request in requests:
             key = _key(kind, request.args)
-            places.append((key, seen[key]))
+            places.append(Missing(request, key, seen[key]))
             seen[key] += 1
-        missing = [place for place, where in enumerate(places) if where not in self._kept]
+        missing = [one for one in places if one.place not in self._kept]
         self._total = len(requests)
         self._done = len(requests) - len(missing)
         self._progress(self._done, self._total)
         if missing:
-            for place, answer in zip(missing, ask([requests[place] for place in missing]), strict=True):
-                if places[place] not in self._kept:
-                    self.add_partial(kind, requests[place].args, answer)
-        answers = [self._kept.rows[where]["answer"] for where in places]
+            for one, answer in zip(missing, ask(missing), strict=True):
+                if one.place not in self._kept:
+                    self.keep(one, answer)
+        answers = [self._kept.rows[one.place]["answer"] for one in places]
         return [tuple(answer) if isinstance(answer, list) else answer for answer in answers]
+
+    def _keep(self, place: tuple[str, int], answer: Any) -> None:
+        key, n = place
+        self._kept.add([{"key": key, "n": n, "answer": answer}])
+        self._counts[key] += 1
+        self._done += 1
+        self._progress(min(self._done, self._total), self._total)
 
 
 def _key(kind: str, args: Iterable[Any]) -> str:

@@ -6,24 +6,26 @@ from typing import Any
 
 from lm_eval.models.huggingface import HFLM
 
-from steerboard_workers.stages.harness.answers import RecordedAnswers
-from steerboard_workers.stages.models.model_io import LoadedModel
+from steerboard_workers.stages.harness.answers import Missing, RecordedAnswers
 
 
 class RecordedModel(HFLM):  # type: ignore[misc]
-    def __init__(self, loaded: LoadedModel, answers: RecordedAnswers, batch_size: int) -> None:
-        super().__init__(pretrained=loaded.model, tokenizer=loaded.tokenizer, batch_size=batch_size)
+    def __init__(self, model: Any, tokenizer: Any, answers: RecordedAnswers, batch_size: int) -> None:
+        super().__init__(pretrained=model, tokenizer=tokenizer, batch_size=batch_size)
         self._answers = answers
         self.set_cache_hook(answers)
 
     def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
-        ask = super().loglikelihood
-        return self._answers.fill("loglikelihood", requests, lambda missing: ask(missing, disable_tqdm=True))
+        return self._filled("loglikelihood", super().loglikelihood, requests)
 
     def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
-        ask = super().loglikelihood_rolling
-        return self._answers.fill("loglikelihood_rolling", requests, lambda missing: ask(missing, disable_tqdm=True))
+        return self._filled("loglikelihood_rolling", super().loglikelihood_rolling, requests)
 
     def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
-        ask = super().generate_until
-        return self._answers.fill("generate_until", requests, lambda missing: ask(missing, disable_tqdm=True))
+        return self._filled("generate_until", super().generate_until, requests)
+
+    def _filled(self, kind: str, ask: Any, requests: list[Any]) -> list[Any]:
+        def answers(missing: list[Missing]) -> Any:
+            return ask([one.request for one in missing], disable_tqdm=True)
+
+        return self._answers.fill(kind, requests, answers)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -19,6 +19,7 @@ from steerboard_contracts.configs import (
     RewardConfig,
     ScoreConfig,
 )
+from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import ModelInfo
@@ -26,6 +27,8 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.protocol import Engine
 from steerboard_workers.engines.rewards import RewardEngine
+from steerboard_workers.engines.vllm_host import VllmHost
+from steerboard_workers.engines.watchdog import GiveUp
 from steerboard_workers.stages.models.adapters import BASE, is_adapter
 from steerboard_workers.stages.models.model_io import (
     check_gives_rewards,
@@ -70,7 +73,7 @@ def open_policy(stage: Stage, name: str, config: Generating) -> Iterator[OpenPol
     from steerboard_workers.engines.vllm_engine import VllmEngine
 
     with _vllm(stage, name, config, "generate", config.precision, config.batch_size) as (host, renderer, info):
-        yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, _own_ends(folder))), info)
+        yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, own_ends(folder))), info)
 
 
 @contextmanager
@@ -98,7 +101,7 @@ def _vllm(
     task: Literal["generate", "score"],
     precision: Precision,
     sequences: int,
-) -> Iterator[tuple[Any, Renderer, ModelInfo]]:
+) -> Iterator[tuple[VllmHost, Renderer, ModelInfo]]:
     with stage.phases.measure("load"):
         host, renderer, info = _started(stage, name, config, task, precision, sequences)
     yield host, renderer, info
@@ -113,9 +116,7 @@ def _started(
     task: Literal["generate", "score"],
     precision: Precision,
     sequences: int,
-) -> tuple[Any, Renderer, ModelInfo]:
-    from steerboard_workers.engines.vllm_host import VllmHost
-
+) -> tuple[VllmHost, Renderer, ModelInfo]:
     folder = stage.model_path(name)
     with stage.using_model(name, "opening"):
         check_safe(folder)
@@ -123,8 +124,7 @@ def _started(
             check_gives_rewards(folder)
         info = read_info(folder)
         tokenizer = load_tokenizer(folder)
-    adapter = folder if is_adapter(folder) else None
-    if adapter and task == "score":
+    if is_adapter(folder) and task == "score":
         raise BadInput(
             f"{stage.model(name).name} is an adapter with a reward head of its own, which vLLM does not read",
             code="engine_refused",
@@ -133,20 +133,47 @@ def _started(
     window = min(info.max_length, config.vllm.max_model_len or info.max_length)
     renderer = Renderer(tokenizer, info.template, window)
     _watch(stage, name, renderer)
-    device = pick_device(stage.spec.device)
-    host = VllmHost(
+    host = vllm_host(
+        folder,
+        info,
+        task=task,
+        precision=precision,
+        window=window,
+        sequences=sequences,
+        options=config.vllm,
+        device=stage.spec.device,
+        give_up=stage.give_up,
+    )
+    return host, renderer, info
+
+
+def vllm_host(
+    folder: Path,
+    info: ModelInfo,
+    *,
+    task: Literal["generate", "score"],
+    precision: Precision,
+    window: int,
+    sequences: int,
+    options: VllmOptions,
+    device: Literal["auto", "cpu", "cuda"],
+    give_up: GiveUp,
+) -> VllmHost:
+    """vLLM's engine for a model's folder, whole or an adapter. Raises as `VllmHost` does."""
+    where = pick_device(device)
+    adapter = folder if is_adapter(folder) else None
+    return VllmHost(
         folder / BASE if adapter else folder,
         adapter=adapter,
         rank=info.lora.rank if info.lora else 0,
         task=task,
-        dtype="bfloat16" if pick_dtype(precision, device) == torch.bfloat16 else "float32",
+        dtype="bfloat16" if pick_dtype(precision, where) == torch.bfloat16 else "float32",
         window=window,
         sequences=sequences,
-        options=config.vllm,
-        device="cuda" if device.type == "cuda" else "cpu",
-        give_up=stage.give_up,
+        options=options,
+        device="cuda" if where.type == "cuda" else "cpu",
+        give_up=give_up,
     )
-    return host, renderer, info
 
 
 def _watch(stage: Stage, name: str, renderer: Renderer) -> None:
@@ -154,7 +181,7 @@ def _watch(stage: Stage, name: str, renderer: Renderer) -> None:
     renderer.tokenising = lambda: stage.using_model(name, "tokenising with")
 
 
-def _own_ends(folder: Path) -> int | list[int] | None:
+def own_ends(folder: Path) -> int | list[int] | None:
     """The model's own end tokens, where transformers would look for them."""
     file = folder / "generation_config.json"
     if not file.is_file():
