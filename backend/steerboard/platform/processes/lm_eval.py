@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import steerboard
-from steerboard.platform.processes.vllm import our_packages
+from steerboard.platform.processes.environments import our_packages
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import EngineMissing
 

