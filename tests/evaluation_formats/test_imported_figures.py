@@ -12,7 +12,7 @@ from formats_world import ROOT, FormatsWorld, jsonl
 from typer.testing import CliRunner
 
 from steerboard.cli.evaluation.figures import commands
-from steerboard.evaluation.report.sections import judges
+from steerboard.evaluation.report.sections.judging import judges
 
 
 @pytest.fixture(autouse=True)

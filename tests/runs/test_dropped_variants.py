@@ -17,7 +17,7 @@ from steerboard.runs.state import attempt_outcomes, sweeper
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunInput
-from steerboard_contracts.sweep import PlannedHalving, PlannedRung, PlannedSweep
+from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, PlannedSweep
 
 SFT = {"run": "train", "method": "sft", "lr": 1e-3}
 VARIANTS = range(1, 5)

@@ -16,9 +16,9 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.dependencies import settle_pending
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunLog, RunOutput
+from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.rounds import PlannedRound, PlannedRounds
 
 ROUNDS = 3
 SFT = {"run": "train", "method": "sft", "lr": 1e-3}

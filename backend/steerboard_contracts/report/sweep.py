@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from steerboard_contracts.recipes.sweep import SweepGoal, SweepSearch
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.sweep import SweepGoal, SweepSearch
 
 
 class RungRow(BaseModel):

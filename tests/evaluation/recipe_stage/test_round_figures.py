@@ -16,9 +16,9 @@ from steerboard.evaluation.recipe_stage.table import Scores
 from steerboard.evaluation.rounds.figures import rounds_report
 from steerboard.evaluation.rounds.loader import Measured, RoundsFacts, StageFacts
 from steerboard.runs.errors import UnusableInput
+from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
-from steerboard_contracts.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.stage import RewardSummary
 
 PROMPTS = 40

@@ -9,8 +9,8 @@ import pytest
 
 from steerboard.evaluation.sweeps.figures import sweep_report
 from steerboard.evaluation.sweeps.loader import Rewards, StageFacts, SweepFacts
+from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, PlannedSweep, PlannedVariant
 from steerboard_contracts.report.sweep import SweepReport
-from steerboard_contracts.sweep import PlannedHalving, PlannedRung, PlannedSweep, PlannedVariant
 
 BETAS = [0.01, 0.1, 0.3, 0.5]
 PROMPTS = 40

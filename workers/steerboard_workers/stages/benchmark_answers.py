@@ -16,8 +16,8 @@ from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.rows.scored_answers import Answers, read_graded
+from steerboard_workers.stages.rows.tournament import tournament
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.tournament import tournament
 
 # Every two answers of a prompt meet.
 _ALL = 10**6

@@ -14,10 +14,10 @@ from steerboard_contracts.configs import RewardConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage import ResponseRewardsOutput, RewardSummary, Succeeded
-from steerboard_workers.stages.known_quality import KnownQuality
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
+from steerboard_workers.stages.rows.known_quality import KnownQuality
 from steerboard_workers.stages.rows.labelled import Labelled, percentiles
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage

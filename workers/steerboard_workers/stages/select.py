@@ -77,7 +77,7 @@ def _scored(stage: Stage, config: SelectConfig) -> tuple[ScoredAnswers, Tourname
     held = None
     if judged:
         # Without a judge no model is loaded, nor what loads one.
-        from steerboard_workers.stages.tournament import tournament
+        from steerboard_workers.stages.rows.tournament import tournament
 
         scores, held, _ = tournament(
             stage,

@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.judges.budget import Prices
-from steerboard.evaluation.judges.costs import spent
 from steerboard.evaluation.judges.schemas import JudgeOut, JudgeRun, JudgeSettings
 from steerboard.evaluation.judges.service import judges_of
+from steerboard.evaluation.judges.spending.budget import Prices
+from steerboard.evaluation.judges.spending.costs import spent
 from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Verdict
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.tables import Run

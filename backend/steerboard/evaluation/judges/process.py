@@ -25,15 +25,15 @@ from steerboard.evaluation.endpoint_client.client import Asker
 from steerboard.evaluation.endpoint_client.rate_limit import Pace
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judges import queries as reading
-from steerboard.evaluation.judges import styles
-from steerboard.evaluation.judges.budget import BudgetReached, Prices, Purse
-from steerboard.evaluation.judges.costs import spent
 from steerboard.evaluation.judges.judge_inputs import Material
 from steerboard.evaluation.judges.persistence import Gone, Keeper
+from steerboard.evaluation.judges.prompts import styles
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.runner import EndpointDown, Runner
 from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.evaluation.judges.spending.budget import BudgetReached, Prices, Purse
+from steerboard.evaluation.judges.spending.costs import spent
 from steerboard.evaluation.tables import Evaluation, Judge
 from steerboard.platform.database import make_lease_engine, make_sessions, transaction
 from steerboard.platform.leases import LeaseLost

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from steerboard.evaluation.endpoint_client.answers import Answer
-from steerboard.evaluation.judges.own_prompts import Prompt
+from steerboard.evaluation.judges.prompts.own_prompts import Prompt
 from steerboard.evaluation.judges.verdicts import Preference, is_refusal
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from steerboard.evaluation.endpoint_client.answers import Answer, AskFailed
 from steerboard.evaluation.endpoint_client.client import Asker
 from steerboard.evaluation.endpoint_client.rate_limit import Pace, backoff
-from steerboard.evaluation.judges.budget import Purse
 from steerboard.evaluation.judges.persistence import Keeper
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Outcome, Question, failures, outcomes
+from steerboard.evaluation.judges.spending.budget import Purse
 
 log = logging.getLogger(__name__)
 

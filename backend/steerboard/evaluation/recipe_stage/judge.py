@@ -10,14 +10,14 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.entrants.responses import entrants_of
-from steerboard.evaluation.judges.comparisons import STYLE as COMPARES
 from steerboard.evaluation.judges.presenters import judges_out
+from steerboard.evaluation.judges.prompts.comparisons import STYLE as COMPARES
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.service import create_judge, judges_of
 from steerboard.evaluation.recipe_runs import RecipeStage
 from steerboard.evaluation.report.data import Floats
 from steerboard.evaluation.report.loader import verdicts_of
-from steerboard.evaluation.report.sections.judge_validity import invalid_entrants
+from steerboard.evaluation.report.sections.judging.validity import invalid_entrants
 from steerboard.evaluation.report.verdicts import PAIR_STYLES, pair_units, pair_values, score_units
 from steerboard.evaluation.tables import Evaluation
 from steerboard.registry.tables import Model

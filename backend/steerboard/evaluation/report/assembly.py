@@ -24,9 +24,9 @@ from steerboard.evaluation.report.sections.entrants import contamination, entran
 from steerboard.evaluation.report.sections.frontier import frontier
 from steerboard.evaluation.report.sections.headline import headline
 from steerboard.evaluation.report.sections.human import human_sections
-from steerboard.evaluation.report.sections.judge_quality import add_quality
-from steerboard.evaluation.report.sections.judges import add_self_preference, judge_sections
-from steerboard.evaluation.report.sections.juries import jury_sections
+from steerboard.evaluation.report.sections.judging.judges import add_self_preference, judge_sections
+from steerboard.evaluation.report.sections.judging.juries import jury_sections
+from steerboard.evaluation.report.sections.judging.quality import add_quality
 from steerboard.evaluation.report.sections.methods import against
 from steerboard.evaluation.report.sections.rewards import reward_sections
 from steerboard.evaluation.report.sections.several_rewards import reward_correlations, reward_sums

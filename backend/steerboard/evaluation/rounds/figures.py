@@ -10,6 +10,7 @@ import numpy as np
 from steerboard.evaluation.report.data import Floats
 from steerboard.evaluation.rounds.loader import Measured, RoundsFacts
 from steerboard.runs.state.states import state_of
+from steerboard_contracts.recipes.rounds import PlannedRound
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.rounds import (
     RoundAnswers,
@@ -19,7 +20,6 @@ from steerboard_contracts.report.rounds import (
     RoundsReport,
     RoundState,
 )
-from steerboard_contracts.rounds import PlannedRound
 from steerboard_statistics.bootstrap import mean_interval
 from steerboard_statistics.proportions import win_rate_interval
 from steerboard_statistics.ranks import without_noise

@@ -23,10 +23,10 @@ from steerboard.runs.inputs import cost_of, output_of, resolve_all
 from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.state.stopped_rounds import decisions, planned_rounds
 from steerboard.runs.tables import Pipeline, Run, RunOutput
+from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
 from steerboard_contracts.report.selection import SelectionResult
-from steerboard_contracts.rounds import PlannedRounds
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from steerboard.evaluation.sweeps.halving import halving_in_words, mark_noise, o
 from steerboard.evaluation.sweeps.loader import Rewards, SweepFacts
 from steerboard.evaluation.sweeps.measured import ACCURACY, measured, overlap
 from steerboard.runs.state.states import state_of
+from steerboard_contracts.recipes.sweep import PlannedVariant
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.comparison import Comparison, PairRow
 from steerboard_contracts.report.sweep import SweepReport, VariantRow
-from steerboard_contracts.sweep import PlannedVariant
 from steerboard_statistics.comparison import compare_scores
 from steerboard_statistics.paired import MIN_TEST_ITEMS
 

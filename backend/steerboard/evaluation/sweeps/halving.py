@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from steerboard.evaluation.sweeps.loader import SweepFacts
 from steerboard.evaluation.sweeps.measured import measured, overlap
+from steerboard_contracts.recipes.sweep import PlannedHalving
 from steerboard_contracts.report.sweep import RungRow, VariantRow
-from steerboard_contracts.sweep import PlannedHalving
 
 
 def of_halving(row: VariantRow, facts: SweepFacts) -> VariantRow:

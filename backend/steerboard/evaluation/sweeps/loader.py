@@ -19,7 +19,7 @@ from steerboard.runs.inputs import cost_of
 from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.state.dropped_variants import DROPPED
 from steerboard.runs.tables import Pipeline, Run
-from steerboard_contracts.sweep import PlannedSweep
+from steerboard_contracts.recipes.sweep import PlannedSweep
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from steerboard.recipes.planning.stop_rule import (
     name_of_judge,
     write_check_places,
 )
-from steerboard_contracts.rounds import PlannedRound, PlannedRounds
+from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.run_kinds import kind_of
 
 ROUND, PREVIOUS = "round", "previous"

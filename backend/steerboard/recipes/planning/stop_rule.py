@@ -22,7 +22,7 @@ from steerboard.recipes.lookup import Catalogue, KnownModel
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER
 from steerboard_contracts.methods import method_of
-from steerboard_contracts.rounds import PlannedRounds
+from steerboard_contracts.recipes.rounds import PlannedRounds
 
 ROUNDS, COUNT, STOP, CHECK, JUDGE = "rounds", "count", "stop", "check", "judge"
 PREFERENCE = "preference"

@@ -19,7 +19,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.list_inputs import NothingLeft, copied, give
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunLog
-from steerboard_contracts.sweep import PlannedHalving, PlannedRung, PlannedSweep
+from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, PlannedSweep
 
 DROPPED = "variant_dropped"
 _BEGUN = ("queued", "running", "succeeded", "failed")

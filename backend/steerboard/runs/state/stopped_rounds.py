@@ -23,8 +23,8 @@ from steerboard.runs.inputs import AFTER
 from steerboard.runs.state.list_inputs import NothingLeft, copied, give
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunLog, RunOutput
+from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
-from steerboard_contracts.rounds import PlannedRound, PlannedRounds
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from steerboard.recipes.planning.sweep.halving import HalvingBlock
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
 from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.recipes.sweep import SweepGoal, SweepSearch
 from steerboard_contracts.run_kinds import kind_of
-from steerboard_contracts.sweep import SweepGoal, SweepSearch
 
 SWEEP = "sweep"
 MOST_VARIANTS = 64

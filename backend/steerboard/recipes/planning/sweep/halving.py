@@ -21,7 +21,7 @@ from steerboard.recipes.document import Document
 from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.sources import Source
 from steerboard.runs.inputs import AFTER_ANY_END
-from steerboard_contracts.sweep import PlannedHalving, PlannedRung, SweepGoal
+from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, SweepGoal
 
 STEPS = "max_steps"
 MOST_RUNGS = 8

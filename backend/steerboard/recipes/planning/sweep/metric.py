@@ -12,7 +12,7 @@ from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.planning.references import references, value_at
 from steerboard.recipes.planning.sweep.block import SWEEP, SweepBlock
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.sweep import SweepGoal
+from steerboard_contracts.recipes.sweep import SweepGoal
 
 Stages = Mapping[str, Any]
 _ACCURACY = "held_out_accuracy"

@@ -22,7 +22,7 @@ from steerboard.recipes.planning.references import references, rewired, value_at
 from steerboard.recipes.planning.sweep.block import SWEEP, Sweep, read_sweep
 from steerboard.recipes.planning.sweep.halving import check_rungs, plan_halving, write_rungs
 from steerboard.recipes.planning.sweep.metric import Decision, Metric, run_of
-from steerboard_contracts.sweep import PlannedHalving, PlannedSweep, PlannedVariant
+from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedSweep, PlannedVariant
 
 Stages = dict[str, Any]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Verdicts
 from steerboard.evaluation.report.sections.benchmarks import alpaca_rows, arena_rows, single_rows
-from steerboard.evaluation.report.sections.judge_quality import uncalibrated
-from steerboard.evaluation.report.sections.judge_validity import invalid_entrants, without
+from steerboard.evaluation.report.sections.judging.quality import uncalibrated
+from steerboard.evaluation.report.sections.judging.validity import invalid_entrants, without
 from steerboard.evaluation.report.sections.ranks import rank_shares
 from steerboard.evaluation.report.sources import (
     Source,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from steerboard.evaluation.endpoint_client.answers import Answer
-from steerboard.evaluation.judges import fastchat_prompts, own_prompts, verdicts
+from steerboard.evaluation.judges import verdicts
 from steerboard.evaluation.judges.judge_inputs import (
     Answered,
     JudgedEntrant,
@@ -20,7 +20,8 @@ from steerboard.evaluation.judges.judge_inputs import (
     dialogue,
     written_out,
 )
-from steerboard.evaluation.judges.own_prompts import Prompt
+from steerboard.evaluation.judges.prompts import fastchat_prompts, own_prompts
+from steerboard.evaluation.judges.prompts.own_prompts import Prompt
 from steerboard.evaluation.judges.requests import Place, Question, Reading, body_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.verdicts import Preference

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.judges.budget import Prices
 from steerboard.evaluation.judges.schemas import JudgeSettings
+from steerboard.evaluation.judges.spending.budget import Prices
 from steerboard.evaluation.tables import Judge, JudgeAnswer
 
 
