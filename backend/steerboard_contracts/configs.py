@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
-from steerboard_contracts.benchmarks.academic import AcademicConfig
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.engine import WithEngine

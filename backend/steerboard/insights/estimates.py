@@ -22,7 +22,7 @@ from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas import RunWork
 from steerboard.runs.standalone import checked
 from steerboard.runs.tables import Run
-from steerboard_contracts.benchmarks.academic import AcademicConfig
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.combination import CombineConfig
 from steerboard_contracts.configs import (
     BenchmarkConfig,

@@ -16,7 +16,7 @@ from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.service import manifest_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.benchmarks.academic import AcademicConfig
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.configs import BenchmarkConfig, GenerateConfig, RunConfig, ScoreConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.memory import (

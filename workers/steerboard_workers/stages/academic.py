@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from lm_eval.evaluator import evaluate
 
-from steerboard_contracts.benchmarks.academic import AcademicConfig
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.academic import AcademicResult, AcademicTask
 from steerboard_contracts.stage import AcademicOutput, Succeeded

@@ -23,8 +23,8 @@ from steerboard.registry.tables import Model
 from steerboard.registry.uploads import service as uploads
 from steerboard.runs import inputs
 from steerboard.runs.tables import Run
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.base_sources import source_type
-from steerboard_contracts.benchmarks.academic import AcademicConfig
 from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method

@@ -25,8 +25,8 @@ from steerboard.platform.settings import Settings
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.benchmarks.academic import AcademicConfig
-from steerboard_contracts.benchmarks.questions import LONGEST_LINE, MOST_AT_ONCE, Question, Reply
+from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.questions import LONGEST_LINE, MOST_AT_ONCE, Question, Reply
 from steerboard_contracts.stage import Failed
 
 log = logging.getLogger("steerboard.answering")

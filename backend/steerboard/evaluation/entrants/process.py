@@ -35,7 +35,7 @@ from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.benchmarks.academic import AcademicConfig
+from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.configs import AnswerConfig, GenerateConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.files.resumable_rows import ResumableRows
