@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from steerboard.evaluation.endpoint_client.answers import Answer
+from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material
-from steerboard.evaluation.judges.prompts import fastchat_prompts, styles
+from steerboard.evaluation.judges.prompts import fastchat_prompts
 from steerboard.evaluation.judges.requests import Question, key_of, outcomes
 from steerboard.evaluation.judges.schemas import JudgeSettings
 

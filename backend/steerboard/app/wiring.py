@@ -10,7 +10,7 @@ from steerboard.app import import_process
 from steerboard.datasets import hooks as datasets
 from steerboard.evaluation import contamination, events, rewards
 from steerboard.evaluation.entrants import responses
-from steerboard.evaluation.judges.prompts import comparisons
+from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
 from steerboard.registry.tables import Model
 from steerboard.runs import hooks as runs

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.datasets.rows.exporting import renamed_at_end
 from steerboard.evaluation.entrants.responses import entrant_of_run, turns_before_last
-from steerboard.evaluation.judges.prompts import comparisons
+from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.rewards import assessment_of_run
 from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
 from steerboard.runs.tables import Run

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
-from steerboard.evaluation.judges.prompts import comparisons, styles
+from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices
 from steerboard.evaluation.tables import Entrant, Evaluation, Response

@@ -25,9 +25,9 @@ from steerboard.evaluation.endpoint_client.client import Asker
 from steerboard.evaluation.endpoint_client.rate_limit import Pace
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judges import queries as reading
+from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.judge_inputs import Material
 from steerboard.evaluation.judges.persistence import Gone, Keeper
-from steerboard.evaluation.judges.prompts import styles
 from steerboard.evaluation.judges.request_locks import RequestLocks
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.runner import EndpointDown, Runner

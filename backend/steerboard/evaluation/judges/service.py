@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.evaluation.entrants.service import family_of
+from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges.checks import InvalidJudge, check_who, checked, judged_entrants
-from steerboard.evaluation.judges.prompts import comparisons, styles
 from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.schemas import JudgeChange, JudgeEstimate, JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.judges.comparisons import STYLE as COMPARES
 from steerboard.evaluation.judges.presenters import judges_out
-from steerboard.evaluation.judges.prompts.comparisons import STYLE as COMPARES
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.service import create_judge, judges_of
 from steerboard.evaluation.recipe_runs import RecipeStage
