@@ -277,6 +277,7 @@ def drawn() -> int:
     return made
 
 
+@pytest.mark.long
 def test_whatever_there_is_can_be_read_with_each_value_of_every_option(schema: Any, token: str) -> None:
     _well(_read_each(schema, token), least=0.5)
     _well(_set_each_option(schema, token), least=0.3)

@@ -266,6 +266,7 @@ def test_a_version_with_a_bad_or_taken_name_or_without_rows_is_refused(cleaning:
     assert cleaning.client.get(f"{BASE}/contrary-clean-1").status_code == 404
 
 
+@pytest.mark.long
 def test_a_large_dataset_is_cleaned_in_a_process_of_its_own(
     cleaning: Cleaning, monkeypatch: pytest.MonkeyPatch
 ) -> None:

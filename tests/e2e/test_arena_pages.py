@@ -222,6 +222,7 @@ def test_four_answer_side_by_side_and_a_key_chooses_the_best(stage: Stage) -> No
     assert faults_of(page, "arena-four-voted") == {}
 
 
+@pytest.mark.long
 def test_a_ranking_survives_a_killed_server_and_a_closed_page(stage: Stage, token: str, home: Path) -> None:
     """The ranking screen sends from the same outbox."""
     headers = {"Authorization": f"Bearer {token}"}

@@ -74,15 +74,9 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
     assert found.json()["rows"] == 20
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("up", "--port", "0"),
-        pytest.param(("worker",), marks=pytest.mark.long),
-        *(pytest.param(other, marks=pytest.mark.long) for other in (("backup", "DEST"), ("doctor",))),
-    ],
-)
-@pytest.mark.parametrize("below", ["below", pytest.param("", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("arguments", [("up", "--port", "0"), ("worker",), ("backup", "DEST"), ("doctor",)])
+@pytest.mark.parametrize("below", ["below", ""])
 def test_a_home_that_is_a_file_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], below: str) -> None:
     home = tmp_path / "home"
     home.write_text("no folder")

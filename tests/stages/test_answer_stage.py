@@ -12,8 +12,8 @@ from hand_pipeline import killed_when, run_here
 
 from steerboard_contracts.stage import PromptsInput
 from steerboard_workers.engines.log_probs import AnswerLogProbs
+from steerboard_workers.stages import log_ratios
 from steerboard_workers.stages.models.model_io import load_policy
-from steerboard_workers.stages.rows import log_ratios
 
 IDS = {"evaluation": str(uuid.UUID(int=1)), "entrant": str(uuid.UUID(int=2))}
 GREEDY = {"run": "answer", **IDS, "decoding": {"max_new_tokens": 10}, "batch_size": 8}

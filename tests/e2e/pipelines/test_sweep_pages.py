@@ -48,6 +48,7 @@ stages:
 """
 
 
+@pytest.mark.long
 def test_a_sweep_shows_its_variants_as_lines_and_rows_with_the_best_first(page: Page, world: World) -> None:
     body = {"text": RECIPE, "set": ["instructions=things", "preferences=pairs"]}
     world.client.post("pipelines", json=body).raise_for_status()

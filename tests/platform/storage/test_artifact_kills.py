@@ -173,6 +173,7 @@ def test_a_folder_is_whole_or_not_there_wherever_fetching_it_is_killed(folder: P
         assert content_of(place / "back") == FILES
 
 
+@pytest.mark.long
 def test_a_copy_of_the_cache_is_whole_or_not_there_wherever_filling_it_is_killed(folder: Path, tmp_path: Path) -> None:
     store = ArtifactStore(f"file://{tmp_path / 'store'}")
     manifest = store.put_folder(folder)
