@@ -266,6 +266,7 @@ def test_every_page_passes_axe_and_fits_a_phone(page: Page, pipeline: str, world
     assert found == {}, told(found)
 
 
+@pytest.mark.long
 def test_adapters_are_learned_from_the_form_that_tells_the_memory_first(
     page: Page, world: World, pipeline: str
 ) -> None:

@@ -55,6 +55,7 @@ def compared(world: World) -> dict[str, Any]:
     return {"pipeline": name, **stages}
 
 
+@pytest.mark.long
 def test_the_run_shows_the_tournament_that_decided(page: Page, world: World, compared: dict[str, Any]) -> None:
     page.goto(f"/p/default/runs/{compared['best']['id']}")
     panel = page.get_by_role("tabpanel", name="Selection")
@@ -69,6 +70,7 @@ def test_the_run_shows_the_tournament_that_decided(page: Page, world: World, com
     assert not faults, told(faults)
 
 
+@pytest.mark.long
 def test_its_page_shows_how_far_it_can_be_trusted_and_offers_what_it_is_for(
     page: Page, world: World, compared: dict[str, Any]
 ) -> None:

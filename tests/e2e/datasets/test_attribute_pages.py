@@ -65,6 +65,7 @@ def policy(world: World, attributed: None) -> str:
     return f"{name}.dt"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("attributed")
 def test_rows_and_a_sample_show_their_attributes_by_name_without_those_that_are_missing(page: Page) -> None:
     page.goto("/p/default/datasets/attributed")
