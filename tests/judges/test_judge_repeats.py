@@ -43,11 +43,12 @@ def test_the_same_question_is_asked_again_and_a_judge_that_wavers_is_seen(world:
 
 
 def test_a_share_is_drawn_by_the_seed(world: JudgeWorld) -> None:
-    world.evaluation(prompts=20)
+    world.evaluation(prompts=60)
     judge = world.judged("single", name="one", repeat_share=0.25)
     repeats = world.count(RepeatedVerdict)
-    assert judge["requests"] == 40 + repeats
-    assert 4 <= repeats <= 16
+    assert judge["requests"] == 120 + repeats
+    # Which ones depends on the entrants' ids, too, which are new each time: 4.5 standard deviations.
+    assert 9 <= repeats <= 51
     again = world.judged("single", name="two", repeat_share=0.25)
     assert (again["requests"], world.count(RepeatedVerdict)) == (0, 2 * repeats)
     assert report_is_empty(world, share=0.0)
