@@ -28,7 +28,7 @@ EVALUATION_RUNS = ("answer", "reward", "judge", "compare")
 # may continue with other values.
 EXECUTION_FIELDS = frozenset(
     {
-        *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload"),
+        *("micro_tokens", "micro_batch", "gradient_checkpointing", "strategy", "offload", "placement"),
         *("batch_size", "sample_batch", "batch_tokens", "checkpoint_every", "checkpoint_seconds"),
         *("inspect_pairs", "inspect_groups", "inspect_group_steps", "probe", "health"),
     }

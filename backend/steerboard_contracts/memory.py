@@ -179,10 +179,15 @@ def _decoding(shape: ModelShape, sequences: int, tokens: int, mixed: bool) -> Me
     """In addition to the weights."""
     width = _BF16 if mixed else _FP32
     return MemoryEstimate(
-        kv_cache=2 * shape.layers * shape.key_value_heads * shape.head_dim * sequences * tokens * width,
+        kv_cache=cache_bytes(shape, sequences * tokens, mixed),
         logits=2 * sequences * shape.vocabulary * _FP32,
         activations=4 * sequences * tokens * max(shape.hidden, shape.intermediate) * width,
     )
+
+
+def cache_bytes(shape: ModelShape, tokens: int, mixed: bool) -> int:
+    """Of the keys and values of so many tokens."""
+    return 2 * shape.layers * shape.key_value_heads * shape.head_dim * tokens * (_BF16 if mixed else _FP32)
 
 
 def scoring_memory(shape: ModelShape, *, positions: int, mixed: bool, on_gpu: bool = True) -> MemoryEstimate:

@@ -21,6 +21,7 @@ from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.online.reward_access import RewardAccess
+from steerboard_contracts.placement import RoleNodes
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.watching.health import Finding
@@ -146,6 +147,7 @@ class StageSpec(BaseModel):
     caches: dict[str, str] = {}
     reward_access: RewardAccess = RewardAccess()
     vllm: EngineProcess | None = None
+    roles: RoleNodes | None = None
 
 
 class ModelOutput(BaseModel):

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.engine import EngineName, VllmOptions
 from steerboard_contracts.fields import Config, Count, NonNegative, Positive, Precision
+from steerboard_contracts.placement import Placement
 from steerboard_contracts.prompts import TemplateName
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.watching.health import ONLINE_RULES, HealthRules
@@ -167,29 +168,43 @@ class OnlineConfig(TrainingConfig):
         Field(
             ge=0,
             le=1,
-            description="1: vLLM samples the next answers while the policy learns the last ones, so what it learns is "
-            "of the policy one sampling ago. 0: it waits.",
+            description="1: vLLM, or rollout engines apart, sample the next answers while the policy learns the last "
+            "ones, so what it learns is of the policy one sampling ago. 0: it waits.",
         ),
     ] = 0
+    placement: Annotated[
+        Placement,
+        Field(description="Which roles have devices of their own, by Ray; `colocated`: none has."),
+    ] = Placement()
 
     @model_validator(mode="after")
     def _can_sample(self) -> OnlineConfig:
-        if self.strategy == "zero3" and self.engine != "vllm":
+        if self.strategy == "zero3" and not self.samples_apart:
             raise ValueError(
                 "strategy zero3 would gather all weights for every sampled token: sampling in training needs engine "
-                "vllm, or ddp or zero2, with offload optimiser or lora where memory is short"
+                "vllm, engines apart (placement.rollout), or ddp or zero2, with offload optimiser or lora where memory "
+                "is short"
             )
         if self.strategy == "zero3" and self.lora is not None:
-            raise ValueError("lora with strategy zero3 cannot be merged for vLLM: use zero2, or train without lora")
-        if self.staleness and self.engine != "vllm":
-            raise ValueError("staleness needs engine vllm: the model in training cannot sample while it learns")
-        if self.engine == "vllm" and self.lora is not None and self.lora.quantise != "none":
             raise ValueError(
-                f"lora.quantise {self.lora.quantise} leaves no whole weights to give to vLLM: use engine "
-                "transformers, or lora without quantise"
+                "lora with strategy zero3 cannot be merged for an engine: use zero2, or train without lora"
+            )
+        if self.staleness and not self.samples_apart:
+            raise ValueError(
+                "staleness needs engine vllm or placement.rollout: the model in training cannot sample while it learns"
+            )
+        if self.samples_apart and self.lora is not None and self.lora.quantise != "none":
+            raise ValueError(
+                f"lora.quantise {self.lora.quantise} leaves no whole weights to give to another process: sample by the "
+                "model in training (engine transformers, placement.rollout 0), or use lora without quantise"
             )
         if self.max_length is not None and (self.max_new_tokens or 0) >= self.max_length:
             raise ValueError(
                 f"max_new_tokens {self.max_new_tokens} leaves no room for a prompt within max_length {self.max_length}"
             )
         return self
+
+    @property
+    def samples_apart(self) -> bool:
+        """Whether another process samples than one that trains."""
+        return self.engine == "vllm" or self.placement.rollout > 0

@@ -96,6 +96,8 @@ def test_what_a_page_shows_of_a_run_kind_is_no_part_of_its_result(copy: Copy) ->
         ("steerboard_workers/alignment/training_method.py", set(methods())),
         ("steerboard_workers/engines/sampling.py", {"generate", "answer", "score", "reward", "benchmark", *ONLINE}),
         ("steerboard_workers/stages/runtime.py", {*KINDS, *methods()}),
+        ("steerboard_workers/engines/live/process.py", ONLINE),
+        ("steerboard_workers/stages/roles/cluster.py", ONLINE),
         ("steerboard_workers/supervisor/lease.py", set()),
     ],
 )

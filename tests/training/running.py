@@ -72,7 +72,7 @@ def run_process(stage: Stage, launcher: list[str] | None = None, **environment: 
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
-        timeout=200,
+        timeout=300,
         check=False,
     )
     return done.returncode, [STAGE_EVENT.validate_json(line) for line in done.stdout.splitlines()], done.stderr

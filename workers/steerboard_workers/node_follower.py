@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import sys
 import threading
 from pathlib import Path
 
@@ -22,11 +23,11 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import progress_log
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run, WorkerRow
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.stage import Failed, StageSpec
 from steerboard_workers import guardian
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import failure_diagnosis
-from steerboard_workers.supervisor.device_group import DeviceGroup
+from steerboard_workers.supervisor.device_group import DeviceGroup, role_variables
 from steerboard_workers.supervisor.lease import STAGE_SHARE
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.process import StageProcess, kill_marked
@@ -94,10 +95,11 @@ class Follower:
             spec = prepare(
                 self._sessions, self._store, self._settings, run, self.home, workspace.directory, workspace.holds
             )
+            spec = self._group.described(spec)
             workspace.write_spec(spec)
             log.info("run %s, attempt %d: node %d takes part", run.name, claim.attempt, self._group.node)
             kills_before = failure_diagnosis.oom_kills()
-            stage = self._start(claim, run, workspace.directory)
+            stage = self._start(claim, run, spec, workspace.directory)
             try:
                 ended = self._watch(claim, stage)
             finally:
@@ -114,7 +116,8 @@ class Follower:
         with transaction(self._sessions) as session:
             progress_log.write(session, claim, progress_log.Batch(logs=[("error", line)]))
 
-    def _start(self, claim: Claim, run: Run, directory: Path) -> StageProcess:
+    def _start(self, claim: Claim, run: Run, spec: StageSpec, directory: Path) -> StageProcess:
+        roles_only = [sys.executable, "-m", "steerboard_workers.stages.roles.node", str(directory)]
         return StageProcess(
             directory,
             run_id=self._mark(claim),
@@ -123,6 +126,8 @@ class Follower:
             memory=stage_memory(self._settings),
             devices=self._group.devices,
             launcher=self._group.launcher(run, claim.attempt),
+            command=None if self._group.trains(run) else roles_only,
+            variables=role_variables(self._settings, spec),
         )
 
     def _mark(self, claim: Claim) -> str:

@@ -12,7 +12,19 @@ import sys
 
 import typer
 
-from steerboard.cli import datasets, demo, generate, maintenance, methods, pipelines, recipes, runs, secrets, tokens
+from steerboard.cli import (
+    datasets,
+    demo,
+    generate,
+    maintenance,
+    methods,
+    pipelines,
+    placement,
+    recipes,
+    runs,
+    secrets,
+    tokens,
+)
 from steerboard.cli.client import ServerUnreachable, print_error
 from steerboard.cli.evaluation import arena, evaluations, figures, gate
 from steerboard.cli.models import models
@@ -28,6 +40,7 @@ for _commands in (
     recipes.commands,
     methods.commands,
     generate.commands,
+    placement.commands,
     figures.commands,
     gate.commands,
     maintenance.commands,

@@ -22,12 +22,11 @@ from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.memory import (
     MemoryEstimate,
     ModelShape,
-    TrainingLoad,
     generation_memory,
     scoring_memory,
     training_memory,
 )
-from steerboard_contracts.methods import needed_method
+from steerboard_contracts.placement_plan import training_load
 from steerboard_contracts.selection import SelectConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
@@ -79,27 +78,10 @@ def _estimate(
     precision = getattr(config, "precision", "auto")
     mixed = precision == "bf16" or (precision == "auto" and on_gpu)
     if isinstance(config, TrainingConfig):
-        # No pass is smaller than one sample, and a pair is two sequences.
-        method = needed_method(config.method)
-        apart = isinstance(config, OnlineConfig) and config.engine == "vllm"
-        load = TrainingLoad(
-            processes=processes,
-            positions=max(config.micro_tokens, method.sequences * (config.max_length or window)),
-            mixed=mixed,
-            strategy=config.strategy,
-            offload=config.offload,
-            gradient_checkpointing=config.gradient_checkpointing,
-            trained=shape.adapters(config.lora) if config.lora else None,
-            quantised=config.lora is not None and config.lora.quantise != "none",
-            on_gpu=on_gpu,
-            reads_logits=method.reads == "labels",
-            # vLLM has its own share of the memory.
-            sampled=config.sample_batch if isinstance(config, OnlineConfig) and not apart else 0,
-            samples_apart=apart,
-            window=config.max_length or window,
-            further=len(method.also_trains),
-            frozen=method.kept(config, given),
-        )
+        if isinstance(config, OnlineConfig) and on_gpu:
+            wide = config.vllm.tensor_parallel if config.engine == "vllm" else 1
+            processes = max(1, processes - sum(unit.devices for unit in config.placement.units(wide)))
+        load = training_load(config, shape, given, window, processes, on_gpu)
         return training_memory(shape, load)
     if isinstance(config, GenerateConfig | AcademicConfig) and config.engine == "transformers":
         return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)

@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import POLICIES, ModelRole
+from steerboard_contracts.placement import Role
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import Slot, datasets, models
-from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 Reads = Literal["labels", "ends"]
 """What the forward pass reads: the tokens that predict a label, or the last real token of each sequence."""
@@ -64,6 +65,11 @@ class Frozen:
 
     def used_by(self, config: TrainingConfig) -> bool:
         return self.when is None or bool(getattr(config, self.when))
+
+    @property
+    def role(self) -> Role:
+        """Which of a placement's roles it has, where it stays."""
+        return "rewards" if self.reads == "ends" else "reference"
 
     @property
     def stays(self) -> bool:
@@ -246,8 +252,8 @@ class MethodSpec:
         return self.outputs[0]
 
     def kept(self, config: TrainingConfig, given: Container[str]) -> int:
-        """How many frozen models stay in memory, of a run with the inputs `given`."""
-        used = [one for one in self.frozen if one.stays and one.used_by(config)]
+        """How many frozen models stay in the memory of devices that train, of a run with the inputs `given`."""
+        used = [one for one in self.frozen if one.stays and one.used_by(config) and not _placed(one, config)]
         return sum(one.required or one.reads == "labels" or one.name in given for one in used)
 
     @property
@@ -256,3 +262,7 @@ class MethodSpec:
         trained = {one.role: models(*one.starts_from, required=one.required) for one in self.also_trains}
         further = {one.name: datasets(*one.kinds, required=False) for one in self.further_data}
         return {"model": models(*self.starts_from), "data": datasets(*self.data), **further, **trained, **frozen}
+
+
+def _placed(one: Frozen, config: TrainingConfig) -> bool:
+    return isinstance(config, OnlineConfig) and config.placement.copies(one.role) > 0

@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from llama_shapes import LLAMA_8B, LLAMA_70B
 from steerboard_contracts.memory import (
     ModelShape,
     TrainingLoad,
@@ -17,25 +18,11 @@ from steerboard_contracts.memory import (
     training_memory,
 )
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.placement_plan import Machines, plan
 from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller
 
-LLAMA_8B = {
-    "hidden_size": 4096,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "intermediate_size": 14336,
-    "vocab_size": 128256,
-    "tie_word_embeddings": False,
-}
-LLAMA_70B = LLAMA_8B | {
-    "hidden_size": 8192,
-    "num_hidden_layers": 80,
-    "num_attention_heads": 64,
-    "intermediate_size": 28672,
-}
 GIB = 1 << 30
 SCALING = Path(__file__).parents[3] / "docs" / "scaling.md"
 
@@ -214,6 +201,32 @@ def test_the_scaling_page_shows_the_estimates_of_sampling_in_training(config, pr
     assert [round(one.total / GIB) for one in found] == cells(row)
     # What the engines get passes through the host's memory.
     assert {one.host for one in found} == {2 * shape.parameters}
+
+
+@pytest.mark.parametrize(
+    ("method", "nodes", "engines"), [("grpo", 9, 1), ("grpo", 16, 4), ("ppo", 12, 2), ("ppo", 16, 4)]
+)
+def test_the_scaling_page_shows_the_plan_for_70b(method, nodes, engines):
+    config = needed_method(method).config(
+        method=method,
+        strategy="zero3",
+        gradient_checkpointing=True,
+        engine="vllm",
+        vllm={"tensor_parallel": 8},
+        placement={"rollout": engines},
+    )
+    machines = Machines(nodes=nodes, devices=8, device_bytes=int(74.5 * GIB))
+    found = plan(config, ModelShape.of(LLAMA_70B), machines, {"model", "data", "reward"}, 4096)
+    assert found.fits
+    training, engine = (one.needs for one in found.roles)
+    main = [training.weights, training.gradients, training.optimiser]
+    sums = [*main, training.total - sum(main), training.total]
+    row = next(
+        line for line in SCALING.read_text().splitlines() if line.startswith(f"| {method.upper()}, {nodes} nodes")
+    )
+    assert f"{{rollout: {engines}}}" in row
+    shown = [int(number) for number in re.findall(r"\d+", row.split("|", 3)[3])]
+    assert shown == [round(one / GIB) for one in (*sums, engine.weights, engine.kv_cache)]
 
 
 @pytest.mark.parametrize(("config", "column"), [(LLAMA_8B, 0), (LLAMA_70B, 1)])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import shutil
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ import torch
 from running import forked, metrics_of, ran, run_process, torchrun, weights_of
 from safetensors.torch import load_file
 from torch.testing import assert_close
-from transformers import AutoModelForSequenceClassification
 
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.stage import ModelInput
@@ -35,21 +32,6 @@ QUICK = {
     "checkpoint_every": 5,
     "seed": 1,
 }
-
-
-@pytest.fixture(scope="module")
-def reward_model(base_model, tmp_path_factory):
-    """A head on the body of the base model, with weights that nobody trained."""
-    folder = tmp_path_factory.mktemp("reward") / "model"
-    shutil.copytree(base_model, folder)
-    model = AutoModelForSequenceClassification.from_pretrained(base_model, num_labels=1)
-    with torch.no_grad():
-        model.score.weight.copy_(torch.randn(1, 48, generator=torch.Generator().manual_seed(1)) / 7)
-    model.config.pad_token_id = json.loads((folder / "config.json").read_text())["eos_token_id"]
-    model.save_pretrained(folder)
-    info = json.loads((folder / "steerboard.json").read_text())
-    (folder / "steerboard.json").write_text(json.dumps(info | {"role": "reward"}))
-    return folder
 
 
 @pytest.fixture(scope="module")

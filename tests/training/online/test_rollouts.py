@@ -265,7 +265,7 @@ def test_sampling_that_does_not_fit_is_said_to_need_a_smaller_sample_batch(start
 
 
 def test_zero3_is_refused_before_the_launch(started):
-    with pytest.raises(ValidationError, match="needs engine vllm, or ddp or zero2"):
+    with pytest.raises(ValidationError, match="needs engine vllm, engines apart"):
         started(strategy="zero3")
     live = Live(started())
     live.policy._config = live.policy._config.model_copy(update={"strategy": "zero3"})

@@ -91,10 +91,10 @@ def test_a_killed_run_resumes_bit_for_bit_with_the_answers_that_it_had_sampled_a
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"staleness": 1, "sampler_weight_cap": 2}, "staleness needs engine vllm"),
+        ({"staleness": 1, "sampler_weight_cap": 2}, "staleness needs engine vllm or placement"),
         ({"staleness": 1, "engine": "vllm"}, "staleness needs sampler_weight_cap"),
         ({"staleness": 2, "engine": "vllm", "sampler_weight_cap": 2}, "less than or equal to 1"),
-        ({"engine": "vllm", "lora": {"quantise": "nf4"}}, "leaves no whole weights to give to vLLM"),
+        ({"engine": "vllm", "lora": {"quantise": "nf4"}}, "leaves no whole weights to give to another process"),
     ],
 )
 def test_what_cannot_be_sampled_ahead_is_refused_with_what_to_change(fields, words):

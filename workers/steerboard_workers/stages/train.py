@@ -10,6 +10,7 @@ import hashlib
 import itertools
 import json
 import traceback
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,10 +41,17 @@ from steerboard_workers.stages.training.watching.run_control import RunControl
 from steerboard_workers.stages.training.watching.sampled_groups import SampledGroups
 
 if TYPE_CHECKING:
-    from steerboard_workers.stages.training.vllm_sampler import VllmSampler
+    from steerboard_workers.stages.roles.apart import RolesApart
+    from steerboard_workers.stages.training.live_policy import Sampler
 
 
 def run(stage: Stage) -> Succeeded | Paused:
+    with ExitStack() as engines:
+        return _run(stage, engines)
+
+
+def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
+    """`engines`: other processes than those of the training, which have work until it is over."""
     config = stage.spec.config
     assert isinstance(config, TrainingConfig)
     method = training_of(config)
@@ -69,15 +77,24 @@ def run(stage: Stage) -> Succeeded | Paused:
         sharing.share(JointModule(parts) if further else module, method.rates)
     pad, share = start.tokenizer.pad_token_id, method.shares_prompt
     policy: LivePolicy | None = None
-    sampler: VllmSampler | None = None
+    roles: RolesApart | None = None
     if isinstance(config, OnlineConfig):
         # Only here, for its code is no part of what decides other runs' results (`runs.reuse.code_version`).
         from steerboard_workers.stages.training.live_policy import SampledPolicy
 
-        if config.engine == "vllm" and isinstance(module, PolicyModule):
+        sampler: Sampler | None = None
+        if config.placement.apart:
+            from steerboard_workers.stages.roles.apart import RolesApart
+
+            roles = RolesApart(stage, config, sharing)
+            engines.callback(roles.close)
+        if roles is not None and config.placement.rollout and isinstance(module, PolicyModule):
+            sampler = roles.sampler(start, module)
+        elif config.engine == "vllm" and isinstance(module, PolicyModule):
             from steerboard_workers.stages.training.vllm_sampler import VllmSampler
 
             sampler = VllmSampler(stage, config, start, module, sharing)
+            engines.callback(sampler.close)
         policy = SampledPolicy(module, sharing, start.renderer, config, stage.phases, sampler)
     passes = ForwardPasses(sharing, further)
     sampled = SampledGroups(stage)
@@ -94,7 +111,7 @@ def run(stage: Stage) -> Succeeded | Paused:
     with stage.phases.measure("load"):
         batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
-    frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature)
+    frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature, roles)
     frozen.prepare(data, examples)
     checkpoints = Checkpoints(
         stage.checkpoints,
@@ -137,8 +154,7 @@ def run(stage: Stage) -> Succeeded | Paused:
         traceback.clear_frames(error.__traceback__)
         raise preflight.error(first_line(error)) from error
 
-    if sampler is not None:
-        sampler.close()
+    engines.close()
     if isinstance(evaluated, Paused):
         sharing.accelerator.end_training()
         return evaluated

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, field
 
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
+from steerboard_contracts.configs import RunConfig, stored_config
+from steerboard_contracts.placement import TOKEN_VARIABLE, RoleNodes, assign
+from steerboard_contracts.stage import StageSpec
+from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.memory import stage_memory
 
 # How long the first node waits for the others, and they for it, before a run's attempt is given up.
@@ -30,30 +35,75 @@ class DeviceGroup:
         if self.nodes > 1 and not (host and port.isdigit() and 0 < int(port) < 65536):
             raise ValueError(f"several nodes need a rendezvous host:port, not {self.rendezvous!r}")
 
+    def roles(self, config: RunConfig) -> RoleNodes | None:
+        """Where the roles of a run work; None where all of them do on the devices that train.
+
+        Raises `BadInput` (`placement_does_not_fit`)."""
+        if not (isinstance(config, OnlineConfig) and config.placement.apart):
+            return None
+        units = config.placement.units(config.vllm.tensor_parallel if config.engine == "vllm" else 1)
+        shares = assign(units, self.nodes, len(self.devices))
+        host, _, port = self.rendezvous.rpartition(":")
+        return RoleNodes(
+            nodes=shares,
+            node=self.node,
+            devices=self.devices[shares[self.node].training :],
+            takes_devices=bool(self.devices),
+            # Next to where the processes meet that train.
+            address=f"{host}:{int(port) + 1}" if self.nodes > 1 else "",
+        )
+
     @property
     def count(self) -> int:
         return max(1, len(self.devices)) * self.nodes
+
+    def described(self, spec: StageSpec) -> StageSpec:
+        """With where its roles work. Raises `BadInput` (`placement_does_not_fit`)."""
+        return spec.model_copy(update={"roles": self.roles(spec.config)})
 
     def launcher(self, run: Run, attempt: int) -> list[str]:
         """Options of Python that start the run's process as often as it needs; none for a single plain process.
 
         Only training uses several devices together; a larger generation is cut into shards instead.
         """
-        if run.kind != "train" or (self.count == 1 and run.config.get("strategy", "ddp") == "ddp"):
+        if run.kind != "train":
             return []
-        torchrun = ["-m", "torch.distributed.run", f"--nproc-per-node={max(1, len(self.devices))}"]
-        if self.nodes == 1:
+        shares = self._training(run)
+        if sum(shares) == 1 and run.config.get("strategy", "ddp") == "ddp":
+            return []
+        torchrun = ["-m", "torch.distributed.run", f"--nproc-per-node={shares[self.node]}"]
+        if len(shares) == 1:
             return [*torchrun, "--standalone"]
         host, _, port = self.rendezvous.rpartition(":")
         return [
             *torchrun,
-            f"--nnodes={self.nodes}",
+            f"--nnodes={len(shares)}",
             f"--node-rank={self.node}",
             f"--master-addr={host}",
             f"--master-port={port}",
             f"--rdzv-id={run.id}:{attempt}",
             f"--rdzv-conf=timeout={MEET_SECONDS}",
         ]
+
+    def trains(self, run: Run) -> bool:
+        """Whether a process of this node trains."""
+        return self.node < len(self._training(run))
+
+    def _training(self, run: Run) -> list[int]:
+        """Processes of each node that trains; these are the first ones."""
+        roles = self.roles(stored_config(run.config))
+        every = [max(1, len(self.devices))] * self.nodes
+        return every if roles is None else [share.training for share in roles.nodes if share.training]
+
+
+def role_variables(settings: Settings, spec: StageSpec) -> dict[str, str]:
+    """What several nodes of an attempt with roles apart know each other by: all have the secret, or the address of the
+    same database. One alone makes up its own."""
+    if spec.roles is None or len(spec.roles.nodes) == 1:
+        return {}
+    secret = settings.secret_key.get_secret_value() or settings.database_url
+    attempt = f"roles:{spec.run_id}:{spec.attempt}"
+    return {TOKEN_VARIABLE: hmac.new(secret.encode(), attempt.encode(), "sha256").hexdigest()}
 
 
 def process_memory(settings: Settings, group: DeviceGroup) -> int:

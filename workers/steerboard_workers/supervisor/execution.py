@@ -36,7 +36,7 @@ from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
 from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
-from steerboard_workers.supervisor.device_group import DeviceGroup
+from steerboard_workers.supervisor.device_group import DeviceGroup, role_variables
 from steerboard_workers.supervisor.lease import LeaseKeeper
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.process import StageProcess
@@ -178,10 +178,13 @@ class Supervisor:
         if run.kind == "academic":
             python = lm_eval.require_python(self._settings)
         shared: list[Path] = []
+        of_roles: dict[str, str] = {}
         if run.kind != endpoint_runs.KIND:
             spec = prepare(
                 self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
             )
+            spec = self._group.described(spec)
+            of_roles = role_variables(self._settings, spec)
             workspace.write_spec(spec)
             workspace.write_control(oversight.control_of(run))
             shared = [Path(folder) for folder in spec.caches.values()]
@@ -192,7 +195,7 @@ class Supervisor:
         if self._leaving(lease):
             return None
         kills_before = failure_diagnosis.oom_kills()
-        stage = self._start(claim, run, workspace, python)
+        stage = self._start(claim, run, workspace, python, of_roles)
         why: Failure | None = None
         try:
             why = self._watch(claim, attempt, stage, lease)
@@ -223,7 +226,10 @@ class Supervisor:
             self._persist(lease, lambda: self._register(claim, attempt, result, attempt.device_seconds))
         return failure
 
-    def _start(self, claim: Claim, run: Run, workspace: Workspace, python: Path | None) -> StageProcess:
+    def _start(
+        self, claim: Claim, run: Run, workspace: Workspace, python: Path | None, variables: dict[str, str]
+    ) -> StageProcess:
+        """`variables`: further ones of a stage's environment."""
         if endpoint_runs.asks_elsewhere(run):
             return StageProcess(
                 workspace.directory,
@@ -245,7 +251,7 @@ class Supervisor:
             devices=self._group.devices,
             launcher=self._group.launcher(run, claim.attempt),
             command=process.stage_command(workspace.directory, python=python) if python else None,
-            variables=self._variables(run, python),
+            variables=self._variables(run, python) | variables,
             parent=self._parent,
         )
 

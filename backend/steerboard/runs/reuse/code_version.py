@@ -24,6 +24,8 @@ _STAGES = "steerboard_workers.stages"
 _STAGES_OF = {"reward": ("reward_responses",), "evaluate": ("answer", "reward_responses")}
 # Of training, for methods that sample from their own weights alone.
 _SAMPLING = f"{_STAGES}.training.live_policy"
+# Likewise, and for no probe: engines in other processes, and roles on devices of their own.
+_ENGINES = (f"{_STAGES}.training.vllm_sampler", f"{_STAGES}.roles.apart")
 # Of training, for runs that answer probe prompts alone.
 _PROBING = f"{_STAGES}.training.watching.probing"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "peft", "numpy")
@@ -148,7 +150,11 @@ def source_version(
     if spec is not None:
         modules += [spec.config.__module__, spec.training.partition(":")[0]]
     online = spec is not None and issubclass(spec.config, OnlineConfig)
-    without = [*([] if probes else [_PROBING]), *([] if probes or online else [_SAMPLING])]
+    without = [
+        *([] if probes else [_PROBING]),
+        *([] if probes or online else [_SAMPLING]),
+        *([] if online else _ENGINES),
+    ]
     return tree.digest(modules, whole=theirs, without=without)
 
 

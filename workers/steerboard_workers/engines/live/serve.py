@@ -14,6 +14,9 @@ from steerboard_workers.engines.vllm_host import VllmHost
 from steerboard_workers.engines.vllm_process import VllmServer
 from steerboard_workers.engines.watchdog import EngineFailed
 
+# vLLM wants the seed of a request to stay a signed 64-bit integer, and not negative.
+_SEED_BITS = (1 << 63) - 1
+
 
 class LiveServer(VllmServer):
     def answers(self, asked: Asked) -> Iterator[Done | Drawn]:
@@ -63,7 +66,7 @@ def _params(asked: Draw, place: int) -> Any:
     return SamplingParams(
         temperature=asked.temperature,
         max_tokens=asked.limits[place],
-        seed=asked.seeds[place] if asked.temperature else None,
+        seed=asked.seeds[place] & _SEED_BITS if asked.temperature else None,
         stop_token_ids=list(asked.ends),
         logprobs=0,  # of the token that was drawn, and of no other
         detokenize=False,

@@ -11,32 +11,39 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.method import BadMethod, Frozen
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.examples import Example, with_companions
-from steerboard_workers.alignment.modules import PolicyModule, RewardModule
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
-from steerboard_workers.stages.models.adapters import is_adapter, load_weights, merge
-from steerboard_workers.stages.models.model_io import check_gives_rewards, check_safe, load_tokenizer, read_info
+from steerboard_workers.stages.models.adapters import is_adapter
+from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
 from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
 from steerboard_workers.stages.training.log_prob_cache import LogProbCache, LogProbCost, weights_hash
+from steerboard_workers.stages.training.opening import FrozenModel, open_reader
 from steerboard_workers.stages.training.passes import ForwardPasses, Reader, by_example
 from steerboard_workers.stages.training.reference_check import check_equal, tolerance
-from steerboard_workers.stages.training.setup import Setup, batcher_of, follow_autocast
+from steerboard_workers.stages.training.setup import Setup
 
 START = "model"
+
+
+class Apart(Protocol):
+    """Frozen models that have devices of their own; every process makes the same calls."""
+
+    def places(self, one: Frozen) -> bool: ...
+
+    def open(self, one: Frozen, model: FrozenModel, examples: list[Example], share: bool) -> Reader: ...
 
 
 class FrozenModels:
@@ -50,7 +57,9 @@ class FrozenModels:
         sharing: Strategy,
         passes: ForwardPasses,
         temperature: float,
+        apart: Apart | None = None,
     ) -> None:
+        """`apart`: where models are that have devices of their own."""
         self._stage = stage
         self._config = config
         self._start = start
@@ -58,6 +67,7 @@ class FrozenModels:
         self._main: bool = sharing.accelerator.is_main_process
         self._passes = passes
         self._temperature = temperature
+        self._apart = apart
         self._hashes: dict[Path, str] = {}
         self._costs: list[LogProbCost] = []
 
@@ -206,36 +216,30 @@ class FrozenModels:
         return torch.bfloat16 if self._sharing.mixed else torch.float32
 
     def _open(self, one: Frozen, source: str, examples: list[Example], renderer: Renderer | None = None) -> Reader:
-        folder = self._stage.model_path(source)
-        sharing, device = self._sharing, self._sharing.accelerator.device
-        if self._config.strategy == "zero3" and is_adapter(folder):
+        if self._config.strategy == "zero3" and is_adapter(self._stage.model_path(source)):
             raise BadInput(
                 f"{one.name} is an adapter, which is merged before it is used: zero3 does not allow it",
                 code="bad_config",
                 hint="Use a merged model, or strategy zero2.",
             )
-        self._stage.progress(0, 1, "models", f"loading {one.name}")
-        with self._stage.phases.measure("load"), sharing.loading(), self._stage.using_model(source, "opening"):
-            module = open_frozen(folder, one.reads == "ends", self._dtype)
-        if isinstance(module, PolicyModule):
-            module.temperature = self._temperature
-        wrapped = sharing.frozen(module)
-        wrapped.eval()
-        self._stage.progress(1, 1, "models", f"loading {one.name}")
-        pad = (renderer or self._start).tokenizer.pad_token_id
-        if renderer is not None:
-            vocabulary, window = int(module.model.config.get_text_config().vocab_size), renderer.max_length
-            examples = [_foreign(example, vocabulary, window) for example in examples]
+        model = FrozenModel(
+            name=one.name,
+            source=source,
+            scalar=one.reads == "ends",
+            dtype=self._dtype,
+            temperature=self._temperature,
+            pad=int((renderer or self._start).tokenizer.pad_token_id),
+            window=None if renderer is None else renderer.max_length,
+        )
         share = self._passes.learner.batcher.share
-        batcher = batcher_of(self._stage, self._config, module, examples, pad, device, wrapped, share)
-        return Reader.of(wrapped, batcher)
-
-
-def _foreign(example: Example, vocabulary: int, window: int) -> Example:
-    """Any tokens that a model of so many, and so long a window, can read: to find out how it may be read."""
-    prompt = example.prompt[: window // 2] % vocabulary
-    responses = tuple(response[: window // 2] % vocabulary for response in example.responses)
-    return replace(example, prompt=prompt, responses=responses, prompt_supervised=None)
+        self._stage.progress(0, 1, "models", f"loading {one.name}")
+        with self._stage.phases.measure("load"):
+            if one.stays and self._apart is not None and self._apart.places(one):
+                reader = self._apart.open(one, model, examples, share)
+            else:
+                reader = open_reader(self._stage, self._config, model, self._sharing, examples, share)
+        self._stage.progress(1, 1, "models", f"loading {one.name}")
+        return reader
 
 
 def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]]) -> Example:
@@ -243,19 +247,3 @@ def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]
     companion = None if example.companion is None else _filled(example.companion, name, known)
     log_probs = {**example.frozen_log_probs, name: known[id(example)]}
     return replace(example, frozen_log_probs=log_probs, companion=companion)
-
-
-def open_frozen(folder: Path, scalar: bool, dtype: torch.dtype) -> PolicyModule | RewardModule:
-    """A model in eval mode that takes no gradient, its adapters merged. `scalar`: one with one number for its head."""
-    if scalar:
-        check_gives_rewards(folder)
-    check_safe(folder)
-    options: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "trust_remote_code": False}
-    kind = AutoModelForSequenceClassification if scalar else AutoModelForCausalLM
-    model = load_weights(kind, folder, **options)
-    if is_adapter(folder):
-        merge(model)
-    model.requires_grad_(False).eval()
-    model.config.use_cache = False
-    model.get_input_embeddings().register_forward_hook(follow_autocast)
-    return RewardModule(model) if scalar else PolicyModule(model)

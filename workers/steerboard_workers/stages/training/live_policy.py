@@ -52,7 +52,10 @@ class Sampling:
 
 
 class Sampler(Protocol):
-    """What computes the answers of this process."""
+    """What computes the answers of this process. `central`: the first process asks it for all answers, and the others
+    for none."""
+
+    central: bool
 
     def take_weights(self) -> None:
         """Sample from the weights of now; called before each `begin`."""
@@ -129,7 +132,10 @@ class SampledPolicy:
             accelerator = self._sharing.accelerator
             # Prompts of all lengths for each process: neighbours in length go to different ones.
             order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i].prompt))
-            mine = [s for i in order[accelerator.process_index :: accelerator.num_processes] for s in streams[i]]
+            share = order[accelerator.process_index :: accelerator.num_processes]
+            if self._sampler.central:
+                share = order if accelerator.is_main_process else []
+            mine = [stream for i in share for stream in streams[i]]
             self._sampler.begin(mine, prompts, temperature)
         self._running = Sampling(prompts, mine)
         return self._running
@@ -165,6 +171,8 @@ class SampledPolicy:
 
 class ModuleSampler:
     """Samples by the module in training itself, with the decode loop of the transformers engine."""
+
+    central = False
 
     def __init__(self, module: PolicyModule, sharing: Strategy, renderer: Renderer, config: TrainingConfig) -> None:
         self._module = module

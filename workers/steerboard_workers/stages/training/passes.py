@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -26,14 +26,23 @@ Read = Callable[[Any, MicroBatch], torch.Tensor]
 PASS_TOKENS = 2048
 
 
+class Elsewhere(Protocol):
+    """A model that other processes than those of the training hold."""
+
+    def read(self, parts: Sequence[list[Example]], labels: bool) -> Iterator[Values]:
+        """float32 values of the sequences of each part, or of all `labels`; on every process, in order."""
+        ...
+
+
 @dataclass(frozen=True)
 class Reader:
     """A model to read from: what its forwards go through, and how its examples are laid out. `part`: which one, of
-    several that are trained together; None of one alone."""
+    several that are trained together; None of one alone. `elsewhere`: what reads instead, without a module here."""
 
-    module: nn.Module
+    module: nn.Module | None
     batcher: Batcher
     part: str | None = None
+    elsewhere: Elsewhere | None = None
 
     @classmethod
     def of(cls, module: nn.Module, batcher: Batcher, part: str | None = None) -> Reader:
@@ -83,7 +92,7 @@ class ForwardPasses:
     def per_label_of(self, reader: Reader, examples: Sequence[Example]) -> list[list[Values]]:
         """`per_label` of any model."""
         parts = reader.cut(examples)
-        of_all: list[Values] = [found for _, found in self.run(reader, parts, _labels)]
+        of_all: list[Values] = [found for _, found in self.run(reader, parts, labels=True)]
         known: dict[int, list[Values]] = {}
         for part, values in zip(parts, of_all, strict=True):
             counts = [n for example in part for n in example.label_counts]
@@ -107,16 +116,21 @@ class ForwardPasses:
         self,
         reader: Reader,
         parts: Sequence[list[Example]],
-        read: Read | None = None,
+        *,
+        labels: bool = False,
     ) -> Iterator[tuple[int, Values]]:
-        """(its place, float32 values of its sequences) of each part, in order, on every process. By turns: a process
-        takes every n-th part, and results are exchanged after each round."""
+        """(its place, float32 values of its sequences, or of their labels) of each part, in order, on every process. By
+        turns: a process takes every n-th part, and results are exchanged after each round."""
+        if reader.elsewhere is not None:
+            yield from enumerate(reader.elsewhere.read(parts, labels))
+            return
+        read = _labels if labels else _per_sequence
         accelerator = self._sharing.accelerator
         ranks, mine = accelerator.num_processes, accelerator.process_index
         for start in range(0, len(parts), ranks):
             turn = list(range(start, min(start + ranks, len(parts))))
             # Under ZeRO-3 all take part in every forward: one without work does somebody else's again.
-            values = self._forward(reader, parts[turn[min(mine, len(turn) - 1)]], read or _per_sequence)
+            values = self._forward(reader, parts[turn[min(mine, len(turn) - 1)]], read)
             found: list[Any] = [values] * ranks
             if ranks > 1:
                 torch.distributed.all_gather_object(found, values)
@@ -124,6 +138,7 @@ class ForwardPasses:
 
     @torch.no_grad()
     def _forward(self, reader: Reader, part: list[Example], read: Read) -> Values:
+        assert reader.module is not None
         batch = reader.batcher.collate(part).to(self._sharing.accelerator.device)
         with _evaluating(reader.module), self._sharing.forwards():
             inputs = batch.model_inputs()

@@ -112,7 +112,7 @@ class Preflight:
         if way.strategy == self._config.strategy:
             return True
         config = self._config
-        if way.strategy == "zero3" and isinstance(config, OnlineConfig) and (config.engine != "vllm" or config.lora):
+        if way.strategy == "zero3" and isinstance(config, OnlineConfig) and (not config.samples_apart or config.lora):
             return False
         return not self._quantised and not (way.strategy == "zero3" and self._merges)
 
@@ -131,7 +131,8 @@ class Preflight:
     def _estimate(self, way: Way) -> int | None:
         if self._shape is None:
             return None
-        method = needed_method(self._config.method)
+        method, config = needed_method(self._config.method), self._config
+        samples = isinstance(config, OnlineConfig) and not config.samples_apart
         load = TrainingLoad(
             processes=self._processes,
             positions=max(way.micro_tokens, self._least),
@@ -143,7 +144,7 @@ class Preflight:
             quantised=self._quantised,
             on_gpu=self._trainer.device.type == "cuda",
             reads_logits=not self._start.scalar,
-            sampled=self._config.sample_batch if isinstance(self._config, OnlineConfig) else 0,
+            sampled=config.sample_batch if isinstance(config, OnlineConfig) and samples else 0,
             window=self._start.renderer.max_length,
             further=len(method.also_trains),
             frozen=method.kept(self._config, self._stage.spec.inputs),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from steerboard_contracts.errors import EngineMissing
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
-from steerboard_workers.engines.live.messages import Draw, Start
+from steerboard_workers.engines.live.messages import Draw, Drawn, Start
 from steerboard_workers.engines.live.process import LiveEngine, write_config
 from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import merged_weights
@@ -22,13 +22,12 @@ from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.live_policy import Drawing, ends_of
 from steerboard_workers.stages.training.setup import Setup
 
-# vLLM wants the seed of a request to stay a signed 64-bit integer, and not negative.
-_SEED_BITS = (1 << 63) - 1
-
 
 class VllmSampler:
     """Starts vLLM when it is first needed, and gives it the weights before each sampling: none of its answers is of
     others. Every process that trains has its own, on its own device."""
+
+    central = False
 
     def __init__(
         self, stage: Stage, config: OnlineConfig, start: Setup, module: PolicyModule, sharing: Strategy
@@ -46,61 +45,77 @@ class VllmSampler:
         if self._engine is None:
             self._engine = self._started()
         with self._stage.phases.measure("sync"):
-            self._engine.update(self._weights)
+            self._engine.update(lambda: whole_weights(self._config, self._module, self._sharing))
 
     def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
         assert self._engine is not None
         self._answers = answers
-        self._engine.begin(
-            Draw(
-                prompts=[prompts[one.prompt].prompt.tolist() for one in answers],
-                limits=[one.limit for one in answers],
-                seeds=[one.key & _SEED_BITS for one in answers],
-                temperature=temperature,
-                ends=self._ends,
-            )
-        )
+        self._engine.begin(draw_of(answers, prompts, temperature, self._ends))
 
     def finish(self) -> None:
         assert self._engine is not None
-        drawn = self._engine.drawn()
-        for one, ids, log_probs in zip(self._answers, drawn.ids, drawn.log_probs, strict=True):
-            one.ids, one.log_probs = list(ids), list(log_probs)
-            one.finished = one.ids[-1] in self._ends
+        fill(self._answers, self._engine.drawn(), self._ends)
 
     def close(self) -> None:
         if self._engine is not None:
             self._engine.close()
 
     def _started(self) -> LiveEngine:
-        process = self._stage.spec.vllm
-        if process is None:
-            raise EngineMissing(
-                "vLLM is not installed on this machine", hint="Let the worker find it: `make setup-vllm`."
-            )
         device = self._sharing.accelerator.device
-        dtype = pick_dtype(self._config.precision, device)
-        start = Start(
-            folder=str(self._config_folder()),
-            dtype="bfloat16" if dtype == torch.bfloat16 else "float32",
-            window=self._start.renderer.max_length,
-            sequences=self._config.sample_batch,
-            options=self._config.vllm.model_dump(),
-            device="cuda" if device.type == "cuda" else "cpu",
-        )
+        model, window = self._module.model.config.to_dict(), self._start.renderer.max_length
         with self._stage.phases.measure("load"):
-            return LiveEngine(process, start, _visible(device))
+            return live_engine(self._stage, self._config, model, window, device, _visible(device))
 
-    def _config_folder(self) -> Path:
-        """What vLLM reads of the model in training besides its weights."""
-        folder = self._stage.directory / f"sampled-{self._sharing.accelerator.process_index}"
-        folder.mkdir(exist_ok=True)
-        write_config(folder, self._module.model.config.to_dict())
-        return folder
 
-    def _weights(self) -> Iterable[tuple[str, Tensor]]:
-        weights, lora = self._sharing.forward_weights(self._module.model), self._config.lora
-        return weights if lora is None else merged_weights(dict(weights), lora).items()
+def live_engine(
+    stage: Stage,
+    config: OnlineConfig,
+    model: Mapping[str, Any],
+    window: int,
+    device: torch.device,
+    visible: str | None,
+) -> LiveEngine:
+    """vLLM without weights. `model`: the config of the model in training, `window` in tokens, `visible`: the devices
+    that it may see; as this process by default."""
+    process = stage.spec.vllm
+    if process is None:
+        raise EngineMissing("vLLM is not installed on this machine", hint="Let the worker find it: `make setup-vllm`.")
+    folder = stage.directory / f"sampled-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    write_config(folder, model)
+    dtype = pick_dtype(config.precision, device)
+    start = Start(
+        folder=str(folder),
+        dtype="bfloat16" if dtype == torch.bfloat16 else "float32",
+        window=window,
+        sequences=config.sample_batch,
+        options=config.vllm.model_dump(),
+        device="cuda" if device.type == "cuda" else "cpu",
+    )
+    return LiveEngine(process, start, visible)
+
+
+def whole_weights(config: OnlineConfig, module: PolicyModule, sharing: Strategy) -> Iterable[tuple[str, Tensor]]:
+    """All tensors of the model in training by the names of a checkpoint, adapters merged. Every process must read to
+    the end."""
+    weights = sharing.forward_weights(module.model)
+    return weights if config.lora is None else merged_weights(dict(weights), config.lora).items()
+
+
+def draw_of(answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float, ends: Sequence[int]) -> Draw:
+    return Draw(
+        prompts=[prompts[one.prompt].prompt.tolist() for one in answers],
+        limits=[one.limit for one in answers],
+        seeds=[one.key for one in answers],
+        temperature=temperature,
+        ends=ends,
+    )
+
+
+def fill(answers: Sequence[Drawing], drawn: Drawn, ends: Container[int]) -> None:
+    for one, ids, log_probs in zip(answers, drawn.ids, drawn.log_probs, strict=True):
+        one.ids, one.log_probs = list(ids), list(log_probs)
+        one.finished = one.ids[-1] in ends
 
 
 def _visible(device: torch.device) -> str | None:
