@@ -47,7 +47,7 @@ hypothesis_settings.register_profile("explore", deadline=None, suppress_health_c
 hypothesis_settings.load_profile("ci")
 
 if TYPE_CHECKING:
-    from s3_server import S3Server
+    from support.servers.s3_server import S3Server
 
 _FIRST_REDIS_DATABASE = 8
 # Cheap to read, and different after any change of tables, columns, defaults, indexes, constraints or triggers.
@@ -361,7 +361,7 @@ def stage_parent() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def running_s3() -> Iterator[S3Server]:
     # Imported here, for most test processes need no S3.
-    from s3_server import S3Server
+    from support.servers.s3_server import S3Server
 
     server = S3Server().start()
     yield server

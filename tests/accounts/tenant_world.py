@@ -15,7 +15,7 @@ from account_people import Endpoint, endpoints
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from one_of_everything import SHARED, Things
+from support.rows.one_of_everything import SHARED, Things
 
 
 @dataclass(frozen=True)

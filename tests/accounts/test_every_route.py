@@ -13,11 +13,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 from tenant_world import Bodies, foreign, masked, own, parameters, project_routes, send
 
-from one_of_everything import SHARED, Things, fill
 from steerboard.accounts import service
 from steerboard.accounts.http import event_stream
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
+from support.rows.one_of_everything import SHARED, Things, fill
 
 # Everything that answers without an account. What is added here is public to the world.
 PUBLIC = {

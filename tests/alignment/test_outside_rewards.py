@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from other_server import Answer, other_server
 from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.network.safe_http import AddressRefused, BadUrl
@@ -25,6 +24,7 @@ from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.scoring import AnswerRewards, UnscoredAnswers
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.alignment.rollouts import Rollout
+from support.servers.other_server import Answer, other_server
 
 CODE = """
 import os, time

@@ -13,8 +13,6 @@ import httpx
 from sqlalchemy import func
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import info_of
-from other_token import token_headers
 from steerboard.accounts.tables import Project
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.database import new_id, transaction
@@ -25,6 +23,8 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
 from steerboard_contracts.models import ModelRole
+from support.models.model_folders import info_of
+from support.rows.other_token import token_headers
 
 RECIPE = """\
 name: small

@@ -5,8 +5,8 @@ import pytest
 from api_world import ApiWorld
 from sqlalchemy.orm import Session, sessionmaker
 
-from command_line import steerboard, url
 from steerboard.accounts.tables import Project
+from support.processes.command_line import steerboard, url
 
 __all__ = ["steerboard", "url"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from served_app import served
+from support.servers.served_app import served
 
 DOCS = Path(__file__).parents[2] / "docs" / "api.md"
 

@@ -10,10 +10,10 @@ import pytest
 from api_world import ApiWorld
 from sqlalchemy import update
 
-from command_line import Steerboard
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Pipeline, Run
-from terminal import ESCAPES, on_terminal
+from support.processes.command_line import Steerboard
+from support.processes.terminal import ESCAPES, on_terminal
 
 PIPELINE = "offline-rlhf-12"
 LISTS = (

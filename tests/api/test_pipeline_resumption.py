@@ -7,10 +7,10 @@ from typing import Any
 from api_world import ApiWorld
 from sqlalchemy import select
 
-from command_line import Steerboard
 from steerboard.accounts.tables import AuditEntry
 from steerboard.platform.database import transaction
 from steerboard.runs.state import attempt_outcomes, claims
+from support.processes.command_line import Steerboard
 
 INDEPENDENT = """\
 name: small

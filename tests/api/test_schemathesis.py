@@ -21,12 +21,12 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 from sqlalchemy.orm import Session, sessionmaker
 
-from evaluation_rows import Evaluated
-from one_of_everything import SHARED, fill
-from served_app import served
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import new_id, transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
+from support.rows.evaluation_rows import Evaluated
+from support.rows.one_of_everything import SHARED, fill
+from support.servers.served_app import served
 
 # Streams have no end, and these would take the caller's own rights away.
 _LEFT_OUT = (

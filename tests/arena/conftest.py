@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
-from arena_world import ArenaWorld
 from steerboard.accounts.tables import Project
+from support.rows.arena_world import ArenaWorld
 
 
 @pytest.fixture

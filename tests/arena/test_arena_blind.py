@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from arena_world import NAMES, PROJECT, ArenaWorld, write_answers
 from steerboard.accounts.http import event_stream
 from steerboard.accounts.tables import AuditEntry
 from steerboard.arena.tables import Turn
 from steerboard.platform.database import transaction
 from steerboard.playground.tables import PlaygroundAnswer
+from support.rows.arena_world import NAMES, PROJECT, ArenaWorld, write_answers
 
 
 def comparison_of(world: ArenaWorld, battle: Any) -> str:

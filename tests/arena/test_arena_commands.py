@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from arena_world import NAMES, ArenaWorld
-from command_line import Steerboard, steerboard, url
+from support.processes.command_line import Steerboard, steerboard, url
+from support.rows.arena_world import NAMES, ArenaWorld
 
 __all__ = ["steerboard", "url"]
 

@@ -4,11 +4,11 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 
-from arena_world import NAMES, ArenaWorld, places_of
 from steerboard.accounts.tables import User
 from steerboard.arena.pairing import draw
 from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.platform.database import transaction
+from support.rows.arena_world import NAMES, ArenaWorld, places_of
 
 
 def drawn(world: ArenaWorld, arena: str, number: int, texts: Sequence[str] = ("x", "y")) -> list[list[int]]:

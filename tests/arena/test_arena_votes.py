@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from arena_world import NAMES, PROJECT, ArenaWorld, write_answers
 from steerboard.arena import rates
 from steerboard.arena.tables import Vote
 from steerboard.datasets.tables import Dataset, SampleRow
@@ -17,6 +16,7 @@ from steerboard.platform.database import transaction
 from steerboard.playground.tables import PlaygroundAnswer
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.results.lineage import _opinions
+from support.rows.arena_world import NAMES, PROJECT, ArenaWorld, write_answers
 
 
 def stored(world: ArenaWorld) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchmark_numbers.figures_runner import figures, invalid, write
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import rewardbench2
-from terminal import ESCAPES, on_terminal
+from support.processes.terminal import ESCAPES, on_terminal
 
 NAN = math.nan
 

@@ -24,7 +24,7 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service as registry
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
-from terminal import on_terminal
+from support.processes.terminal import on_terminal
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from steerboard.cli.output.listing import Column, id_ends, print_table
 from steerboard.cli.output.progress import Bars
-from terminal import ESCAPES
+from support.processes.terminal import ESCAPES
 
 COLUMNS = (
     Column("run"),

@@ -21,9 +21,6 @@ import psutil
 import pytest
 from sqlalchemy.orm import Session, sessionmaker
 
-from command_line import url
-from model_folders import write_model
-from other_server import Answer, Seen, other_server
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
@@ -31,6 +28,9 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.training import LoraConfig
+from support.models.model_folders import write_model
+from support.processes.command_line import url
+from support.servers.other_server import Answer, Seen, other_server
 
 __all__ = ["url"]
 

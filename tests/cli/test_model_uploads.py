@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from command_line import Steerboard, steerboard, url
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.uploads.service import finished
 from steerboard.runs.tables import Run
+from support.processes.command_line import Steerboard, steerboard, url
 
 __all__ = ["steerboard", "url"]
 

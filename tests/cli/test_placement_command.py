@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from llama_shapes import LLAMA_8B
 from steerboard.cli import placement
 from steerboard_contracts.errors import BadInput
+from support.models.llama_shapes import LLAMA_8B
 
 LARGE = ["--method", "ppo", "--model", "70b", "--nodes", "12"]
 ZERO3 = ["--set", "strategy=zero3", "--set", "gradient_checkpointing=true", "--set", "engine=vllm"]

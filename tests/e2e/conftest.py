@@ -8,8 +8,8 @@ from dashboard_world import RECIPE, World, follow, instructions, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from ranking_desks import Desks, enter_evaluation
 
-from chromium import CHROMIUM
 from steerboard.app.dashboard import BUILD
+from support.processes.chromium import CHROMIUM
 
 # Browser, server, worker and stages share whatever cores there are.
 expect.set_options(timeout=20_000)

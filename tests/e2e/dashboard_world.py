@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page
 
-from surroundings import surroundings
+from support.processes.surroundings import surroundings
 
 # Every stage of the offline pipeline, as small as it can be while its report still means something to look at.
 RECIPE = """

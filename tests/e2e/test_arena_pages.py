@@ -23,7 +23,6 @@ from ranking_desks import Desks, enter_evaluation, right
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from arena_world import NAMES, add_endpoints, entrants, places_of, write_answers
 from steerboard.accounts import service
 from steerboard.accounts.tables import Membership, Project, User
 from steerboard.app.dashboard import BUILD
@@ -32,6 +31,7 @@ from steerboard.arena.service import create
 from steerboard.arena.tables import Battle, Vote
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
+from support.rows.arena_world import NAMES, add_endpoints, entrants, places_of, write_answers
 
 
 @dataclass

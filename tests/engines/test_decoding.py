@@ -13,7 +13,7 @@ from steerboard_contracts.configs import Decoding
 from steerboard_workers.engines.cache import growing_cache, takes_rows
 from steerboard_workers.engines.decoding import Decoder, Stream
 from steerboard_workers.engines.sampling import stream_key
-from tiny_shape import SHAPE
+from support.models.tiny_shape import SHAPE
 
 MODELS = {
     "llama": LlamaConfig(**SHAPE),

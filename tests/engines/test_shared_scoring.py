@@ -18,7 +18,7 @@ from transformers import (
 from steerboard_workers.alignment.rendering.render import Rendered
 from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
 from steerboard_workers.engines.rewards import TransformersRewards
-from tiny_shape import SHAPE
+from support.models.tiny_shape import SHAPE
 
 CONFIGS = {
     "full": LlamaConfig(**SHAPE),

@@ -19,7 +19,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import vllm_rank
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.models.model_io import load_policy
-from vllm_engine import PYTHON, needs_vllm, write_models
+from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 
 PROBE = Path(__file__).with_name("vllm_probe.py")
 long = [needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]

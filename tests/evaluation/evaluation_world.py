@@ -16,8 +16,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 from transformers import LlamaForSequenceClassification
 
-from ended_run import ended_run
-from other_token import token_headers
 from steerboard.accounts.tables import Membership, Project, User
 from steerboard.datasets.imports.loading import import_file
 from steerboard.evaluation.tables import PromptSet
@@ -47,6 +45,8 @@ from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.preparation import prepare
 from steerboard_workers.supervisor.workspace import Workspace
+from support.rows.ended_run import ended_run
+from support.rows.other_token import token_headers
 
 WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
 WINDOW = 256

@@ -13,9 +13,9 @@ import pytest
 from evaluation_world import EvaluationWorld
 from test_evaluation_processes import KEY, LOCAL, add_endpoint, completion, kill_when, processes_of
 
-from lm_eval_environment import CODE, FLEXIBLE, ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_tasks
-from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.runs.tables import Run
+from support.models.lm_eval_environment import CODE, FLEXIBLE, ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_tasks
+from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 works = [needs_lm_eval, pytest.mark.long, pytest.mark.timeout(600)]
 

@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 from evaluation_world import EvaluationWorld
 
-from lm_eval_environment import FLEXIBLE, ITEMS, PYTHON, STRICT, needs_lm_eval, table, write_lookup_model, write_tasks
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.registry.service import get_model, register_model
-from vllm_engine import PYTHON as VLLM_PYTHON
-from vllm_engine import needs_vllm
+from support.models.lm_eval_environment import (
+    FLEXIBLE,
+    ITEMS,
+    PYTHON,
+    STRICT,
+    needs_lm_eval,
+    table,
+    write_lookup_model,
+    write_tasks,
+)
+from support.models.vllm_engine import PYTHON as VLLM_PYTHON
+from support.models.vllm_engine import needs_vllm
 
 
 def start(world: EvaluationWorld, model: str, folder: Path, **fields: Any) -> str:

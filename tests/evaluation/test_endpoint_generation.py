@@ -12,8 +12,8 @@ import pytest
 from evaluation_world import EvaluationWorld
 from test_evaluation_processes import LOCAL, add_endpoint, completion, kill_when
 
-from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.runs.tables import Run
+from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 GENERATE = {"run": "generate", "split": "all", "decoding": {"temperature": 0.7, "n": 2}, "batch_size": 4}
 PROMPTS = [f"say {word}" for word in ("red", "green", "blue", "apple", "pear", "house")]

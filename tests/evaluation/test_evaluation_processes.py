@@ -13,9 +13,9 @@ import pytest
 from evaluation_world import SAMPLED, EvaluationWorld, wait
 from sqlalchemy import update
 
-from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
+from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 KEY = "sk-very-secret"
 LOCAL = {"allowed_private": "127.0.0.1"}

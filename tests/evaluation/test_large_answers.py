@@ -6,8 +6,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
-from evaluation_rows import Evaluated
 from steerboard.accounts.tables import Project
+from support.rows.evaluation_rows import Evaluated
 
 URL = "/api/v1/projects/default/evaluations/vicuna/prompts"
 LARGE = 3 << 20

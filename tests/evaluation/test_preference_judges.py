@@ -10,7 +10,6 @@ import torch
 from evaluation_world import SHORT, WINDOW, WORDS, EvaluationWorld
 from sqlalchemy import select
 
-from ended_run import ended_run
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.tables import Entrant, Response
 from steerboard.platform.database import transaction
@@ -23,6 +22,7 @@ from steerboard_workers.engines.preferences import Preference
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.comparing import compare, preference_engine
 from steerboard_workers.stages.models.model_io import load_comparing_model, save_model
+from support.rows.ended_run import ended_run
 
 JUDGES = "evaluations/eval/judges"
 ASKED = {"style": "preference", "model": "compares"}

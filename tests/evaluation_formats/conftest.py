@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from formats_world import FormatsWorld
 from sqlalchemy.orm import Session, sessionmaker
 
-from command_line import steerboard, url
+from support.processes.command_line import steerboard, url
 
 __all__ = ["steerboard", "url"]
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from formats_world import ROOT, FormatsWorld, jsonl
 
-from command_line import Done, Steerboard
 from steerboard.cli.evaluation import evaluations
 from steerboard.evaluation import contamination
 from steerboard.platform.database import transaction
+from support.processes.command_line import Done, Steerboard
 
 QUESTIONS = [{"question_id": 81 + n, "category": "math", "turns": [f"question {n}", "and then?"]} for n in range(3)]
 

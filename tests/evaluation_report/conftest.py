@@ -1,3 +1,3 @@
-from evaluation_databases import evaluated, shared
+from support.rows.evaluation_databases import evaluated, shared
 
 __all__ = ["evaluated", "shared"]

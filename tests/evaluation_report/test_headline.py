@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluation_rows import Evaluated
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.headline import Headline, Reservation
+from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
 BOTH = {"sft": 2, "dt": 1}

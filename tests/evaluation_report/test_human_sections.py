@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from evaluation_rows import Evaluated
+from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
 

@@ -7,12 +7,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 from sqlalchemy.orm import Session, sessionmaker
 
-from evaluation_rows import Evaluated
 from steerboard.accounts.tables import ApiToken, Project
 from steerboard.evaluation.report import assembly as reports
 from steerboard.evaluation.tables import Evaluation, EvaluationReportRow
 from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
+from support.rows.evaluation_rows import Evaluated
 
 URL = "/api/v1/projects/default/evaluations"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, event
 
-from evaluation_rows import Evaluated
+from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
 STYLES = ("single", "pairwise", "alpaca_eval", "arena_hard")

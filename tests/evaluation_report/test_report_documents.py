@@ -10,12 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
-from evaluation_rows import Evaluated
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.report.document.blocks import Cell, Document, Fold, Grid, Items, Text
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.report.document.page import page_of
 from steerboard.evaluation.report.document.pdf import pdf_of
+from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
 HARM = "</style><script>alert(1)</script><img src=x onerror=alert(1)>\" onload='x' &amp; <b>\x00\u202e"

@@ -13,8 +13,6 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
-from command_line import Steerboard, steerboard, url
-from evaluation_rows import Evaluated
 from steerboard.accounts.tables import ApiToken, AuditEntry, Project, SignInAttempt
 from steerboard.evaluation.ranking.tables import Campaign
 from steerboard.evaluation.report import links
@@ -23,6 +21,8 @@ from steerboard.evaluation.report.tables import ReportLink
 from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
+from support.processes.command_line import Steerboard, steerboard, url
+from support.rows.evaluation_rows import Evaluated
 
 __all__ = ["steerboard", "url"]
 URL = "/api/v1/projects/default/evaluations/vicuna/report-links"

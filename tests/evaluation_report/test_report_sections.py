@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import scipy
 
-from ended_run import ended_run
-from evaluation_rows import Evaluated
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunInput
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, HackingRow
+from support.rows.ended_run import ended_run
+from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
 Z = {"mean": 1.0, "sd": 2.0, "n": 100, "reward_source": "reward"}

@@ -33,7 +33,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
 from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.stage import STAGE_FILE, StageSpec
-from surroundings import surroundings
+from support.processes.surroundings import surroundings
 
 ROWS = 120
 ENDED = ("succeeded", "failed", "cancelled")

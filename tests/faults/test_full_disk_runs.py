@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fault_stack import SFT, Stack
 
-from small_disk import MB, fill, free, small_disk
+from support.processes.small_disk import MB, fill, free, small_disk
 
 RESERVE_MB = 40
 

@@ -12,7 +12,7 @@ import pytest
 from fault_stack import SFT, Stack, Worker
 from sqlalchemy import make_url
 
-from forwarder import Forwarder
+from support.servers.forwarder import Forwarder
 
 # Some 15 seconds on a free machine.
 LONGER = SFT | {"epochs": 30, "checkpoint_every": 40}

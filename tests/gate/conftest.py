@@ -1,4 +1,4 @@
-from command_line import steerboard, url
-from evaluation_databases import evaluated, shared
+from support.processes.command_line import steerboard, url
+from support.rows.evaluation_databases import evaluated, shared
 
 __all__ = ["evaluated", "shared", "steerboard", "url"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from evaluation_rows import Evaluated
 from steerboard.evaluation.gate.decision import decide
 from steerboard.evaluation.gate.rules import GateRules
 from steerboard_contracts.errors import BadInput
@@ -23,6 +22,7 @@ from steerboard_contracts.report.academic import (
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.gate import GateRuleResult
 from steerboard_statistics.benchmarks.academic import mean_of, paired_difference
+from support.rows.evaluation_rows import Evaluated
 
 OURS, THEIRS = [1] * 60 + [0] * 40, [1] * 50 + [0] * 50
 

@@ -21,9 +21,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from other_server import Answer, Seen, other_server
 from steerboard.evaluation.gate.rules import METRICS, GateRules, parse_rules
 from steerboard.evaluation.schemas import EvaluationCreate
+from support.servers.other_server import Answer, Seen, other_server
 
 PAGES = Path(__file__).parents[2] / "docs"
 DOCS = (PAGES / "ci.md").read_text()

@@ -14,13 +14,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 from sqlalchemy.orm import Session, sessionmaker
 
-from command_line import Steerboard
-from evaluation_rows import Evaluated
-from other_server import Answer, other_server
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
+from support.processes.command_line import Steerboard
+from support.rows.evaluation_rows import Evaluated
+from support.servers.other_server import Answer, other_server
 
 PASS = {"metric": "win_rate", "entrant": "dt", "vs": "sft", "by": "judge", "stat": "ci_low", "op": ">", "value": 0.5}
 FAIL = {"metric": "length_ratio", "entrant": "dt", "vs": "sft", "op": "<", "value": 0.9}

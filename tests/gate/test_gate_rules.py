@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evaluation_rows import Evaluated
 from steerboard.evaluation.gate.decision import decide
 from steerboard.evaluation.gate.junit import junit_xml
 from steerboard.evaluation.gate.rules import METRICS, GateRules
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.evaluation import EvaluationReport, Unfinished
 from steerboard_contracts.report.gate import GateRuleResult, GateVerdict
+from support.rows.evaluation_rows import Evaluated
 
 Make = Callable[..., Evaluated]
 

@@ -8,10 +8,10 @@ from judge_world import JudgeWorld, saying
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
-from other_server import other_server
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.judges import runner
 from steerboard.platform.settings import Settings
+from support.servers.other_server import other_server
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from other_server import Answer, OtherServer, Seen
 from steerboard.accounts.tables import Project
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.judges import process
@@ -23,6 +22,7 @@ from steerboard.platform.settings import Settings
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run, RunAttempt, RunLog
+from support.servers.other_server import Answer, OtherServer, Seen
 
 SECRET = "sk-judge-4711-secret"
 PROJECT = "/api/v1/projects/default"

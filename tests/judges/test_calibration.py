@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from judge_world import PROJECT, JudgeWorld, completion
 
-from other_server import Answer, Seen
+from support.servers.other_server import Answer, Seen
 
 E = f"{PROJECT}/evaluations/e"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from judge_world import JudgeWorld, completion, saying
 
-from other_server import Answer, Seen
+from support.servers.other_server import Answer, Seen
 
 
 def test_single_answers_are_graded_in_both_turns(world: JudgeWorld) -> None:

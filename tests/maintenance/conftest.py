@@ -10,12 +10,12 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import NullPool
 
-from command_line import steerboard
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import make_engine, new_id
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
+from support.processes.command_line import steerboard
 
 __all__ = ["steerboard"]
 

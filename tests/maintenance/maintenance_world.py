@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Engine, text
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import write_model
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.evaluation.tables import Evaluation
@@ -32,6 +31,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, RunLog, RunOutput
 from steerboard.webhooks.tables import Webhook
 from steerboard_contracts.configs import RUN_CONFIG
+from support.models.model_folders import write_model
 
 API_KEY = "sk-a-secret-of-somebody"
 # Rows that are hard to write down: every kind of line break and escape, and nothing at all.

@@ -15,7 +15,6 @@ from maintenance_world import API_KEY, Place, rows_of, schema_of, somebody_waits
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from s3_server import BUCKET, S3Server
 from steerboard.datasets.imports.files import ImportFiles
 from steerboard.maintenance import backup, key_rotation, manifest
 from steerboard.maintenance.backup import Backup
@@ -30,6 +29,7 @@ from steerboard.registry import service as registry
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
+from support.servers.s3_server import BUCKET, S3Server
 
 
 def test_every_row_the_schema_and_the_model_come_back(place: Place, tmp_path: Path) -> None:

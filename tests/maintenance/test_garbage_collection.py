@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from maintenance_world import KeptWorld, somebody_waits
 from sqlalchemy import Engine, text
 
-from model_folders import write_model
-from s3_server import BUCKET, S3Server
 from steerboard.maintenance import backup, manifest
 from steerboard.maintenance.errors import StoreBusy
 from steerboard.maintenance.garbage_collection import Collected, collect
@@ -28,6 +26,8 @@ from steerboard.platform.storage.opening import open_storage
 from steerboard.platform.storage.protocol import Stored
 from steerboard.registry import service as registry
 from steerboard.registry.tables import Artifact, Model
+from support.models.model_folders import write_model
+from support.servers.s3_server import BUCKET, S3Server
 
 NOW = dt.timedelta(0)
 OLD = dt.timedelta(days=30)

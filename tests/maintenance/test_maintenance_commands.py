@@ -14,7 +14,6 @@ import pytest
 from maintenance_world import KeptWorld, rows_of
 from sqlalchemy import Engine, text
 
-from command_line import Steerboard
 from steerboard.accounts import service as accounts
 from steerboard.cli.maintenance import duration
 from steerboard.maintenance.databases import database
@@ -24,6 +23,7 @@ from steerboard.platform.processes.embedded import EmbeddedServers, PostgresChan
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.storage.artifacts import ArtifactStore
+from support.processes.command_line import Steerboard
 
 DOCS = Path(__file__).parents[2] / "docs" / "maintenance.md"
 

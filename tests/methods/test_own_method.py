@@ -22,10 +22,10 @@ from fastapi.testclient import TestClient
 from safetensors.torch import load_file
 from sqlalchemy.orm import Session, sessionmaker
 
-from chromium import CHROMIUM
 from steerboard.accounts.tables import Project
 from steerboard.app.dashboard import BUILD
 from steerboard.platform.settings import Settings
+from support.processes.chromium import CHROMIUM
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text()

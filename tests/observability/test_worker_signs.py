@@ -14,7 +14,6 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from sqlalchemy.orm import Session, sessionmaker
 
-from other_server import other_server
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.platform.database import transaction
@@ -24,6 +23,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import RUN_CONFIG
+from support.servers.other_server import other_server
 
 
 def start_mix(session: Session, project: Project, folder: Path) -> Run:

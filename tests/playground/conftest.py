@@ -9,7 +9,6 @@ from fastapi import FastAPI
 from playground_world import PlaygroundWorld, working, write_models
 from sqlalchemy.orm import Session, sessionmaker
 
-from served_app import served
 from steerboard.accounts.tables import Project
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
@@ -17,6 +16,7 @@ from steerboard_workers.interactive.hosts import environment
 from steerboard_workers.interactive.models import threads
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.supervisor.warm_start import StageParent
+from support.servers.served_app import served
 
 
 @pytest.fixture(scope="session")

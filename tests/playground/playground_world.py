@@ -21,7 +21,6 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 from transformers import LlamaForSequenceClassification
 
-from other_token import token_headers
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.platform.database import transaction
@@ -35,6 +34,7 @@ from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.interactive.worker import InteractiveWorker
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
+from support.rows.other_token import token_headers
 
 WORDS = ("red", "green", "blue", "apple", "pear", "house", "tree")
 WINDOW = 2048

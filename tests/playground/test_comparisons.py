@@ -8,7 +8,6 @@ import pytest
 from playground_world import PlaygroundWorld, model_processes, working
 from sqlalchemy.orm import Session, sessionmaker
 
-from served_app import served
 from steerboard.accounts.http import event_stream
 from steerboard.accounts.service import revoke_token
 from steerboard.app.main import create_app
@@ -16,6 +15,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.events import wakeups
 from steerboard.platform.settings import Settings
 from steerboard_workers.interactive.worker import InteractiveWorker
+from support.servers.served_app import served
 
 LONG = {"max_new_tokens": 1500}
 

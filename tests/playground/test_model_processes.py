@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from playground_world import PlaygroundWorld, model_processes, worker_process, working
 
-from hostile_models import SLOW_TEXT, endless_template, panicking_tokenizer, slow_tokenizer
 from steerboard.platform.settings import Settings
 from steerboard_workers.interactive.worker import InteractiveWorker
+from support.models.hostile_models import SLOW_TEXT, endless_template, panicking_tokenizer, slow_tokenizer
 
 LONG = {"max_new_tokens": 1900}
 

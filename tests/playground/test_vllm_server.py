@@ -27,7 +27,7 @@ from steerboard.runs.tables import Run
 from steerboard_workers.stages.models.model_io import load_tokenizer
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
-from vllm_engine import needs_vllm, write_adapted
+from support.models.vllm_engine import needs_vllm, write_adapted
 
 LOCAL = {"allowed_private": "127.0.0.1"}
 DECODING = {"max_new_tokens": 24}

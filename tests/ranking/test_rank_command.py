@@ -11,12 +11,12 @@ import httpx
 import pytest
 from ranking_world import NAMES, RANKINGS, RankingWorld
 
-from command_line import Done, Steerboard, steerboard, url
-from other_token import token_headers
 from steerboard.cli.client import Client
 from steerboard.cli.demo import ask_for_rankings
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.pipeline import EvaluationRef, MethodRow, Report, RewardModelSummary
+from support.processes.command_line import Done, Steerboard, steerboard, url
+from support.rows.other_token import token_headers
 
 __all__ = ["steerboard", "url"]
 NINE = tuple(f"policy-{number}" for number in range(9))

@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from other_server import Answer, OtherServer, other_server
 from steerboard.platform.security.safe_http import open_client
 from steerboard.platform.settings import Settings
 from steerboard.registry.endpoints.client import (
@@ -23,6 +22,7 @@ from steerboard.registry.endpoints.client import (
 from steerboard.registry.tables import Endpoint
 from steerboard_contracts.configs import Decoding
 from steerboard_contracts.errors import SteerboardError
+from support.servers.other_server import Answer, OtherServer, other_server
 
 KEY = "sk-very-secret"
 

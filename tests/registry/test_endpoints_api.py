@@ -13,13 +13,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import write_model
-from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service
+from support.models.model_folders import write_model
+from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 BASE = "/api/v1/projects/default/endpoints"
 KEY = "sk-very-secret"

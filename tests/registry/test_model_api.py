@@ -9,11 +9,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import write_model
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service
+from support.models.model_folders import write_model
 
 BASE = "/api/v1/projects/default/models"
 

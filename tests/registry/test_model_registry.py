@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import safetensors, write_model
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.platform.database import transaction
@@ -24,6 +23,7 @@ from steerboard.registry import service
 from steerboard.registry.local_copies import materialise
 from steerboard.registry.tables import Artifact, Model
 from steerboard_contracts.errors import BadInput, UnsafeModelFile
+from support.models.model_folders import safetensors, write_model
 
 Register = Callable[..., Model]
 

@@ -11,12 +11,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import write_model
 from steerboard.accounts.tables import AuditEntry, Project
 from steerboard.platform.database import transaction
 from steerboard.platform.events.tables import Event
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry import service
+from support.models.model_folders import write_model
 
 BASE = "/api/v1/projects/default/models"
 Add = Callable[..., None]

@@ -1,3 +1,3 @@
-from command_line import steerboard
+from support.processes.command_line import steerboard
 
 __all__ = ["steerboard"]

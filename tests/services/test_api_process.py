@@ -20,9 +20,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from sqlalchemy import Engine, text
 
-from command_line import Steerboard
-from other_server import OtherServer, other_server
 from steerboard.platform.settings import Settings, get_settings
+from support.processes.command_line import Steerboard
+from support.servers.other_server import OtherServer, other_server
 
 COMMAND = [sys.executable, "-m", "steerboard.cli.main"]
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

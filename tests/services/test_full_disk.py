@@ -16,7 +16,7 @@ import httpx
 import pytest
 from test_services_up import Start, Up, headers, start
 
-from small_disk import MB, fill, free, small_disk
+from support.processes.small_disk import MB, fill, free, small_disk
 
 __all__ = ["start"]
 

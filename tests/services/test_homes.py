@@ -15,7 +15,7 @@ import httpx
 import pytest
 from test_services_up import Start, headers, start
 
-from small_disk import small_disk
+from support.processes.small_disk import small_disk
 
 __all__ = ["start"]
 

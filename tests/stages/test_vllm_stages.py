@@ -29,7 +29,7 @@ from steerboard_contracts.stage import (
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import load_tokenizer, save_model
 from steerboard_workers.synthetic.topics import TOPICS
-from vllm_engine import PYTHON, needs_vllm, write_models
+from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 
 pytestmark = [needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
 WORDS = ["red", "green", "blue", "apple", "pear", "house", "tree", "river"]

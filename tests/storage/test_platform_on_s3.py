@@ -11,8 +11,6 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
-from model_folders import write_model
-from s3_server import BUCKET, S3Server
 from steerboard.accounts.tables import Project
 from steerboard.app.main import attach
 from steerboard.cli.server import doctor
@@ -22,6 +20,8 @@ from steerboard.platform.database import new_id, transaction
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
+from support.models.model_folders import write_model
+from support.servers.s3_server import BUCKET, S3Server
 
 URL = f"s3://{BUCKET}/team"
 

@@ -19,7 +19,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 from transformers import LlamaForSequenceClassification
 
-from s3_server import BUCKET, S3Server
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.tables import Dataset, Reward
@@ -34,7 +33,8 @@ from steerboard_contracts.configs import RUN_CONFIG, BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
-from surroundings import surroundings
+from support.processes.surroundings import surroundings
+from support.servers.s3_server import BUCKET, S3Server
 
 ROWS, SHARDS = 8000, 4
 STORE = f"s3://{BUCKET}/team"

@@ -27,7 +27,7 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods.dpo import Dpo
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
 from steerboard_workers.stages.training.setup import batcher_of
-from tiny_shape import SHAPE
+from support.models.tiny_shape import SHAPE
 
 CONFIGS = {
     "llama": LlamaConfig(**SHAPE),

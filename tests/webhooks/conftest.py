@@ -8,10 +8,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 from webhook_world import WebhookWorld
 
-from other_server import OtherServer, other_server
 from steerboard.accounts.tables import Project
 from steerboard.app.main import attach
 from steerboard.platform.settings import Settings, get_settings
+from support.servers.other_server import OtherServer, other_server
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import text, update
 from webhook_world import BASE, WebhookWorld
 
-from other_server import Answer, OtherServer, Seen
 from steerboard.platform.database import transaction
 from steerboard.webhooks import delivery
 from steerboard.webhooks.tables import Webhook
+from support.servers.other_server import Answer, OtherServer, Seen
 
 
 def verified(secret: str, seen: Seen) -> bool:

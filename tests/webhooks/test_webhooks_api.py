@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from webhook_world import BASE, WebhookWorld
 
-from other_server import OtherServer
+from support.servers.other_server import OtherServer
 
 DOCS = Path(__file__).parents[2] / "docs" / "webhooks.md"
 URL = "https://ci.example/hook?token=of-the-receiver"

@@ -13,9 +13,9 @@ from sqlalchemy import select
 from test_evaluation_processes import LOCAL, add_endpoint, completion
 from test_preference_judges import comparing  # noqa: F401  (a fixture)
 
-from other_server import Answer, OtherServer, Seen, other_server
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
+from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 ANSWERS = re.compile(r"\[The Start of Assistant A's Answer\]\n(.*?)\n\[The End of Assistant A's Answer\]", re.DOTALL)
 PROMPTS = 12

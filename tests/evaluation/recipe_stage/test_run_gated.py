@@ -14,8 +14,8 @@ import yaml
 from evaluation_world import EvaluationWorld
 from test_recipe_stage import GIVEN, RECIPE, asked, start
 
-from command_line import Done, Steerboard, steerboard, url
 from steerboard.runs.state.sweeper import settle_all
+from support.processes.command_line import Done, Steerboard, steerboard, url
 
 __all__ = ["asked", "steerboard", "url"]
 

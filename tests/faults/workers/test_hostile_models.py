@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from fault_stack import SFT, Stack
 
-from hostile_models import SLOW_TEXT, endless_template, panicking_tokenizer, slow_tokenizer
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
+from support.models.hostile_models import SLOW_TEXT, endless_template, panicking_tokenizer, slow_tokenizer
 
 QUICK = {**SFT, "max_steps": 2, "checkpoint_every": 0}
 

@@ -11,9 +11,9 @@ from fault_stack import SFT, Stack, Worker
 from sqlalchemy import select
 from test_nodes import rendezvous
 
-from s3_server import BUCKET, S3Server
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import RunCheckpoint
+from support.servers.s3_server import BUCKET, S3Server
 
 SHORT_LEASE = {"STEERBOARD_LEASE_SECONDS": "4"}
 

@@ -21,7 +21,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunAttempt, RunOutput
 from steerboard_workers.stages.models.model_io import load_reward_model, load_tokenizer
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
-from vllm_engine import PYTHON, needs_vllm, write_models
+from support.models.vllm_engine import PYTHON, needs_vllm, write_models
 
 VLLM = {"engine": "vllm", "vllm": {"eager": True}}
 GENERATE = {

@@ -15,7 +15,6 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from other_server import Answer, OtherServer, other_server
 from steerboard.platform.security.safe_http import (
     AddressRefused,
     BadUrl,
@@ -26,6 +25,7 @@ from steerboard.platform.security.safe_http import (
 )
 from steerboard.platform.settings import Settings
 from steerboard_contracts.network.addresses import AllowList, is_public
+from support.servers.other_server import Answer, OtherServer, other_server
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from fastapi import FastAPI
 from sqlalchemy import make_url
 from sqlalchemy.orm import Session, sessionmaker
 
-from served_app import Client, served
 from steerboard.accounts.tables import Project
 from steerboard.app import connections
 from steerboard.app.health import make_probes
@@ -23,6 +22,7 @@ from steerboard.platform.concurrency import AT_ONCE
 from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
 from steerboard.platform.http import body_limits
+from support.servers.served_app import Client, served
 
 API = "/api/v1"
 FORM = "multipart/form-data; boundary=b"

@@ -13,7 +13,6 @@ from fastapi import FastAPI
 from sqlalchemy import event
 from sqlalchemy.orm import Session, sessionmaker
 
-from served_app import served
 from steerboard.accounts import members
 from steerboard.accounts import service as accounts
 from steerboard.accounts.access import SESSION_COOKIE
@@ -24,6 +23,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.events import log as events
 from steerboard.platform.events import wakeups
 from steerboard.platform.settings import Settings
+from support.servers.served_app import served
 
 PATH = "/api/v1/projects/default/events"
 

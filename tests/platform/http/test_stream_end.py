@@ -8,7 +8,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from command_line import url
+from support.processes.command_line import url
 
 __all__ = ["url"]
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from small_disk import MB, fill, free, small_disk
 from steerboard.datasets.imports.files import ImportFiles
 from steerboard.datasets.imports.sources import import_sources_of
 from steerboard.datasets.imports.tables import Import
@@ -25,6 +24,7 @@ from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_workers.stages.models.foreign import copy_model
 from steerboard_workers.stages.training.checkpoints import Checkpoints
+from support.processes.small_disk import MB, fill, free, small_disk
 
 # A twentieth of it, so 2 MB, is the reserve.
 DISK_MB = 40

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from run_world import World
 
-from evaluation_rows import Evaluated
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import transaction
@@ -19,6 +18,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.sections.costs import EntrantCost
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
+from support.rows.evaluation_rows import Evaluated
 
 SFT = {"run": "train", "method": "sft"}
 

@@ -11,7 +11,6 @@ import pytest
 from run_world import World
 from sqlalchemy import func, select
 
-from model_folders import write_model
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
 from steerboard.datasets.tables import Dataset, Reward, RewardSource
@@ -38,6 +37,7 @@ from steerboard_contracts.stage import (
     SelectionOutput,
     StageOutput,
 )
+from support.models.model_folders import write_model
 
 ROWS = [{"prompt": f"Question {number}?", "response": "a" * (number + 1)} for number in range(4)]
 

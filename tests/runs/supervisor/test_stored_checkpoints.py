@@ -15,7 +15,6 @@ import torch
 from run_world import World
 from sqlalchemy import Engine
 
-from s3_server import BUCKET, Fault, S3Server
 from steerboard.maintenance.stored_checkpoints import clear_stored
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
@@ -30,6 +29,7 @@ from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
 from steerboard_workers.supervisor.workspace import Workspace
+from support.servers.s3_server import BUCKET, Fault, S3Server
 
 SECONDS = 20.0
 NOW = dt.timedelta(0)

@@ -9,7 +9,6 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from llama_shapes import LLAMA_8B, LLAMA_70B
 from steerboard_contracts.memory import (
     ModelShape,
     TrainingLoad,
@@ -22,6 +21,7 @@ from steerboard_contracts.placement_plan import Machines, plan
 from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller
+from support.models.llama_shapes import LLAMA_8B, LLAMA_70B
 
 GIB = 1 << 30
 SCALING = Path(__file__).parents[3] / "docs" / "scaling.md"

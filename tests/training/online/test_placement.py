@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from llama_shapes import LLAMA_8B, LLAMA_70B
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.memory import ModelShape
@@ -18,6 +17,7 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.placement import NodeShare, Placement, Unit, assign
 from steerboard_contracts.placement_plan import Machines, plan
 from steerboard_workers.supervisor.device_group import DeviceGroup
+from support.models.llama_shapes import LLAMA_8B, LLAMA_70B
 
 GIB = 1 << 30
 GPUS = ["0", "1", "2", "3"]

@@ -20,7 +20,7 @@ from steerboard_workers.engines.shared_weights import SharedWeights
 from steerboard_workers.engines.watchdog import EngineFailed
 from steerboard_workers.stages.models.model_io import load_policy
 from steerboard_workers.stages.runtime import Stage
-from vllm_engine import PYTHON, needs_vllm
+from support.models.vllm_engine import PYTHON, needs_vllm
 
 long = [needs_vllm, pytest.mark.long, pytest.mark.timeout(300)]
 QUICK = {

@@ -16,7 +16,7 @@ from steerboard_workers.stages.models.model_io import load_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 
 CONFIG = {"run": "benchmark"}
-WEIGHTS = Path(__file__).parents[3] / "shared" / "data" / "rewardbench" / "section_weights.json"
+WEIGHTS = Path(__file__).parents[4] / "shared" / "data" / "rewardbench" / "section_weights.json"
 SUBSETS = [name for names in SECTIONS.values() for name in names]
 LATER = [{"role": "assistant", "content": "In the sun."}, {"role": "user", "content": "Why there?"}]
 

@@ -8,12 +8,12 @@ import pytest
 from judge_world import PROJECT, SECRET, JudgeWorld, completion, saying
 from sqlalchemy import update
 
-from other_server import Answer, Seen
 from steerboard.evaluation.tables import JudgeAnswer, Verdict
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.runs.state import lifecycle
 from steerboard.runs.tables import Run
+from support.servers.other_server import Answer, Seen
 
 
 def test_every_failure_is_counted_and_what_fails_for_good_is_an_error_with_its_code(world: JudgeWorld) -> None:

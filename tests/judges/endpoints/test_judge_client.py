@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from judge_world import SECRET, completion
 
-from other_server import Answer, OtherServer, other_server
 from steerboard.evaluation.endpoint_client import client as asking
 from steerboard.evaluation.endpoint_client.answers import AskFailed
 from steerboard.evaluation.endpoint_client.client import Asker, retry_after
 from steerboard.platform.settings import Settings
+from support.servers.other_server import Answer, OtherServer, other_server
 
 BODY = {
     "model": "gpt-x",

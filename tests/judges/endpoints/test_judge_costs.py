@@ -9,11 +9,11 @@ import pytest
 from judge_world import JudgeWorld, completion, post
 from sqlalchemy import select, update
 
-from other_server import Answer, Seen
 from steerboard.evaluation.judges import runner
 from steerboard.evaluation.tables import Entrant, Evaluation, JudgeAnswer, Response, Verdict
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
+from support.servers.other_server import Answer, Seen
 
 
 def test_equal_requests_are_paid_for_once_in_a_project(world: JudgeWorld) -> None:

@@ -10,8 +10,6 @@ from typing import Any
 from sqlalchemy import func
 from sqlalchemy.orm import Session
 
-from ended_run import ended_run
-from model_folders import write_model
 from steerboard.accounts import members, service
 from steerboard.accounts.tables import Project
 from steerboard.arena import tables as arena
@@ -28,6 +26,8 @@ from steerboard.registry.tables import Endpoint as ModelEndpoint
 from steerboard.registry.tables import ModelUpload
 from steerboard.runs import tables as runs
 from steerboard.webhooks import tables as webhooks
+from support.models.model_folders import write_model
+from support.rows.ended_run import ended_run
 
 # Parameters of paths that name nothing of a project.
 SHARED = {

@@ -10,12 +10,12 @@ from judge_world import SECRET, JudgeWorld, completion
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from other_server import Answer, Seen
 from steerboard.evaluation.tables import Judge, JudgeAnswer
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.worker import Worker
+from support.servers.other_server import Answer, Seen
 
 
 def test_a_worker_runs_a_judge_in_a_process_that_shows_its_key_to_nobody(world: JudgeWorld, tmp_path: Path) -> None:

@@ -14,12 +14,20 @@ import psutil
 import pytest
 from hand_pipeline import HandPipeline
 
-from lm_eval_environment import CHOICES, FLEXIBLE, PYTHON, STRICT, needs_lm_eval, write_lookup_model, write_tasks
 from steerboard.platform.processes import lm_eval, vllm
 from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, Failed, ModelInput, StageEvent, Succeeded
 from steerboard_workers.stages.base import train_tokenizer
-from vllm_engine import PYTHON as VLLM_PYTHON
-from vllm_engine import needs_vllm, write_models
+from support.models.lm_eval_environment import (
+    CHOICES,
+    FLEXIBLE,
+    PYTHON,
+    STRICT,
+    needs_lm_eval,
+    write_lookup_model,
+    write_tasks,
+)
+from support.models.vllm_engine import PYTHON as VLLM_PYTHON
+from support.models.vllm_engine import needs_vllm, write_models
 
 pytestmark = [needs_lm_eval, needs_vllm, pytest.mark.long, pytest.mark.timeout(600)]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}

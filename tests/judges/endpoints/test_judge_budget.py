@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from judge_world import PROJECT, JudgeWorld, completion, post
 
-from other_server import Answer
+from support.servers.other_server import Answer
 
 PRICED = {"completion_price": 1_000_000.0, "max_tokens": 10}  # at most 10 a request; the answers cost 7
 

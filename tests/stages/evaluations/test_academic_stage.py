@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 from hand_pipeline import HandPipeline
 
-from lm_eval_environment import (
+from steerboard.platform.processes import lm_eval
+from steerboard_contracts.report.academic import AcademicResult, AcademicTask
+from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, Failed, ModelInput, StageEvent, Succeeded
+from support.models.lm_eval_environment import (
     CHOICES,
     CODE,
     FLEXIBLE,
@@ -24,9 +27,6 @@ from lm_eval_environment import (
     write_lookup_model,
     write_tasks,
 )
-from steerboard.platform.processes import lm_eval
-from steerboard_contracts.report.academic import AcademicResult, AcademicTask
-from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, Failed, ModelInput, StageEvent, Succeeded
 
 pytestmark = [needs_lm_eval, pytest.mark.long, pytest.mark.timeout(600)]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
-from evaluation_rows import Evaluated
 from steerboard.accounts import service as accounts
 from steerboard.accounts.tables import Project
 from steerboard.platform.database import make_engine, make_sessions, new_id, transaction
+from support.rows.evaluation_rows import Evaluated
 
 
 @pytest.fixture(scope="session")

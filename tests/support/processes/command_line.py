@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 from fastapi import FastAPI
 
-from served_app import served
 from steerboard.cli.main import main
+from support.servers.served_app import served
 
 
 @pytest.fixture
