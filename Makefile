@@ -18,6 +18,10 @@ VLLM_PIP := $(VLLM)/bin/python -m pip --disable-pip-version-check
 BENCHMARKS := .venv-lm-eval
 BENCHMARKS_STAMP := $(BENCHMARKS)/.installed
 BENCHMARKS_PIP := $(BENCHMARKS)/bin/python -m pip --disable-pip-version-check
+# The last TRL with a PPO trainer, which `make bench-online` races.
+TRL_PPO := .venv-trl-ppo
+TRL_PPO_STAMP := $(TRL_PPO)/.installed
+TRL_PPO_PIP := $(TRL_PPO)/bin/python -m pip --disable-pip-version-check
 WEB := frontend
 WEB_STAMP := $(WEB)/node_modules/.installed
 WEB_BUILD := $(WEB)/dist/index.html
@@ -136,6 +140,13 @@ $(BENCHMARKS_STAMP): pyproject.toml constraints.txt
 .PHONY: setup-benchmarks
 setup-benchmarks: $(BENCHMARKS_STAMP) ## lm-evaluation-harness in .venv-lm-eval, for academic runs
 
+$(TRL_PPO_STAMP): constraints.txt
+	@echo "Installing TRL 1.9.2 into $(TRL_PPO) ..."
+	@test -x $(TRL_PPO)/bin/python || $(PYTHON) -m venv $(TRL_PPO)
+	$(TRL_PPO_PIP) install -q $(TORCH_FLAGS) torch==2.13.0 2> >(grep -v 'WARNING: Location' >&2)
+	$(TRL_PPO_PIP) install -q -c <(grep -v '^trl==' constraints.txt) trl==1.9.2 2> >(grep -v 'WARNING: Location' >&2)
+	@touch $@
+
 .PHONY: demo
 demo: setup ## Synthetic demo from nothing to an aligned model (EXIT=1 stops after the table, REPORT=path.json)
 	@$(BIN)/steerboard demo $(if $(EXIT),--exit,) $(if $(REPORT),--report '$(REPORT)',)
@@ -179,7 +190,7 @@ bench-training: $(DEV_STAMP) ## Training speed against TRL, side by side, as JSO
 	@$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
 
 .PHONY: bench-online
-bench-online: $(DEV_STAMP) ## Phases of a PPO, GRPO and RLOO step next to TRL's, as JSON
+bench-online: $(DEV_STAMP) $(TRL_PPO_STAMP) ## Phases of a PPO, GRPO and RLOO step next to TRL's, as JSON
 	@$(BIN)/python benchmarks/online.py $(BENCH_ARGS)
 
 .PHONY: bench-labelling
@@ -229,4 +240,4 @@ constraints: $(DEV_STAMP) ## Renew constraints.txt from the virtual environment
 
 .PHONY: clean
 clean: ## Remove what make installed (never your data in .steerboard)
-	rm -rf $(VENV) $(VLLM) $(BENCHMARKS) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VLLM) $(BENCHMARKS) $(TRL_PPO) $(WEB)/node_modules $(WEB)/dist build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache

@@ -2,17 +2,18 @@
 
 A Llama with a vocabulary of 8,192 and random weights answers the same prompts as many times, to the same length: the
 end token is ignored on both sides. Rewards cost next to nothing (whether a letter is there), so that sampling and
-learning are measured. Ours is the training stage itself; TRL's GRPO and RLOO trainers (1.16) sample with transformers.
+learning are measured. Ours is the training stage itself; TRL's GRPO and RLOO trainers are those of 1.16, its PPO
+trainer that of 1.9.2, the last to have one, in an environment of its own. TRL samples with transformers. Its candidates
+(answers of a pass, continuous batching) do three steps each before the race, and the fastest of them is in it.
 Each contestant is a process of its own with the same number of threads; they take turns, run by run, so that other
 load on the machine meets both. The first step of a run is not counted.
-
-PPO has phases of ours only: TRL's PPO trainer is in versions up to 1.9, which needs another environment.
 
     make bench-online BENCH_ARGS="--steps 6 --rounds 3"
 
 Prints JSON: machine, sizes, and {ppo, grpo, rloo} -> seconds of a step (median over steps and rounds) by phase for
 `ours`, `ours_vllm` (which samples by vLLM, where `make setup-vllm` was run) and `trl`, with `ratio` and
-`ratio_ours_vllm`, TRL's step over ours. A table of these goes to standard error. TRL's `update` has its passes of the
+`ratio_ours_vllm`, TRL's step over ours; `trl_best` is the candidate in the race, `trl_candidates` the seconds of a
+step of each, null for one that failed. A table of these goes to standard error. TRL's `update` has its passes of the
 reference.
 """
 
@@ -28,7 +29,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from contests.online_setup import METHODS, Sizes, prepare
+from contests.online_setup import METHODS, TRL_OPTIONS, TRL_PPO_PYTHON, Sizes, prepare
 from machine import machine
 from measure import say
 
@@ -38,7 +39,7 @@ from steerboard_contracts.engine import EngineName
 
 OURS, BY_VLLM, TRL = "ours", "ours_vllm", "trl"
 ENGINES: dict[str, EngineName] = {OURS: "transformers", BY_VLLM: "vllm"}
-WITH_TRL = ("grpo", "rloo")
+CANDIDATE_STEPS = 3
 PHASES = ("sync", "generate", "score", "reference", "value", "update")
 
 
@@ -49,7 +50,7 @@ def main() -> None:
         if given.contestant == TRL:
             from contests.online_trl import run_trl
 
-            print(json.dumps(run_trl(given.folder, given.only[0], sizes, given.steps)))
+            print(json.dumps(run_trl(given.folder, given.only[0], given.option, sizes, given.steps)))
             return
         from contests.online_ours import run_ours
 
@@ -58,7 +59,7 @@ def main() -> None:
     found: dict[str, Any] = {"machine": machine(), "threads": given.threads, "sizes": sizes.__dict__}
     with tempfile.TemporaryDirectory(prefix="bench-online-") as name:
         folder = Path(name)
-        prepare(folder, sizes, given.steps)
+        prepare(folder, sizes, max(given.steps, CANDIDATE_STEPS))
         for method in given.only:
             found[method] = _measured(folder, method, sizes, given)
             say(_line(method, found[method]))
@@ -66,22 +67,48 @@ def main() -> None:
 
 
 def _measured(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace) -> dict[str, Any]:
-    names = [*given.contestants, *([TRL] if method in WITH_TRL else [])]
+    candidates = _candidates(folder, method, sizes, given)
+    known = {option: seconds for option, seconds in candidates.items() if seconds is not None}
+    best = min(known, key=lambda option: known[option])
+    names = [*given.contestants, TRL]
     steps: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(given.rounds):
         for name in names:
-            steps[name] += _run(folder, method, name, sizes, given)[1:]
-    entry: dict[str, Any] = {}
+            steps[name] += _run(folder, method, name, best, sizes, given, given.steps)[1:]
+    entry: dict[str, Any] = {"trl_best": best, "trl_candidates": candidates}
     for name, each in steps.items():
         keys = sorted({key for step in each for key in step})
         entry[name] = {key: round(statistics.median(step.get(key, 0.0) for step in each), 4) for key in keys}
-    if TRL in entry:
-        for name in given.contestants:
-            entry["ratio" if name == OURS else f"ratio_{name}"] = round(entry[TRL]["step"] / entry[name]["step"], 3)
+    for name in given.contestants:
+        entry["ratio" if name == OURS else f"ratio_{name}"] = round(entry[TRL]["step"] / entry[name]["step"], 3)
     return entry
 
 
-def _run(folder: Path, method: str, name: str, sizes: Sizes, given: argparse.Namespace) -> list[dict[str, float]]:
+def _candidates(folder: Path, method: str, sizes: Sizes, given: argparse.Namespace) -> dict[str, float | None]:
+    """Seconds of a step of each of TRL's options that divide the step."""
+    found: dict[str, float | None] = {}
+    for option, values in TRL_OPTIONS[method].items():
+        if sizes.samples % values["rows"] or values["rows"] > sizes.samples:
+            continue
+        try:
+            steps = _run(folder, method, TRL, option, sizes, given, CANDIDATE_STEPS)[1:]
+        except ContestantFailed as failure:
+            say(str(failure))
+            found[option] = None
+        else:
+            found[option] = round(statistics.median(step["step"] for step in steps), 4)
+    if not any(found.values()):
+        raise SystemExit(f"no candidate of TRL's {method} ran; --prompts times --answers: a multiple of 8")
+    return found
+
+
+class ContestantFailed(Exception):
+    """A contestant's process ended early."""
+
+
+def _run(
+    folder: Path, method: str, name: str, option: str, sizes: Sizes, given: argparse.Namespace, steps: int
+) -> list[dict[str, float]]:
     """Seconds by phase of each step."""
     environment = {
         **os.environ,
@@ -91,11 +118,16 @@ def _run(folder: Path, method: str, name: str, sizes: Sizes, given: argparse.Nam
         "HF_HUB_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    options = {"contestant": name, "folder": folder, "only": method, "steps": given.steps, **sizes.options}
-    command = [sys.executable, __file__, *(f"--{key.replace('_', '-')}={value}" for key, value in options.items())]
+    if name == TRL and method == "ppo":
+        script = Path(__file__).parent / "contests" / "online_trl_ppo.py"
+        command = [str(TRL_PPO_PYTHON), str(script), str(folder), option, str(steps), json.dumps(sizes.options)]
+    else:
+        options = {"contestant": name, "folder": folder, "only": method, "option": option, "steps": steps}
+        named = {**options, **sizes.options}
+        command = [sys.executable, __file__, *(f"--{key.replace('_', '-')}={value}" for key, value in named.items())]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
-        raise SystemExit(f"{name} of {method} ended early:\n{done.stderr[-2000:]}")
+        raise ContestantFailed(f"{name} of {method} ({option}) ended early:\n{done.stderr[-2000:]}")
     found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -106,7 +138,7 @@ def _line(method: str, entry: dict[str, Any]) -> str:
         if name in entry:
             shown = " ".join(f"{key} {entry[name][key]:.3f}" for key in ("step", *PHASES) if key in entry[name])
             parts.append(f"{name}: {shown}")
-    return f"{method:5} {' | '.join(parts)}" + (f" | ratio {entry['ratio']}" if "ratio" in entry else "")
+    return f"{method:5} {' | '.join(parts)} | ratio {entry['ratio']} (TRL's best: {entry['trl_best']})"
 
 
 def _arguments() -> argparse.Namespace:
@@ -124,6 +156,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-vllm", action="store_true", help="leave sampling by vLLM out")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--contestant", help=argparse.SUPPRESS)
+    parser.add_argument("--option", help=argparse.SUPPRESS)
     given = parser.parse_args()
     given.contestants = [OURS] if given.no_vllm or find_python(Settings()) is None else [OURS, BY_VLLM]
     if set(given.only) - set(METHODS) or given.steps < 2:

@@ -14,6 +14,30 @@ METHODS = ("ppo", "grpo", "rloo")
 ROWS = "prompts.jsonl"
 MODEL = "model"
 LETTER = "a"
+LEARNING_RATE = 1e-6
+KL_WEIGHT = 0.04
+TEMPERATURE = 1.0
+# Of the repository, made by `make bench-online`.
+TRL_PPO_PYTHON = Path(__file__).resolve().parents[2] / ".venv-trl-ppo" / "bin" / "python"
+# TRL's candidates for its best, none of which checkpoints gradients: answers of a training pass (`rows`, as many passes
+# as add up to the step's), of a sampling pass (`rollout`, PPO's), and sampling by transformers' continuous batching.
+TRL_OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
+    "ppo": {
+        "rows_64": {"rows": 64, "rollout": 64},
+        "rows_16": {"rows": 16, "rollout": 64},
+        "rows_8": {"rows": 8, "rollout": 64},
+        "rows_16_rollout_16": {"rows": 16, "rollout": 16},
+    },
+    **{
+        method: {
+            "rows_64": {"rows": 64},
+            "rows_16": {"rows": 16},
+            "rows_8": {"rows": 8},
+            "rows_16_continuous": {"rows": 16, "continuous": True},
+        }
+        for method in ("grpo", "rloo")
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +54,11 @@ class Sizes:
         return asdict(self)
 
     @property
+    def samples(self) -> int:
+        """Answers that a step of every method learns from."""
+        return self.prompts * self.answers
+
+    @property
     def window(self) -> int:
         return self.prompt_tokens + self.new_tokens + 16
 
@@ -42,7 +71,7 @@ def prepare(folder: Path, sizes: Sizes, steps: int) -> None:
     from steerboard_workers.stages.models.model_io import save_model
 
     draw = random.Random(0)
-    texts = [" ".join(draw.choices(WORDS, k=max(1, sizes.prompt_tokens // 2))) for _ in range(sizes.prompts * steps)]
+    texts = [" ".join(draw.choices(WORDS, k=max(1, sizes.prompt_tokens // 2))) for _ in range(sizes.samples * steps)]
     with (folder / ROWS).open("w") as file:
         for row, text in enumerate(texts):
             about = {"row": row, "split": "train", "half": "a"}
@@ -69,15 +98,16 @@ def config_of(method: str, sizes: Sizes, steps: int) -> dict[str, Any]:
         "run": "train",
         "method": method,
         # As many answers to learn from in a step of each method.
-        "batch": sizes.prompts * sizes.answers if method == "ppo" else sizes.prompts,
+        "batch": sizes.samples if method == "ppo" else sizes.prompts,
         "answers": answers,
         "epochs": 1000,
         "max_steps": steps,
         **({"minibatches": 1} if method == "ppo" else {}),
-        "lr": 1e-6,
-        "kl_weight": 0.04,
+        "lr": LEARNING_RATE,
+        "kl_weight": KL_WEIGHT,
+        "temperature": TEMPERATURE,
         "max_new_tokens": sizes.new_tokens,
-        "sample_batch": sizes.prompts * sizes.answers,
+        "sample_batch": sizes.samples,
         "max_length": sizes.window,
         "rules": [{"kind": "regex", "pattern": LETTER}],
         "precision": "fp32",

@@ -9,14 +9,17 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from contests.online_setup import LETTER, MODEL, ROWS, Sizes
+from contests.online_setup import KL_WEIGHT, LEARNING_RATE, LETTER, MODEL, ROWS, TEMPERATURE, TRL_OPTIONS, Sizes
 
 # Of TRL's trainers, the methods that are a phase.
 _PHASES = {"_generate": "generate", "_calculate_rewards": "score"}
 
 
-def run_trl(folder: Path, method: str, sizes: Sizes, steps: int) -> list[dict[str, float]]:
-    """Seconds of each step: `generate`, `score`, and `update`, which is the rest with its reference passes."""
+def run_trl(folder: Path, method: str, option: str, sizes: Sizes, steps: int) -> list[dict[str, float]]:
+    """Seconds of each step: `generate`, `score`, and `update`, which is the rest with its reference passes.
+
+    `option` is one of `TRL_OPTIONS[method]`.
+    """
     import trl
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 
@@ -24,7 +27,7 @@ def run_trl(folder: Path, method: str, sizes: Sizes, steps: int) -> list[dict[st
 
     spent: dict[str, float] = defaultdict(float)
     found: list[dict[str, float]] = []
-    stem = method.upper()
+    stem, chosen = method.upper(), TRL_OPTIONS[method][option]
     kind = getattr(trl, f"{stem}Trainer")
 
     def timed(name: str, phase: str) -> Any:
@@ -56,13 +59,16 @@ def run_trl(folder: Path, method: str, sizes: Sizes, steps: int) -> list[dict[st
     texts = [json.loads(line)["prompt"][-1]["content"] for line in (folder / ROWS).read_text().splitlines()]
     arguments = getattr(trl, f"{stem}Config")(
         output_dir=tempfile.mkdtemp(dir=folder),
-        per_device_train_batch_size=sizes.prompts * sizes.answers,
+        per_device_train_batch_size=chosen["rows"],
+        gradient_accumulation_steps=sizes.samples // chosen["rows"],
         num_generations=sizes.answers,
         max_completion_length=sizes.new_tokens,
         generation_kwargs={"min_new_tokens": sizes.new_tokens},
         max_steps=steps,
-        learning_rate=1e-6,
-        beta=0.04,
+        learning_rate=LEARNING_RATE,
+        beta=KL_WEIGHT,
+        temperature=TEMPERATURE,
+        use_transformers_continuous_batching=chosen.get("continuous", False),
         gradient_checkpointing=False,
         use_cpu=True,
         bf16=False,
