@@ -99,6 +99,9 @@ class TestSideBySide:
         # Other batches round otherwise, so a draw between two almost equal tokens may fall the other way.
         assert sum(drawn[key] == text for key, text in shard.items()) >= len(shard) - 1
 
+    def test_more_prompts_than_a_step_reads_are_sampled_from(self, found: Any) -> None:
+        assert found["vllm"]["crowd"] == [[row, n] for row in range(64) for n in range(2)]
+
     def test_answers_that_never_come_are_an_error(self, found: Any) -> None:
         assert found["vllm"]["lost"] == "engine_failed: 4 answers never came"
 

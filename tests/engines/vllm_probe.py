@@ -59,6 +59,12 @@ def main(engine: str, folder: Path, out: Path) -> None:
             found["refused"] = error.code
         if engine == "vllm":
             found["lost"] = lost(policy.engine, requests[:2])
+    with open_policy(stage, "policy", generating.model_copy(update={"batch_size": 64})) as policy:
+        # Together more tokens than a step of vLLM takes, so that one of them would be read in parts.
+        turned = [" ".join((PROMPTS * 3)[row : row + 20]) for row in range(64)]
+        long = [Request(row, [{"role": "user", "content": text}]) for row, text in enumerate(turned)]
+        made = policy.engine.generate(long, Decoding(temperature=1.0, n=2, max_new_tokens=2), 7)
+        found["crowd"] = sorted([c.row, c.n] for c in made)
     with open_policy(stage, "adapted", generating) as policy:
         made = policy.engine.generate(requests, Decoding(max_new_tokens=40), 7)
         found["adapted"] = sorted([c.row, c.n, c.text, c.token_ids, c.finished] for c in made)

@@ -29,6 +29,8 @@ CPU_VARIABLES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
 
+# After a part of a prompt vLLM winds the generator of a seeded answer back, which one of a CPU cannot do.
+_WHOLE_PROMPTS = {"enable_chunked_prefill": False}
 # vLLM itself gives its processes five seconds each.
 _CLOSE_SECONDS = 60.0
 
@@ -63,6 +65,8 @@ class VllmHost:
         self._step_seconds = options.step_seconds
         with self._watchdog.limit(options.load_seconds, "the engine was not up"):
             more = _live_options(device) if live else _lora_options(rank)
+            if device == "cpu" and task == "generate":
+                more |= _WHOLE_PROMPTS
             self._engine = _start(folder, task, dtype, window, sequences, options, more)
         self._sleeps = live and device == "cuda"
         self._options = _lora_request(adapter)
