@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,9 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
         case "rewardbench":
             return _rewards(paths, findings)
         case "rewardbench2":
-            return best_of_four.figures(parsed(paths, best_of_four.prompt, findings), findings)
+            return best_of_four.figures(
+                parsed(paths, best_of_four.prompt, findings, groups_of=rewards.subset_of), findings
+            )
         case "llmbar":
             return judge_benchmarks.llmbar_figures(paths, options.judge, findings)
         case "pandalm":
@@ -88,8 +90,8 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
         case "leaderboards":
             return leaderboards.correlation(paths, options.columns, findings)
         case "vicuna_review":
-            read = [(path, parsed([path], _identified(format), findings)) for path in paths]
-            return {"files": [{"file": path.name, **games.reviews(rows, findings)} for path, rows in read]}
+            read = [(path, parsed([path], _identified(format), findings, groups_of=_file_of)) for path in paths]
+            return {"files": [games.reviews(path.name, rows, findings) for path, rows in read]}
     rows = parsed(paths, _identified(format), findings)
 
     def answer(mine: Sequence[list[Judgment]]) -> Found:
@@ -100,6 +102,10 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
         return singles.singles([one for row in mine for one in row], options.categories, findings)
 
     return by_judge(rows, lambda row: row[0].judge, options.judge, answer)
+
+
+def _file_of(path: Path, _: object) -> Collection[str]:
+    return [path.name]
 
 
 def _identified(format: str) -> Callable[[Mapping[str, Any]], list[Judgment]]:
@@ -149,7 +155,7 @@ def _rewards(paths: Sequence[Path], findings: Findings) -> Found:
             raise BadInput("a RewardBench results file is read alone", code="invalid_request", hint="Give one file.")
         findings.rows += 1
         return rewards.sections(documents[0], findings)
-    pairs = parsed(paths, rewards.pair, findings, "subset")
+    pairs = parsed(paths, rewards.pair, findings, "subset", groups_of=rewards.subset_of)
     if not pairs:
         raise WrongFileType(
             f"{paths[0].name} has no row of a subset with two rewards", hint="See docs/evaluation.md for the fields."
@@ -158,13 +164,13 @@ def _rewards(paths: Sequence[Path], findings: Findings) -> Found:
 
 
 def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) -> Found:
-    rows = [(number, *row) for number, path in enumerate(paths) for row in objects(path, findings, "preference")]
+    rows = [(path, *row) for path in paths for row in objects(path, findings, "preference")]
     broken = {id(row) for row in rows if isinstance(row[2], Problem)}
 
-    def answer(mine: Sequence[tuple[int, str, Mapping[str, Any] | Problem]]) -> Found:
+    def answer(mine: Sequence[tuple[Path, int, Mapping[str, Any] | Problem]]) -> Found:
         # Lines that nobody can read may be anybody's: the prompts of every judge may be shifted by them.
         wanted = broken | {id(row) for row in mine}
-        files = [[row[1:] for row in rows if row[0] == number and id(row) in wanted] for number in range(len(paths))]
+        files = [(path, [row[1:] for row in rows if row[0] is path and id(row) in wanted]) for path in paths]
         return alpaca_eval.figures(files, options.control, options.baseline, findings)
 
     return by_judge([row for row in rows if id(row) not in broken], lambda row: _judge(row[2]), options.judge, answer)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 
 from steerboard.datasets.formats.records import Problem
 from steerboard.evaluation.benchmark_files import length_control
 from steerboard.evaluation.benchmark_files.length_control import LengthControl, Prompt
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, models_of
 from steerboard.evaluation.benchmark_files.tables import place_of
 from steerboard.evaluation.formats.alpaca_eval import annotation
 from steerboard.evaluation.formats.records import Unreadable, named, number
@@ -18,8 +19,8 @@ from steerboard_statistics.benchmarks.length_controlled import CannotFit, extrem
 
 _FIGURES = ("win_rate", "standard_error", "discrete_win_rate", *length_control.FIGURES, "weights", "against")
 
-FileRows = Sequence[tuple[str, Fields | Problem]]
-"""(where, row) of one file"""
+FileRows = tuple[Path, Sequence[tuple[int, Fields | Problem]]]
+"""A file and its (line, row)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,11 @@ class Annotations:
         self._findings = findings
         self._lost: str | None = None
 
-    def read(self, rows: FileRows) -> None:
+    def read(self, file: FileRows) -> None:
+        path, rows = file
         self._lost = None
-        for where, row in rows:
+        for line, row in rows:
+            where = f"{path.name}, line {line}"
             if isinstance(row, Problem):
                 # The places of the prompts after it are not known.
                 self._lost = where
@@ -79,7 +82,7 @@ class Annotations:
             try:
                 self._add(row, where)
             except Unreadable as error:
-                self._findings.unreadable(where, str(error), row)
+                self._findings.unreadable(path, line, str(error), models_of(path, row))
 
     def _add(self, row: Fields, where: str) -> None:
         """Raises `Unreadable`."""

@@ -4,6 +4,7 @@ more, and the style of the answers where it is known."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +16,7 @@ from steerboard_statistics.benchmarks import arena
 from steerboard_statistics.benchmarks.battles import Pair, by_battle
 
 _FIGURES = ("models", "style_controlled", "matrix", "separability")
+_RATING = ("rating", "low", "high", "elo", "wins", "ties", "losses")
 _WINNERS = {"model_a": 1.0, "left": 1.0, "a": 1.0, "model_b": 0.0, "right": 0.0, "b": 0.0}
 _TIES = ("tie", "tie (bothbad)", "both bad", "both_bad", "bothbad")
 # As lmarena names the features, in the metadata of a battle.
@@ -56,18 +58,31 @@ def _figures(rows: Sequence[Row], findings: Findings) -> Found:
     pairs = [one[1][3] for one in kept]
     pairs_in_time = [one[1][3] for one in sorted(kept, key=lambda one: one[1][2] or 0.0)]
     found: dict[str, Any] = {"n": len(by_battle(pairs)), "superseded": superseded}
-    try:
-        board = arena.leaderboard(pairs_in_time)
-    except ValueError as error:
-        found |= {"models": [], "separability": None, "why": str(error)}
-    else:
-        found |= {
-            "models": [asdict(one) for one in board.ratings],
-            "unrated": board.unrated,
-            "separability": board.separability,
-        }
-    found |= {"matrix": arena.win_matrix(pairs), "style_controlled": _styled(pairs_in_time)}
+    fought = Counter(name for one in pairs for name in {one.a, one.b})
+    of_all = _rated(pairs_in_time)
+    # What is left of the battles of a model whose other ones cannot be read rates neither it nor its rivals.
+    lost = {name for name, n in fought.items() if findings.lost(name, n, {}, what="battles") is not None}
+    usable = [one for one in pairs_in_time if not {one.a, one.b} & lost]
+    found |= _rated(usable) if lost else of_all
+    ratings = {one["model"]: one for one in of_all["models"]}
+    for name in sorted(lost):
+        one = {"model": name, **dict.fromkeys(_RATING), **ratings.get(name, {}), "n": fought[name]}
+        found["models"].append(findings.marked(one, _RATING, fought[name], {}, what="battles"))
+    found["models"] += findings.unread([{"model": name} for name in fought], _RATING)
+    found |= {"matrix": arena.win_matrix(usable), "style_controlled": _styled(usable)}
     return findings.marked(found, _FIGURES, len(pairs), {}, what="battles")
+
+
+def _rated(pairs: Sequence[Pair]) -> Found:
+    try:
+        board = arena.leaderboard(pairs)
+    except ValueError as error:
+        return {"models": [], "separability": None, "why": str(error)}
+    return {
+        "models": [asdict(one) for one in board.ratings],
+        "unrated": board.unrated,
+        "separability": board.separability,
+    }
 
 
 def _styled(pairs: Sequence[Pair]) -> Found | None:

@@ -12,7 +12,6 @@ from steerboard.evaluation.formats.records import Unreadable, number
 from steerboard_contracts.report.benchmark import TiesParts
 from steerboard_statistics.benchmarks import rewardbench2
 from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, TieKind
-from steerboard_statistics.validity import assess
 
 _FIGURES = ("domains", "ties", "overall")
 
@@ -65,13 +64,13 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
         by_domain.setdefault(one.domain, []).append(one)
     of_ties = rewardbench2.ties((*one.twins, one.scores, one.right) for _, one in kept if one.twins is not None)
     domains: dict[str, float | None] = {}
-    for name in (one for one in DOMAINS if one in by_domain):
-        mine = by_domain[name]
+    for name in (one for one in DOMAINS if one in by_domain or one in findings.of_group):
+        mine = by_domain.get(name, [])
         missing = sum(one.missing for one in mine)
-        usable = assess(len(mine) - missing, {"without a score": missing}, findings.threshold, what="prompts")
-        if usable.reason is not None:
-            findings.invalid(name, usable.reason)
-        domains[name] = _figure(name, mine, of_ties) if usable.valid else None
+        reason = findings.lost(name, len(mine) - missing, {"without a score": missing}, what="prompts")
+        if reason is not None:
+            findings.invalid(name, reason)
+        domains[name] = _figure(name, mine, of_ties) if reason is None else None
     lacking = [name for name in DOMAINS if name not in domains]
     if lacking:
         findings.warn(f"no overall figure, since domains are missing: {', '.join(lacking)}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from steerboard.datasets.formats.records import Problem
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, known, objects, parsed
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, known, models_of, objects, parsed
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import llmbar, pandalm
@@ -20,6 +20,7 @@ _LLMBAR_KAPPAS = ("kappa_12", "kappa_21", "kappa_between")
 _PANDALM = ("accuracy", "low", "high", "precision", "recall", "f1")
 _ANNOTATORS = ("annotator1", "annotator2", "annotator3")
 _RESULT = "_result"
+_BETWEEN = ": "
 
 
 def is_llmbar(row: Fields) -> bool:
@@ -44,14 +45,22 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
     winner_order21}. The newest of equal instances counts. `judge`: only this evaluator's. Raises `BadInput`."""
     groups: dict[tuple[str, str], list[Instance]] = {}
     for path in paths:
-        for one in parsed([path], partial(_instance, path=path), findings):
+        for one in parsed([path], partial(_instance, path=path), findings, groups_of=_names_of):
             groups.setdefault(one.group, []).append(one)
+    for label in findings.of_group:
+        dataset, _, evaluator = label.partition(_BETWEEN)
+        groups.setdefault((dataset, evaluator), [])
     known(judge, list(dict.fromkeys(evaluator for _, evaluator in groups)))
     found = []
     for (dataset, evaluator), mine in groups.items():
         if judge not in (None, evaluator):
             continue
         kept = {index if one.key is None else one.key: one.row for index, one in enumerate(mine)}
+        label = f"{dataset}{_BETWEEN}{evaluator}"
+        if not kept:
+            nothing = {"dataset": dataset, "evaluator": evaluator, "n": 0, **dict.fromkeys(_LLMBAR)}
+            found.append(findings.marked(nothing, _LLMBAR, 0, {}, what="verdicts", group=label))
+            continue
         figures = asdict(llmbar.agreement(list(kept.values())))
         verdicts = 2 * figures["n"]
         right = figures["correct_12"] + figures["correct_21"]
@@ -65,6 +74,7 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
             verdicts - figures["unparsed"],
             {"unparsed": figures["unparsed"]},
             what="verdicts",
+            group=label,
         )
         found.append(made)
     return {"evaluators": found}
@@ -78,8 +88,7 @@ def _instance(row: Fields, path: Path) -> Instance:
     results = row.get("results")
     if results is None:
         first, second = _choice(row, "winner_order12"), _choice(row, "winner_order21")
-        group = str(row.get("dataset") or path.parent.name), str(row.get("evaluator") or path.stem)
-        return Instance(group, identifier(row, "idx"), (label, first, second))
+        return Instance(_group(row, path), identifier(row, "idx"), (label, first, second))
     orders = results[0] if isinstance(results, list) and results else None
     if not isinstance(orders, Mapping):
         raise Unreadable("has no verdicts in `results`")
@@ -89,9 +98,19 @@ def _instance(row: Fields, path: Path) -> Instance:
         if not isinstance(order, Mapping):
             raise Unreadable(f"has no `{name}` in `results`")
         winners.append(_choice({"winner": order.get("winner")}, "winner"))
-    group = path.parent.parent.name or path.stem, path.parent.name or path.stem
     text = "\n".join(str(row.get(name)) for name in ("input", "output_1", "output_2"))
-    return Instance(group, text, (label, winners[0], winners[1]))
+    return Instance(_group(row, path), text, (label, winners[0], winners[1]))
+
+
+def _group(row: Fields, path: Path) -> tuple[str, str]:
+    """(data set, evaluator)"""
+    if row.get("results") is not None:
+        return path.parent.parent.name or path.stem, path.parent.name or path.stem
+    return str(row.get("dataset") or path.parent.name), str(row.get("evaluator") or path.stem)
+
+
+def _names_of(path: Path, row: Fields | None) -> Collection[str]:
+    return [] if row is None else [_BETWEEN.join(_group(row, path))]
 
 
 def _choice(row: Fields, name: str) -> int | None:
@@ -112,13 +131,13 @@ def pandalm_figures(paths: Sequence[Path], judge: str | None, findings: Findings
     votes: dict[str, list[int]] = {}
     verdicts: dict[str, dict[str, int | None]] = {}
     for path in paths:
-        for where, row in objects(path, findings):
+        for line, row in objects(path, findings):
             if isinstance(row, Problem):
                 continue
             try:
                 _pandalm_row(row, votes, verdicts)
             except Unreadable as error:
-                findings.unreadable(where, str(error), row)
+                findings.unreadable(path, line, str(error), models_of(path, row))
     if not votes or not verdicts:
         missing = "annotators (`annotator1` to `annotator3`)" if not votes else "verdicts (`pandalm_result`)"
         raise BadInput(
@@ -144,7 +163,11 @@ def _judge(
     else:
         interval = proportion_interval(round(figures["accuracy"] * figures["n"]), figures["n"])
         figures |= {"low": interval.low, "high": interval.high}
-    lost = {"unparsed": figures["unparsed"], "without a verdict": missing}
+    lost = {
+        "unparsed": figures["unparsed"],
+        "without a verdict": missing,
+        "without the annotators' votes": found["unmatched"],
+    }
     return findings.marked(found | figures, _PANDALM, figures["n"] - figures["unparsed"], lost, what="items")
 
 
@@ -160,7 +183,15 @@ def _pandalm_row(row: Fields, votes: dict[str, list[int]], verdicts: dict[str, d
         votes[key] = [vote for vote in given if vote is not None]
     for name in row:
         if name.endswith(_RESULT):
-            verdicts.setdefault(name.removesuffix(_RESULT), {})[key] = _vote(row, name)
+            verdicts.setdefault(name.removesuffix(_RESULT), {})[key] = _verdict(row, name)
+
+
+def _verdict(row: Fields, name: str) -> int | None:
+    """A number that is no verdict was not parsed: it takes nothing from the other judges of the row."""
+    try:
+        return _vote(row, name)
+    except Unreadable:
+        return None
 
 
 def _vote(row: Fields, name: str) -> int | None:

@@ -43,6 +43,11 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
     if len(models) < _FEW:
         findings.warn(f"{len(models)} models are in both leaderboards: too few for a correlation")
         found |= dict.fromkeys(_FIGURES)
+    for path, (_, figures) in zip(paths, (one, other), strict=True):
+        reason = findings.lost(path.name, len(figures), {}, what="models")
+        if reason is not None:
+            findings.invalid(path.name, reason)
+            found |= dict.fromkeys(_FIGURES)
     return findings.marked(found, _FIGURES, len(models), {}, what="models")
 
 
@@ -60,18 +65,22 @@ def _read(path: Path, column: str | None, findings: Findings) -> tuple[str, dict
         )
     key = "model" if "model" in names else names[0]
     found: dict[str, float] = {}
+    without = 0
     for line, row in rows:
-        findings.rows += 1
+        findings.row(path, [path.name])
         try:
             name, value = _figure(row, key, chosen)
         except Unreadable as error:
-            findings.unreadable(f"{path.name}, line {line}", str(error))
+            findings.unreadable(path, line, str(error), [path.name])
             continue
         if value is None:
+            without += 1
             continue
         if name in found:
             findings.warn(f"{path.name} has {name} twice; the later row counts")
         found[name] = value
+    if without > findings.threshold * len(rows):
+        findings.warn(f"{path.name} has no {chosen} of {without} of its {len(rows)} models, which are left out")
     return chosen, found
 
 

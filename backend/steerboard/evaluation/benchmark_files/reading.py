@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,41 +18,86 @@ from steerboard_statistics.validity import UNUSABLE_THRESHOLD, Validity, assess
 Fields = Mapping[str, Any]
 Found = dict[str, Any]
 T = TypeVar("T")
+GroupsOf = Callable[[Path, Fields | None], Collection[str]]
+"""What a row is about, each a figure of its own: models, a subset, an evaluator. None: a line that nobody can read."""
 
 _SHOWN_BAD = 20
 # Where the formats name the models that a row is about.
 _MODELS = ("model", "model_id", "generator_2", "model_1", "model_2", "model_a", "model_b")
 
 
+def models_of(_: Path, row: Fields | None) -> Collection[str]:
+    return {one.strip() for name in _MODELS if isinstance(one := (row or {}).get(name), str) and one.strip()}
+
+
+@dataclass
+class _File:
+    """`of_nobody`: unreadable rows that name none of the `groups` that other rows are about."""
+
+    rows: int = 0
+    of_nobody: int = 0
+    groups: set[str] = field(default_factory=set)
+
+
 @dataclass
 class Findings:
     """What is wrong with some files: rows that cannot be read, figures that are invalid, and warnings.
 
-    `rows`: all that were read or tried; `of_model`: unreadable rows of each model, `of_nobody` of those that name none.
+    `rows`: all that were read or tried; `of_group`: unreadable rows of each model, subset or evaluator, `of_nobody` of
+    those that name none.
     """
 
     threshold: float = UNUSABLE_THRESHOLD
     rows: int = 0
     bad: int = 0
     shown: list[str] = field(default_factory=list)
-    of_model: Counter[str] = field(default_factory=Counter)
+    of_group: Counter[str] = field(default_factory=Counter)
     of_nobody: int = 0
     reasons: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    files: dict[Path, _File] = field(default_factory=dict)
+    invalid_groups: set[str] = field(default_factory=set)
 
-    def unreadable(self, where: str, reason: str, row: Fields | None = None) -> None:
+    def row(self, path: Path, groups: Collection[str]) -> None:
+        """One of a file, about these, whether it can be read or not."""
+        self.rows += 1
+        file = self.files.setdefault(path, _File())
+        file.rows += 1
+        file.groups.update(groups)
+
+    def unreadable(self, path: Path, line: int, reason: str, groups: Collection[str] = ()) -> None:
         self.bad += 1
         if len(self.shown) < _SHOWN_BAD:
-            self.shown.append(f"{where}: {reason}")
-        named = {one.strip() for name in _MODELS if isinstance(one := (row or {}).get(name), str) and one.strip()}
-        self.of_model.update(named)
-        self.of_nobody += not named
+            self.shown.append(f"{path.name}, line {line}: {reason}")
+        self.of_group.update(groups)
+        if not groups:
+            self.of_nobody += 1
+            self.files.setdefault(path, _File()).of_nobody += 1
 
     def whole(self) -> Validity:
         """Of all figures: rows that may have been about any model."""
         return assess(self.rows - self.of_nobody, {"unreadable": self.of_nobody}, self.threshold, what="rows")
 
+    def lost(
+        self, group: str | None, usable: int, unusable: Mapping[str, int], *, what: str = "judgments"
+    ) -> str | None:
+        """Why a figure is invalid: of what it is about, or of a file that has some of it; `group` None is all."""
+        # A row that names two models is one row of the whole.
+        own = self.of_group[group] if group is not None else self.bad - self.of_nobody
+        reason = assess(usable, {**unusable, "unreadable": own}, self.threshold, what=what).reason
+        if reason is not None or (reason := self.whole().reason) is not None:
+            return reason
+        for path, file in self.files.items():
+            if group is None or group in file.groups:
+                bad = {f"unreadable in {path.name}": file.of_nobody}
+                found = assess(file.rows - file.of_nobody, bad, self.threshold, what="rows")
+                if file.of_nobody and found.reason is not None:
+                    return found.reason
+        return None
+
     def invalid(self, name: str | None, reason: str) -> None:
+        if name is not None:
+            self.invalid_groups.add(name)
         said = reason if name is None else f"{name}: {reason}"
         if said not in self.reasons:
             self.reasons.append(said)
@@ -62,15 +107,19 @@ class Findings:
             self.warnings.append(warning)
 
     def marked(
-        self, found: Found, figures: Sequence[str], usable: int, unusable: Mapping[str, int], *, what: str = "judgments"
+        self,
+        found: Found,
+        figures: Sequence[str],
+        usable: int,
+        unusable: Mapping[str, int],
+        *,
+        what: str = "judgments",
+        group: str | None = None,
     ) -> Found:
         """`found` with `valid` and `reason`. The `figures` of an invalid one are null, and under `partial` what the
-        usable input gives. `found["model"]` counts its unreadable rows too."""
-        name = found.get("model")
-        # A row that names two models is one row of the whole.
-        own = self.of_model[name] if name is not None else self.bad - self.of_nobody
-        verdict = assess(usable, {**unusable, "unreadable": own}, self.threshold, what=what)
-        reason = verdict.reason or self.whole().reason
+        usable input gives. The unreadable rows of `group`, else of `found["model"]`, count too."""
+        name = group or found.get("model")
+        reason = self.lost(name, usable, unusable, what=what)
         found |= {"valid": reason is None, "reason": reason}
         if reason is None:
             return found
@@ -83,7 +132,7 @@ class Findings:
         known = {one["model"] for one in models}
         return [
             self.marked({"model": name, "n": 0, **dict.fromkeys(figures)}, figures, 0, {})
-            for name in sorted(self.of_model)
+            for name in sorted(self.of_group)
             if name not in known
         ]
 
@@ -103,30 +152,38 @@ def source(path: Path) -> Source:
     return Source(path.name, lambda: path.open("rb"))
 
 
-def objects(path: Path, findings: Findings, *columns: str) -> Iterator[tuple[str, Fields | Problem]]:
-    """(where, row) of JSON, or of a table that has `columns`. Problems are counted, and yielded all the same."""
+def objects(
+    path: Path, findings: Findings, *columns: str, groups_of: GroupsOf = models_of
+) -> Iterator[tuple[int, Fields | Problem]]:
+    """(line, row) of JSON, or of a table that has `columns`. Problems are counted, and yielded all the same."""
     rows: Iterator[tuple[int, Fields | Problem]] = (
         iter(table(path, *columns)) if is_table(path) else read_rows(source(path))
     )
     for line, row in rows:
-        findings.rows += 1
-        where = f"{path.name}, line {line}"
+        groups = groups_of(path, None if isinstance(row, Problem) else row)
+        findings.row(path, groups)
         if isinstance(row, Problem):
-            findings.unreadable(where, row.reason)
-        yield where, row
+            findings.unreadable(path, line, row.reason, groups)
+        yield line, row
 
 
-def parsed(paths: Sequence[Path], parse: Callable[[Fields], T], findings: Findings, *columns: str) -> list[T]:
+def parsed(
+    paths: Sequence[Path],
+    parse: Callable[[Fields], T],
+    findings: Findings,
+    *columns: str,
+    groups_of: GroupsOf = models_of,
+) -> list[T]:
     """What `parse` makes of the rows of all files; what it cannot read is counted."""
     found = []
     for path in paths:
-        for where, row in objects(path, findings, *columns):
+        for line, row in objects(path, findings, *columns, groups_of=groups_of):
             if isinstance(row, Problem):
                 continue
             try:
                 found.append(parse(row))
             except Unreadable as error:
-                findings.unreadable(where, str(error), row)
+                findings.unreadable(path, line, str(error), groups_of(path, row))
     return found
 
 

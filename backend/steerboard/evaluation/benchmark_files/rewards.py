@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from steerboard.evaluation.benchmark_files.tables import content
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import rewardbench
-from steerboard_statistics.validity import assess
 
 # What tools call the rewards of the chosen and the rejected side.
 _REWARDS = (
@@ -65,6 +64,11 @@ def pair(row: Mapping[str, Any]) -> Pair:
     return Pair(row["subset"], chosen, rejected, key)
 
 
+def subset_of(_: Path, row: Mapping[str, Any] | None) -> Collection[str]:
+    said = (row or {}).get("subset")
+    return [said] if isinstance(said, str) and said else []
+
+
 def _texts(row: Mapping[str, Any]) -> Hashable:
     """Prompt, chosen and rejected answer, and the id where there is one."""
     return tuple(str(row.get(name)) for name in ("prompt", "chosen", "rejected", "id"))
@@ -83,7 +87,20 @@ def sections(accuracies: Mapping[str, Any], findings: Findings) -> Found:
             f"no overall accuracy, since {len(missing)} of {len(rewardbench.WEIGHTS)} subsets are missing: "
             + ", ".join(missing)
         )
-    return {"subsets": known, **asdict(found)}
+    # A section without a subset that is there, but invalid, would have the mean of what is left.
+    invalid = [name for name, value in accuracies.items() if name in findings.invalid_groups]
+    partial = {
+        section: value
+        for section, value in found.sections.items()
+        if any(name in invalid for name in found.incomplete.get(section, ()))
+    }
+    shown = {**found.sections, **dict.fromkeys(partial)}
+    return {
+        "subsets": known,
+        **asdict(found),
+        "sections": shown,
+        **({"partial": {"sections": partial}} if partial else {}),
+    }
 
 
 def of_pairs(pairs: Sequence[Pair], findings: Findings) -> Found:
@@ -99,12 +116,13 @@ def of_pairs(pairs: Sequence[Pair], findings: Findings) -> Found:
         by_subset.setdefault(pair_.subset, []).append(pair_)
     accuracies = rewardbench.subset_accuracies((one.subset, one.chosen, one.rejected) for _, one in kept)
     valid: dict[str, float | None] = {}
-    for subset, mine in by_subset.items():
+    for subset in [*by_subset, *sorted(findings.of_group.keys() - by_subset.keys())]:
+        mine = by_subset.get(subset, [])
         missing = sum(one.missing for one in mine)
-        usable = assess(len(mine) - missing, {"without a reward": missing}, findings.threshold, what="pairs")
-        valid[subset] = accuracies[subset] if usable.valid else None
-        if usable.reason is not None:
-            findings.invalid(subset, usable.reason)
+        reason = findings.lost(subset, len(mine) - missing, {"without a reward": missing}, what="pairs")
+        valid[subset] = accuracies[subset] if reason is None else None
+        if reason is not None:
+            findings.invalid(subset, reason)
     found = {
         **sections(valid, findings),
         "pairs": {subset: len(mine) for subset, mine in by_subset.items()},
