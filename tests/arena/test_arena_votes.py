@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from steerboard.arena import rates
 from steerboard.arena.tables import Vote
 from steerboard.datasets.tables import Dataset, SampleRow
-from steerboard.evaluation.figures import Options, figures
+from steerboard.evaluation.judgment_figures import Options, figures
 from steerboard.platform.database import transaction
 from steerboard.playground.tables import PlaygroundAnswer
 from steerboard.registry.tables import Endpoint

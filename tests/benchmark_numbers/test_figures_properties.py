@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchmark_numbers.figures_runner import pair, write
 from steerboard.evaluation.benchmark_files.length_control import LengthControl
 from steerboard.evaluation.benchmark_files.tables import read_difficulty, read_weights
-from steerboard.evaluation.figures import Options, figures
+from steerboard.evaluation.judgment_figures import Options, figures
 
 Row = Any
 """An object, or the text of a broken line."""

@@ -29,7 +29,7 @@ from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.security.secrets import KEY_FILE, Secrets
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.registry.tables import Endpoint
 
 PACKED = Path(__file__).with_name("home-71646aa.tar.xz")

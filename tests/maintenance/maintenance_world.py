@@ -21,7 +21,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.registry.endpoints import service as endpoints
 from steerboard.registry.endpoints.schemas import EndpointCreate
 from steerboard.registry.service import register_model

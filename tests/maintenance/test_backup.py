@@ -24,7 +24,7 @@ from steerboard.platform.database import new_id, transaction
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.registry import service as registry
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint, Model
@@ -208,7 +208,7 @@ def test_a_backup_that_was_killed_is_none_and_the_next_one_is_whole(place: Place
     code = (
         "import os, sys; from sqlalchemy import create_engine\n"
         "from steerboard.maintenance import backup; from steerboard.platform.storage.artifacts import ArtifactStore\n"
-        "from steerboard.platform.storage.opening import open_storage\n"
+        "from steerboard.platform.storage.from_url import open_storage\n"
         "backup._Copier.copy = lambda *_: os.kill(os.getpid(), 9)\n"
         "url, artifacts, dest = sys.argv[1:]\n"
         "backup.back_up(create_engine(url), ArtifactStore(artifacts), open_storage(dest), keys=None, verify=False)"
@@ -238,7 +238,7 @@ def test_a_hundred_thousand_rows_need_little_memory(place: Place) -> None:
         "import resource, sys; from sqlalchemy import create_engine; from pathlib import Path\n"
         "from steerboard.maintenance import backup, restore\n"
         "from steerboard.platform.storage.artifacts import ArtifactStore\n"
-        "from steerboard.platform.storage.opening import open_storage\n"
+        "from steerboard.platform.storage.from_url import open_storage\n"
         "url, other, artifacts, dest, home = sys.argv[1:]; store = ArtifactStore(artifacts)\n"
         "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
         "import steerboard.app.tables; before = used()\n"

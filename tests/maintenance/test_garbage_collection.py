@@ -22,7 +22,7 @@ from steerboard.maintenance.errors import StoreBusy
 from steerboard.maintenance.garbage_collection import Collected, collect
 from steerboard.platform.database import new_id, transaction
 from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.platform.storage.protocol import Stored
 from steerboard.registry import service as registry
 from steerboard.registry.tables import Artifact, Model

@@ -19,7 +19,7 @@ from steerboard.platform.database import new_id
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import CorruptArtifact
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint
 
@@ -75,7 +75,7 @@ def test_a_restore_that_was_killed_leaves_an_empty_database_and_the_next_one_wor
         "import os, sys; from pathlib import Path; from sqlalchemy import create_engine\n"
         "from steerboard.maintenance.restore import restore; from steerboard.platform import migrations\n"
         "from steerboard.platform.storage.artifacts import ArtifactStore\n"
-        "from steerboard.platform.storage.opening import open_storage; upgrade = migrations.upgrade\n"
+        "from steerboard.platform.storage.from_url import open_storage; upgrade = migrations.upgrade\n"
         "def kill(connection, revision):\n"
         "    os.kill(os.getpid(), 9) if revision == 'head' else upgrade(connection, revision)\n"
         "migrations.upgrade = kill; url, artifacts, source, home = sys.argv[1:]\n"

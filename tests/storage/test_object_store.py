@@ -14,8 +14,8 @@ import pytest
 from steerboard.platform.storage import objects
 from steerboard.platform.storage.artifacts import ArtifactStore, CorruptArtifact
 from steerboard.platform.storage.errors import BadStoreUrl, NoSuchBucket, StoreRefused, StoreUnavailable
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.platform.storage.objects import PART_BYTES
-from steerboard.platform.storage.opening import open_storage
 from support.servers.s3_server import BUCKET, DENIED, INTERNAL, NO_SUCH_UPLOAD, Fault, S3Server
 
 _SMALLEST_PART = 5 << 20  # that S3 takes
@@ -159,7 +159,7 @@ def test_damage_is_found_when_it_is_read_and_mended_when_it_is_stored_again(
 
 def test_an_upload_cut_off_by_a_kill_is_found_and_its_space_given_back(s3: S3Server) -> None:
     code = (
-        "import io, os, sys; from steerboard.platform.storage.opening import open_storage\n"
+        "import io, os, sys; from steerboard.platform.storage.from_url import open_storage\n"
         "class Endless(io.RawIOBase):\n"
         "    sent = 0\n"
         "    def read(self, size=-1):\n"

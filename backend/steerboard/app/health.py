@@ -16,7 +16,7 @@ from steerboard.app.probes import Probe
 from steerboard.platform.events.redis_url import connect
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.disk import need_room
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 
 router = Router(prefix="/system", tags=["system"])
 

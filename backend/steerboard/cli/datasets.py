@@ -16,8 +16,8 @@ from rich.text import Text
 from steerboard.cli import cleaning, conversions
 from steerboard.cli.client import ApiError, Client, path_of
 from steerboard.cli.output.console import JsonOption, console, note, print_json
-from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, moment, plain, print_table
+from steerboard.cli.output.numbers import short
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
 

@@ -33,7 +33,7 @@ def backup(
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.platform.security.secrets import Secrets
     from steerboard.platform.storage.artifacts import ArtifactStore
-    from steerboard.platform.storage.opening import open_storage
+    from steerboard.platform.storage.from_url import open_storage
 
     settings = settings_of(home)
     keys = Secrets(settings) if with_key else None
@@ -69,7 +69,7 @@ def restore(
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.maintenance.restore import restore as bring_back
     from steerboard.platform.storage.artifacts import ArtifactStore
-    from steerboard.platform.storage.opening import open_storage
+    from steerboard.platform.storage.from_url import open_storage
 
     settings = settings_of(home)
     with database(settings, migrated=False, new=True) as engine:

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from steerboard.cli.client import Client, path_of
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, console, note, print_json
-from steerboard.cli.output.figures import short
 from steerboard.cli.output.ledger import print_ledger
 from steerboard.cli.output.listing import Column, plain, print_table
+from steerboard.cli.output.numbers import short
 from steerboard.cli.output.progress import ENDED, STYLES, doing
 from steerboard.cli.output.run_rows import print_runs, run_name
 from steerboard.cli.output.watch import wait_for

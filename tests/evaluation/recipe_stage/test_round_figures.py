@@ -13,8 +13,8 @@ from statsmodels.stats.proportion import proportion_confint
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.judge import Judged
 from steerboard.evaluation.recipe_stage.table import Scores
-from steerboard.evaluation.rounds.figures import rounds_report
 from steerboard.evaluation.rounds.loader import Measured, RoundsFacts, StageFacts
+from steerboard.evaluation.rounds.rounds_report import rounds_report
 from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision

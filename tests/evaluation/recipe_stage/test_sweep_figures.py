@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steerboard.evaluation.sweeps.figures import sweep_report
 from steerboard.evaluation.sweeps.loader import Rewards, StageFacts, SweepFacts
+from steerboard.evaluation.sweeps.sweep_report import sweep_report
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedRung, PlannedSweep, PlannedVariant
 from steerboard_contracts.report.sweep import SweepReport
 

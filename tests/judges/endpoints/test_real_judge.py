@@ -20,7 +20,7 @@ from faulty_proxy import FaultyProxy, faulty_proxy
 from judge_world import SECRET, JudgeWorld
 from served_model import served, wait_until_served
 
-from steerboard.evaluation.judges.verdicts import rating
+from steerboard.evaluation.judges.verdict_parser import rating
 from steerboard.evaluation.tables import JudgeAnswer, Verdict
 from steerboard.platform.settings import get_settings
 

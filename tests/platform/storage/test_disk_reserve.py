@@ -16,8 +16,8 @@ from steerboard.datasets.imports.sources import import_sources_of
 from steerboard.datasets.imports.tables import Import
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.artifacts import ArtifactStore
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.platform.storage.local_cache import LocalCache
-from steerboard.platform.storage.opening import open_storage
 from steerboard.registry.local_copies import materialise
 from steerboard_contracts.errors import NoSpaceLeft
 from steerboard_contracts.files.disk import Disk

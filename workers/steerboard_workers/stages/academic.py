@@ -23,8 +23,8 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.academic import AcademicResult, AcademicTask
 from steerboard_contracts.stage import AcademicOutput, Succeeded
 from steerboard_workers.stages.harness.answers import KEY, RecordedAnswers
-from steerboard_workers.stages.harness.figures import tasks_of
-from steerboard_workers.stages.harness.opening import check_askable, open_model
+from steerboard_workers.stages.harness.asked_model import check_askable, open_model
+from steerboard_workers.stages.harness.results import tasks_of
 from steerboard_workers.stages.harness.tasks import SEED, Loaded, folder_of, load
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows
 from steerboard_workers.stages.runtime import Stage

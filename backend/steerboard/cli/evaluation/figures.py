@@ -85,7 +85,7 @@ def figures(
     Tables on a terminal, else one JSON document. Exits 1 where a figure is invalid.
     """
     # Imported here, so that no other command waits for scikit-learn.
-    from steerboard.evaluation import figures as files_figures
+    from steerboard.evaluation import judgment_figures
     from steerboard.evaluation.benchmark_files import length_control, tables
 
     control = length_control.LengthControl(
@@ -96,7 +96,7 @@ def figures(
         c=c,
         in_order=in_order,
     )
-    options = files_figures.Options(
+    options = judgment_figures.Options(
         threshold=threshold,
         judge=judge,
         baseline=baseline,
@@ -105,7 +105,7 @@ def figures(
         unparsed_is_tie=not unparsed_wrong,
         columns=column or (),
     )
-    found = files_figures.figures(files, format, options)
+    found = judgment_figures.figures(files, format, options)
     if save_weights:
         tables.write_weights(save_weights, length_control.fitted_weights(found.get("models") or ()))
     if json or not sys.stdout.isatty():

@@ -18,8 +18,8 @@ from steerboard.cli.models.files import download_model
 from steerboard.cli.models.serving import serve
 from steerboard.cli.output.academic_table import print_academic
 from steerboard.cli.output.console import JsonOption, console, note, print_json
-from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, moment, plain, print_table
+from steerboard.cli.output.numbers import short
 from steerboard_contracts.attribute_names import SCORE
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole

@@ -7,8 +7,8 @@ from typing import get_args
 
 from rich.console import Console
 
-from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, print_table
+from steerboard.cli.output.numbers import short
 from steerboard_contracts.models import Ancestor
 from steerboard_contracts.report.academic import AcademicRow
 from steerboard_contracts.report.estimate import Estimate

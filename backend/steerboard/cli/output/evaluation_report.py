@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from steerboard.cli.output.academic_table import print_academic
-from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, print_table
+from steerboard.cli.output.numbers import short
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison

@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from steerboard.cli.output.figures import short
 from steerboard.cli.output.listing import Column, print_table
+from steerboard.cli.output.numbers import short
 from steerboard.cli.output.progress import STYLES
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.rounds import RoundRow, RoundSelection, RoundsReport

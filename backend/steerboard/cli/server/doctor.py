@@ -29,7 +29,7 @@ from steerboard.platform.processes.embedded import EmbeddedServers, postgres_bin
 from steerboard.platform.processes.environments import version_in
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage import disk, scratch
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard_contracts.errors import SteerboardError
 
 _MIN_FREE_GB = 2.0

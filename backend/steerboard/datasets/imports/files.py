@@ -11,7 +11,7 @@ from typing import IO, Any, BinaryIO
 
 from steerboard.datasets.errors import ImportFileGone
 from steerboard.platform.storage.artifacts import IMPORTS
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 
 _CHUNK = 1 << 20
 

@@ -12,7 +12,7 @@ import orjson
 
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.judges.prompts.own_prompts import Prompt
-from steerboard.evaluation.judges.verdicts import Preference, is_refusal
+from steerboard.evaluation.judges.verdict_parser import Preference, is_refusal
 
 
 @dataclass(frozen=True)

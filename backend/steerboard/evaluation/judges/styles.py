@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from steerboard.evaluation.endpoint_client.answers import Answer
-from steerboard.evaluation.judges import verdicts
+from steerboard.evaluation.judges import verdict_parser
 from steerboard.evaluation.judges.judge_inputs import (
     Answered,
     JudgedEntrant,
@@ -24,7 +24,7 @@ from steerboard.evaluation.judges.prompts import fastchat_prompts, own_prompts
 from steerboard.evaluation.judges.prompts.own_prompts import Prompt
 from steerboard.evaluation.judges.requests import Place, Question, Reading, body_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
-from steerboard.evaluation.judges.verdicts import Preference
+from steerboard.evaluation.judges.verdict_parser import Preference
 
 # AlpacaEval asks for one letter; some endpoints put a space or a quotation mark before it.
 _LETTER_TOKENS = 16
@@ -99,13 +99,17 @@ class _Asking:
             question, names, texts, references[-1] if references else None, self._settings.criteria
         )
         places = tuple(Place(entrant.id, None, number == 0) for number, (entrant, _) in enumerate(found))
-        yield self._question(prompt, turn, places, text, lambda answer: verdicts.named_scores(answer.content, names))
+        yield self._question(
+            prompt, turn, places, text, lambda answer: verdict_parser.named_scores(answer.content, names)
+        )
 
     def single(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         for entrant, answers in self._material.answers_of(prompt, turn):
             text = fastchat_prompts.single(prompt.questions(turn), answers, self._references(prompt, turn))
             places = (Place(entrant.id, None, None),)
-            yield self._question(prompt, turn, places, self._weighing(text), lambda a: [verdicts.rating(a.content)])
+            yield self._question(
+                prompt, turn, places, self._weighing(text), lambda a: [verdict_parser.rating(a.content)]
+            )
 
     def pairwise(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Every pair, or every other entrant against the baseline."""
@@ -114,7 +118,7 @@ class _Asking:
                 shown = (ones, others) if first else (others, ones)
                 text = fastchat_prompts.pairwise(prompt.questions(turn), *shown, self._references(prompt, turn))
                 places = (Place(one.id, other.id, first),)
-                yield self._question(prompt, turn, places, self._weighing(text), _of_a(verdicts.pair, first))
+                yield self._question(prompt, turn, places, self._weighing(text), _of_a(verdict_parser.pair, first))
 
     def alpaca_eval(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
         """Each entrant against the baseline, once, in an order that is drawn."""
@@ -142,7 +146,7 @@ class _Asking:
                     asked[-1], shown[0], shown[1], references[-1] if references else None, self._settings.criteria
                 )
                 places = (Place(one.id, baseline.id, first),)
-                yield self._question(prompt, turn, places, text, _of_a(verdicts.arena, first))
+                yield self._question(prompt, turn, places, text, _of_a(verdict_parser.arena, first))
 
     def _pairs(self, prompt: JudgedPrompt, turn: int) -> Iterator[tuple[Answered, Answered]]:
         return self._material.pairs(prompt, turn, self._settings.baseline)
@@ -190,9 +194,9 @@ def _letter(first: bool) -> Reading:
     """`m` is what was shown first; the value is the probability of entrant a."""
 
     def read(answer: Answer) -> list[float | None]:
-        second_better = verdicts.weighted_choice(verdicts.top_logprobs(answer.logprobs))
+        second_better = verdict_parser.weighted_choice(verdict_parser.top_logprobs(answer.logprobs))
         if second_better is None:
-            second_better = verdicts.worded_choice(answer.content)
+            second_better = verdict_parser.worded_choice(answer.content)
         return [second_better if second_better is None else 1.0 - second_better if first else second_better]
 
     return read

@@ -18,7 +18,7 @@ from steerboard.evaluation.recipe_runs import RecipeStage
 from steerboard.evaluation.report.data import Floats
 from steerboard.evaluation.report.loader import verdicts_of
 from steerboard.evaluation.report.sections.judging.validity import invalid_entrants
-from steerboard.evaluation.report.verdicts import PAIR_STYLES, pair_units, pair_values, score_units
+from steerboard.evaluation.report.verdict_tables import PAIR_STYLES, pair_units, pair_values, score_units
 from steerboard.evaluation.tables import Evaluation
 from steerboard.registry.tables import Model
 from steerboard_contracts.methods import baseline_methods

@@ -9,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 
 from steerboard.accounts.access import Credentials, identify, require, visible_project
 from steerboard.accounts.http.routes import Router
-from steerboard.evaluation.rounds.figures import rounds_report
 from steerboard.evaluation.rounds.loader import RoundsFacts, read_rounds
+from steerboard.evaluation.rounds.rounds_report import rounds_report
 from steerboard.platform.concurrency import in_slot
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import problems

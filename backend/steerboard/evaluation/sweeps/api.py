@@ -9,8 +9,8 @@ from starlette.concurrency import run_in_threadpool
 
 from steerboard.accounts.access import Credentials, identify, require, visible_project
 from steerboard.accounts.http.routes import Router
-from steerboard.evaluation.sweeps.figures import sweep_report
 from steerboard.evaluation.sweeps.loader import SweepFacts, read_sweep
+from steerboard.evaluation.sweeps.sweep_report import sweep_report
 from steerboard.platform.concurrency import in_slot
 from steerboard.platform.database import transaction
 from steerboard.platform.http.errors import problems

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from steerboard.platform.storage.disk import create_file
 from steerboard.platform.storage.errors import CorruptArtifact
-from steerboard.platform.storage.opening import open_storage
+from steerboard.platform.storage.from_url import open_storage
 from steerboard.platform.storage.protocol import CHUNK, Storage, Stored
 from steerboard_contracts.errors import SteerboardError
 

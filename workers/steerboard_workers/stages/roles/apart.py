@@ -17,7 +17,7 @@ from steerboard_workers.stages.roles.placed_model import PlacedModel
 from steerboard_workers.stages.roles.placed_sampler import PlacedSampler
 from steerboard_workers.stages.roles.ray_node import RayNode
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.opening import FrozenModel
+from steerboard_workers.stages.training.frozen_model import FrozenModel
 from steerboard_workers.stages.training.passes import Reader
 from steerboard_workers.stages.training.setup import Setup
 

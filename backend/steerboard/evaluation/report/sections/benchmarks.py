@@ -8,7 +8,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from steerboard.evaluation.report.data import Bools, EvaluationData, Floats, JudgeFacts
-from steerboard.evaluation.report.verdicts import ScoreUnits
+from steerboard.evaluation.report.verdict_tables import ScoreUnits
 from steerboard_contracts.report.sections.judges import AlpacaRow, ArenaRow, SingleRow
 from steerboard_statistics.benchmarks import alpaca_eval, arena_hard, fastchat, length_controlled
 

@@ -2,7 +2,7 @@ import { Card, List, Stack, Text, Title } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import { Facts, type Fact } from "../../../shared/Facts";
 import { count } from "../../../shared/format/format";
-import { asPercent, Figure, type Report } from "./figures";
+import { asPercent, Figure, type Report } from "./Figure";
 
 type Headline = Schemas["Headline"];
 

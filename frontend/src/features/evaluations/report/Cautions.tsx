@@ -1,7 +1,7 @@
 import { Alert, Badge, Group, Stack, Table, Text } from "@mantine/core";
 import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
-import { asPercent, Figure, plain, type Report } from "./figures";
+import { asPercent, Figure, plain, type Report } from "./Figure";
 
 const BY = { human: "people", judge: "judge", jury: "jury", reward: "reward model" } as const;
 

@@ -3,7 +3,7 @@ import { bestOf } from "../../../shared/bestOf";
 import { shown } from "../../../shared/forms/condition";
 import { PhaseBar } from "../../../shared/costs/PhaseBar";
 import { seconds } from "../../../shared/format/format";
-import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./figures";
+import { asPercent, Figure, plain, whole, type Estimate, type Report } from "./Figure";
 
 interface Column {
   title: string;

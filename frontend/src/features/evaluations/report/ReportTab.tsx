@@ -5,21 +5,21 @@ import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, seconds } from "../../../shared/format/format";
 import { ReportBody } from "../../../shared/ReportBody";
-import { AcademicSection } from "./AcademicSection";
+import { AcademicSection } from "./sections/AcademicSection";
 import { Answer, sourceHeadline } from "./Answer";
 import { Agreement, Contamination, Hacking } from "./Cautions";
-import { CostsSection } from "./CostsSection";
-import type { Report } from "./figures";
+import { CostsSection } from "./sections/CostsSection";
+import type { Report } from "./Figure";
 import { FrontierView } from "./frontier/FrontierView";
-import { HumanSection } from "./HumanSection";
-import { JudgeSection } from "./JudgeSection";
-import { JurySection } from "./JurySection";
+import { HumanSection } from "./sections/HumanSection";
+import { JudgeSection } from "./sections/JudgeSection";
+import { JurySection } from "./sections/JurySection";
 import { MethodsView } from "./MethodsView";
-import { RankShares } from "./RankShares";
+import { RankShares } from "./comparison/RankShares";
 import { ReportActions } from "./ReportActions";
-import { RewardSection } from "./RewardSection";
-import { Section, Warnings } from "./Section";
-import { RewardCorrelations, RewardSumSection } from "./SeveralRewards";
+import { RewardSection } from "./sections/RewardSection";
+import { Section, Warnings } from "./sections/Section";
+import { RewardCorrelations, RewardSumSection } from "./sections/SeveralRewards";
 
 /** Everything that is known of an evaluation, the answer first. */
 export function ReportTab({ project, evaluation }: { project: string; evaluation: string }) {

@@ -23,7 +23,7 @@ from steerboard.evaluation.report.sources import (
     share,
     signs_of,
 )
-from steerboard.evaluation.report.verdicts import (
+from steerboard.evaluation.report.verdict_tables import (
     PAIR_STYLES,
     PairUnits,
     ScoreUnits,

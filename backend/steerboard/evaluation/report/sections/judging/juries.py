@@ -9,7 +9,7 @@ import numpy as np
 from steerboard.evaluation.report.data import EvaluationData, Floats, JuryFacts
 from steerboard.evaluation.report.sections.judging.quality import kappas_with_people
 from steerboard.evaluation.report.sources import Source, names_of, pair_columns, signs_of
-from steerboard.evaluation.report.verdicts import win_shares
+from steerboard.evaluation.report.verdict_tables import win_shares
 from steerboard_contracts.report.sections.comparison import Comparison
 from steerboard_contracts.report.sections.judges import JudgeReport, JuryReport
 from steerboard_statistics.bootstrap import divide

@@ -8,7 +8,7 @@ import numpy as np
 
 from steerboard.evaluation.report.data import EvaluationData, JudgeFacts
 from steerboard.evaluation.report.sources import Source, share
-from steerboard.evaluation.report.verdicts import PAIR_STYLES
+from steerboard.evaluation.report.verdict_tables import PAIR_STYLES
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.judges import JudgeQuality, JudgeReport, SourceKappa
 from steerboard_statistics.agreement import item_agreement, kappa_interval

@@ -1,6 +1,6 @@
 import { useElementSize } from "@mantine/hooks";
 import { short } from "../../../../shared/format/format";
-import { asPercent } from "../figures";
+import { asPercent } from "../Figure";
 import { type Curve, type Measure, type Place, rangeOf, ticksOf } from "./frontier";
 
 const HEIGHT = 360;

@@ -1,6 +1,6 @@
 import { Card, Select, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
-import { asPercent, Figure, plain, type Report } from "../figures";
+import { asPercent, Figure, plain, type Report } from "../Figure";
 import { curvesOf, measuresOf, placesOf } from "./frontier";
 import { FrontierChart } from "./FrontierChart";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Report } from "../figures";
+import type { Report } from "../Figure";
 import { curvesOf, measuresOf, placesOf, rangeOf, ticksOf } from "./frontier";
 
 const estimate = (value: number | null) => ({ value, low: null, high: null, n: 10 });

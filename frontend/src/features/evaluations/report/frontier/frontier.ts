@@ -1,4 +1,4 @@
-import type { Estimate, Report } from "../figures";
+import type { Estimate, Report } from "../Figure";
 
 type Row = Report["methods"][number];
 

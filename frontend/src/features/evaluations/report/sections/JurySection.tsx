@@ -1,6 +1,6 @@
-import { Facts } from "../../../shared/Facts";
-import { ComparisonView } from "./ComparisonView";
-import { asPercent, Figure, plain, type Report } from "./figures";
+import { Facts } from "../../../../shared/Facts";
+import { ComparisonView } from "../comparison/ComparisonView";
+import { asPercent, Figure, plain, type Report } from "../Figure";
 import { Section, Warnings } from "./Section";
 
 type Jury = NonNullable<Report["juries"]>[number];

@@ -1,14 +1,14 @@
 import { Card, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
-import { BenchmarksTable } from "../../../shared/Benchmarks";
-import { Chart } from "../../../shared/charts/Chart";
-import { count, percent } from "../../../shared/format/format";
-import { Histogram } from "../../../shared/charts/Histogram";
-import { useProject } from "../../../shared/links";
-import { ComparisonView } from "./ComparisonView";
-import { asPercent, Figure, type Report } from "./figures";
+import { BenchmarksTable } from "../../../../shared/Benchmarks";
+import { Chart } from "../../../../shared/charts/Chart";
+import { count, percent } from "../../../../shared/format/format";
+import { Histogram } from "../../../../shared/charts/Histogram";
+import { useProject } from "../../../../shared/links";
+import { ComparisonView } from "../comparison/ComparisonView";
+import { asPercent, Figure, type Report } from "../Figure";
 import { LengthHeatMap } from "./LengthHeatMap";
-import { Facts } from "../../../shared/Facts";
+import { Facts } from "../../../../shared/Facts";
 import { Section, Warnings } from "./Section";
 import { RewardCurves } from "./SeveralRewards";
 

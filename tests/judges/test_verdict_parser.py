@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steerboard.evaluation.judges import verdicts
-from steerboard.evaluation.judges.verdicts import Preference
+from steerboard.evaluation.judges import verdict_parser
+from steerboard.evaluation.judges.verdict_parser import Preference
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -52,13 +52,13 @@ def rows(pattern: str) -> Iterator[dict[str, Any]]:
     ],
 )
 def test_a_rating_is_read_as_fastchat_does(text: str, score: float | None) -> None:
-    assert verdicts.rating(text) == score
+    assert verdict_parser.rating(text) == score
 
 
 def test_ratings_of_published_mt_bench_judgments_equal_their_stored_scores() -> None:
     parsed = failed = 0
     for row in rows("fastchat/mt_bench_single_*.jsonl"):
-        score = verdicts.rating(row["judgment"])
+        score = verdict_parser.rating(row["judgment"])
         assert score == (None if row["score"] == -1 else row["score"]), row["judgment"][-200:]
         parsed, failed = parsed + (score is not None), failed + (score is None)
     assert (parsed, failed) == (966, 4)
@@ -71,9 +71,9 @@ def test_ratings_of_arena_bench_equal_their_stored_scores_where_it_read_one() ->
     for row in rows("arena_hard/arena-bench-v1_single/*.jsonl.gz"):
         total += 1
         if row["score"] is None:
-            unread.append(verdicts.rating(row["judgment"]))
+            unread.append(verdict_parser.rating(row["judgment"]))
         else:
-            assert verdicts.rating(row["judgment"]) == row["score"]
+            assert verdict_parser.rating(row["judgment"]) == row["score"]
     # Of those that it did not read one has 9.5, and one has a list index that FastChat takes for a rating; `[0]` and
     # `[100]`, in others, are none.
     assert (total, len(unread)) == (1500, 18)
@@ -94,7 +94,7 @@ def test_ratings_of_arena_bench_equal_their_stored_scores_where_it_read_one() ->
     ],
 )
 def test_a_pair_has_one_verdict_or_none(text: str, value: float | None) -> None:
-    assert verdicts.pair(text) == (None if value is None else Preference(value))
+    assert verdict_parser.pair(text) == (None if value is None else Preference(value))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_pair_has_one_verdict_or_none(text: str, value: float | None) -> None:
     ],
 )
 def test_an_arena_verdict_counts_three_times_where_it_is_clear(text: str, verdict: Preference | None) -> None:
-    assert verdicts.arena(text) == verdict
+    assert verdict_parser.arena(text) == verdict
 
 
 PAPER = """Evaluation:
@@ -142,7 +142,7 @@ Assistant SFT: 5.5"
 
 
 def test_named_scores_are_read_from_the_end_of_the_papers_example() -> None:
-    assert verdicts.named_scores(PAPER, ["DT", "PPO", "MLE", "RWR", "SFT"]) == [8.5, 8.0, 6.0, 4.0, 5.5]
+    assert verdict_parser.named_scores(PAPER, ["DT", "PPO", "MLE", "RWR", "SFT"]) == [8.5, 8.0, 6.0, 4.0, 5.5]
 
 
 @pytest.mark.parametrize(
@@ -172,21 +172,21 @@ def test_named_scores_are_read_from_the_end_of_the_papers_example() -> None:
     ],
 )
 def test_a_named_score_is_found_in_what_judges_make_of_the_format(line: str, score: float | None) -> None:
-    assert verdicts.named_scores(f"Some words.\n\n{line}\n", ["A"]) == [score]
+    assert verdict_parser.named_scores(f"Some words.\n\n{line}\n", ["A"]) == [score]
 
 
 def test_names_with_signs_of_their_own_are_names() -> None:
     text = "Assistant dt_5.0: 7\nAssistant dt_-5.0: 3\nAssistant gpt-4 (new): 9"
-    assert verdicts.named_scores(text, ["dt_5.0", "dt_-5.0", "gpt-4 (new)"]) == [7.0, 3.0, 9.0]
+    assert verdict_parser.named_scores(text, ["dt_5.0", "dt_-5.0", "gpt-4 (new)"]) == [7.0, 3.0, 9.0]
 
 
 def test_a_choice_is_weighted_by_the_tokens_of_its_first_place() -> None:
     even = {"m": math.log(0.25), "M": math.log(0.75), "x": -5.0}
-    assert verdicts.weighted_choice(even) == pytest.approx(0.75)
-    assert verdicts.weighted_choice({"m": -0.1, "x": -3.0}) == 0.0
-    assert verdicts.weighted_choice({"M": -9.0}) == 1.0
-    assert verdicts.weighted_choice({"x": -0.1}) is None
-    assert verdicts.weighted_choice({"m": -math.inf, "M": -math.inf}) is None
+    assert verdict_parser.weighted_choice(even) == pytest.approx(0.75)
+    assert verdict_parser.weighted_choice({"m": -0.1, "x": -3.0}) == 0.0
+    assert verdict_parser.weighted_choice({"M": -9.0}) == 1.0
+    assert verdict_parser.weighted_choice({"x": -0.1}) is None
+    assert verdict_parser.weighted_choice({"m": -math.inf, "M": -math.inf}) is None
 
 
 @pytest.mark.parametrize(
@@ -194,30 +194,35 @@ def test_a_choice_is_weighted_by_the_tokens_of_its_first_place() -> None:
     [("M", 1.0), ("m", 0.0), (" m.", 0.0), ('"M"', 1.0), ("model M", 1.0), ("m or M", None), ("I'm", None), ("", None)],
 )
 def test_without_weights_the_word_itself_chooses(text: str, value: float | None) -> None:
-    assert verdicts.worded_choice(text) == value
+    assert verdict_parser.worded_choice(text) == value
 
 
 @pytest.mark.parametrize("broken", [None, {}, {"content": []}, {"content": [{"top_logprobs": [{"token": 1}]}]}, "x"])
 def test_weights_that_cannot_be_read_are_none(broken: Any) -> None:
-    assert verdicts.top_logprobs(broken) == {}
+    assert verdict_parser.top_logprobs(broken) == {}
 
 
 @pytest.mark.parametrize("text", ["I'm sorry, but I can't rate this.", "I cannot judge that", "As an AI, I"])
 def test_declining_is_a_refusal(text: str) -> None:
-    assert verdicts.is_refusal(text, "stop")
-    assert not verdicts.is_refusal("The assistant says: I'm sorry", "stop")
-    assert verdicts.is_refusal("", "content_filter")
+    assert verdict_parser.is_refusal(text, "stop")
+    assert not verdict_parser.is_refusal("The assistant says: I'm sorry", "stop")
+    assert verdict_parser.is_refusal("", "content_filter")
 
 
 @given(st.text(alphabet="AB[]<>=:0123456789. *_-/\nassistantASSISTANT", max_size=2000))
 def test_any_text_has_a_valid_verdict_or_none(text: str) -> None:
-    for score in (verdicts.rating(text), *verdicts.named_scores(text, ["A", "B"])):
+    for score in (verdict_parser.rating(text), *verdict_parser.named_scores(text, ["A", "B"])):
         assert score is None or 1 <= score <= 10
-    for verdict in (verdicts.pair(text), verdicts.arena(text)):
+    for verdict in (verdict_parser.pair(text), verdict_parser.arena(text)):
         assert verdict is None or verdict.value in (0.0, 0.5, 1.0)
 
 
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("text", ["[[" + "1" * 200_000, "-" * 200_000, "1. " * 60_000, "*A" * 90_000, "[A>" * 60_000])
 def test_no_text_takes_long(text: str) -> None:
-    verdicts.rating(text), verdicts.named_scores(text, ["A"]), verdicts.pair(text), verdicts.arena(text)
+    (
+        verdict_parser.rating(text),
+        verdict_parser.named_scores(text, ["A"]),
+        verdict_parser.pair(text),
+        verdict_parser.arena(text),
+    )

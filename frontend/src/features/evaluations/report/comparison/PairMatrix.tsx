@@ -1,9 +1,9 @@
 import { Card, Stack, Table, Text, Title, UnstyledButton } from "@mantine/core";
 import { useId, useState } from "react";
-import type { Schemas } from "../../../api/client";
-import { Facts } from "../../../shared/Facts";
-import { count } from "../../../shared/format/format";
-import { asPercent, Figure, pValue } from "./figures";
+import type { Schemas } from "../../../../api/client";
+import { Facts } from "../../../../shared/Facts";
+import { count } from "../../../../shared/format/format";
+import { asPercent, Figure, pValue } from "../Figure";
 import { type Pair, pairOf, shadeOf } from "./pairs";
 
 /** Every pair of entrants: a matrix of win rates, in which each cell opens its pair. */

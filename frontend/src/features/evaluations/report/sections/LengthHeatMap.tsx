@@ -1,7 +1,7 @@
 import { Box, Group, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useMemo } from "react";
-import { count } from "../../../shared/format/format";
-import type { Report } from "./figures";
+import { count } from "../../../../shared/format/format";
+import type { Report } from "../Figure";
 
 type Cell = Report["rewards"][number]["length_correlation"][number];
 

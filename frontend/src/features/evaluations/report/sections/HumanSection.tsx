@@ -1,8 +1,8 @@
 import { Stack, Table, Text } from "@mantine/core";
-import { count, seconds } from "../../../shared/format/format";
-import { ComparisonView } from "./ComparisonView";
-import { asPercent, Figure, plain, type Report } from "./figures";
-import { Facts } from "../../../shared/Facts";
+import { count, seconds } from "../../../../shared/format/format";
+import { ComparisonView } from "../comparison/ComparisonView";
+import { asPercent, Figure, plain, type Report } from "../Figure";
+import { Facts } from "../../../../shared/Facts";
 import { Section, Warnings } from "./Section";
 
 type Human = Report["human"][number];

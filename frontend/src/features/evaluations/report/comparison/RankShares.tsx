@@ -1,5 +1,5 @@
 import { Box, Group, Stack, Text, Title } from "@mantine/core";
-import { asPercent, Figure, type Report } from "./figures";
+import { asPercent, Figure, type Report } from "../Figure";
 
 // Dark to light: the order reads without telling hues apart.
 const SHADES = ["#0b7285", "#1098ad", "#3bc9db", "#99e9f2", "#ced4da", "#adb5bd", "#868e96", "#495057"];

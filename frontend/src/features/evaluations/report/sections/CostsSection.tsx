@@ -1,6 +1,6 @@
-import { Costs } from "../../../shared/costs/Costs";
-import { count, seconds } from "../../../shared/format/format";
-import type { Report } from "./figures";
+import { Costs } from "../../../../shared/costs/Costs";
+import { count, seconds } from "../../../../shared/format/format";
+import type { Report } from "../Figure";
 
 /** Which names of shared runs are told before the rest is counted. */
 const NAMED = 4;

@@ -1,11 +1,11 @@
 import { Card, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMemo } from "react";
-import { Chart, type Line } from "../../../shared/charts/Chart";
-import { CorrelationTable } from "../../../shared/CorrelationTable";
-import { titleOf } from "../../../shared/forms/condition";
-import { signed } from "../../../shared/format/format";
-import { ComparisonView } from "./ComparisonView";
-import type { Report } from "./figures";
+import { Chart, type Line } from "../../../../shared/charts/Chart";
+import { CorrelationTable } from "../../../../shared/CorrelationTable";
+import { titleOf } from "../../../../shared/forms/condition";
+import { signed } from "../../../../shared/format/format";
+import { ComparisonView } from "../comparison/ComparisonView";
+import type { Report } from "../Figure";
 import { Section } from "./Section";
 
 type Curve = NonNullable<Report["rewards"][number]["curves"]>[number];

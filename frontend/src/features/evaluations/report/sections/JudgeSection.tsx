@@ -1,8 +1,8 @@
 import { Table, Text } from "@mantine/core";
-import { count, percent, seconds, short } from "../../../shared/format/format";
-import { ComparisonView } from "./ComparisonView";
-import { asPercent, Figure, plain, type Report } from "./figures";
-import { Facts as FactList } from "../../../shared/Facts";
+import { count, percent, seconds, short } from "../../../../shared/format/format";
+import { ComparisonView } from "../comparison/ComparisonView";
+import { asPercent, Figure, plain, type Report } from "../Figure";
+import { Facts as FactList } from "../../../../shared/Facts";
 import { Section, Warnings } from "./Section";
 
 type Judge = Report["judges"][number];

@@ -1,8 +1,8 @@
 import { Alert, Stack, Table, Text } from "@mantine/core";
 import { IconMedal, IconScale } from "@tabler/icons-react";
-import type { Schemas } from "../../../api/client";
-import { count } from "../../../shared/format/format";
-import { Figure, plain, pValue } from "./figures";
+import type { Schemas } from "../../../../api/client";
+import { count } from "../../../../shared/format/format";
+import { Figure, plain, pValue } from "../Figure";
 import { PairMatrix } from "./PairMatrix";
 
 type Comparison = Schemas["Comparison"];
