@@ -14,6 +14,8 @@ Role = Literal["rollout", "rewards", "reference"]
 ROLES: tuple[Role, ...] = get_args(Role)
 # What the nodes of a run know each other by, in the environment of a stage.
 TOKEN_VARIABLE = "RAY_AUTH_TOKEN"
+# How long the first node waits for the others, and they for it, before a run's attempt is given up.
+MEET_SECONDS = 300
 # Of engines or copies of a role; no worker has more devices.
 _MOST = 4096
 

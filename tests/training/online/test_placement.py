@@ -125,6 +125,18 @@ class TestDevices:
         roles = last.roles(grpo(placement=placement, **tensor_parallel))
         assert (roles.devices, roles.address, roles.node) == (GPUS, "host:7001", 1)
 
+    @pytest.mark.parametrize(
+        ("devices", "fields"),
+        [(["0", "1"], {"placement": {"rollout": 2}}), ([], {"placement": {"rollout": 1}, "strategy": "zero3"})],
+        ids=["GPUs", "processors"],
+    )
+    def test_a_node_with_units_only_starts_no_process_that_trains(self, devices, fields):
+        run = run_of(**fields)
+        first, last = (DeviceGroup(devices, 2, node, "host:7000") for node in (0, 1))
+        assert "--standalone" in first.launcher(run, 1)
+        assert not last.trains(run)
+        assert last.launcher(run, 1) == []
+
 
 class TestPlan:
     ONLINE: ClassVar = {"gradient_checkpointing": True, "engine": "vllm", "strategy": "zero3"}

@@ -167,11 +167,11 @@ def begun(stage: Stage) -> subprocess.Popen[bytes]:
 
 
 def units(stage: Stage) -> list[psutil.Process]:
-    """Processes of units of this stage, the oldest first."""
+    """Processes of units of this stage, the oldest first. Ray's own, without which a node dies, have such names too."""
     mark = f"STEERBOARD_ROLE_STAGE={stage.directory}".encode()
     found = []
     for process in psutil.process_iter(["pid", "cmdline"]):
-        if not " ".join(process.info["cmdline"] or []).startswith("ray::"):
+        if not " ".join(process.info["cmdline"] or []).startswith("ray::RoleProcess"):
             continue
         try:
             variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")

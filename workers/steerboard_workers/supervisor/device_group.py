@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
 from steerboard_contracts.configs import RunConfig, stored_config
-from steerboard_contracts.placement import TOKEN_VARIABLE, RoleNodes, assign
+from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes, assign
 from steerboard_contracts.stage import StageSpec
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.memory import stage_memory
-
-# How long the first node waits for the others, and they for it, before a run's attempt is given up.
-MEET_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -62,11 +59,12 @@ class DeviceGroup:
         return spec.model_copy(update={"roles": self.roles(spec.config)})
 
     def launcher(self, run: Run, attempt: int) -> list[str]:
-        """Options of Python that start the run's process as often as it needs; none for a single plain process.
+        """Options of Python that start the run's process as often as it needs; none for a single plain process, and on
+        a node where none trains.
 
         Only training uses several devices together; a larger generation is cut into shards instead.
         """
-        if run.kind != "train":
+        if run.kind != "train" or not self.trains(run):
             return []
         shares = self._training(run)
         if sum(shares) == 1 and run.config.get("strategy", "ddp") == "ddp":

@@ -12,10 +12,12 @@ from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.stages.distributed.strategies import Strategy
-from steerboard_workers.stages.roles.cluster import Cluster, PlacedUnit, store_bytes
+from steerboard_workers.stages.roles.cluster import Cluster
 from steerboard_workers.stages.roles.placed_model import PlacedModel
 from steerboard_workers.stages.roles.placed_sampler import PlacedSampler
+from steerboard_workers.stages.roles.placed_unit import PlacedUnit
 from steerboard_workers.stages.roles.ray_node import RayNode
+from steerboard_workers.stages.roles.shared_memory import store_bytes
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.frozen_model import FrozenModel
 from steerboard_workers.stages.training.passes import Reader
@@ -27,7 +29,7 @@ class RolesApart:
     nothing. Every process makes the same calls."""
 
     def __init__(self, stage: Stage, config: OnlineConfig, sharing: Strategy) -> None:
-        """Raises `EngineMissing`, and `EngineFailed` where nodes do not come."""
+        """Raises `EngineMissing`, `OutOfMemory`, and `NodeMissing` where nodes do not come."""
         roles = stage.spec.roles
         assert roles is not None
         self._stage = stage
@@ -42,7 +44,8 @@ class RolesApart:
                 self._cluster = Cluster(stage, roles)
             elif roles.nodes[roles.node].units and os.environ.get("LOCAL_RANK") == "0":
                 token = os.environ[TOKEN_VARIABLE]
-                self._node = RayNode(stage.directory, roles, roles.address, token, store_bytes=store_bytes(stage))
+                room = store_bytes(stage, roles)
+                self._node = RayNode(stage.directory, roles, roles.address, token, store_bytes=room)
 
     def places(self, one: Frozen) -> bool:
         return self._config.placement.copies(one.role) > 0

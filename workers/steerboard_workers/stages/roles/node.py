@@ -9,8 +9,8 @@ from pathlib import Path
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.placement import TOKEN_VARIABLE
-from steerboard_workers.stages.roles.cluster import store_bytes
 from steerboard_workers.stages.roles.ray_node import RayNode
+from steerboard_workers.stages.roles.shared_memory import store_bytes
 from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 
 
@@ -22,7 +22,7 @@ def main(directory: Path) -> int:
         roles = stage.spec.roles
         assert roles is not None
         token = os.environ[TOKEN_VARIABLE]
-        RayNode(directory, roles, roles.address, token, store_bytes=store_bytes(stage)).wait()
+        RayNode(directory, roles, roles.address, token, store_bytes=store_bytes(stage, roles)).wait()
     except SteerboardError as error:
         traceback.print_exc()
         events.write(failed(error))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages.distributed.strategies import Strategy
-from steerboard_workers.stages.roles.cluster import PlacedUnit
+from steerboard_workers.stages.roles.placed_unit import PlacedUnit
 
 Values = NDArray[np.float32]
 # Passes that a unit does for one question: what they give goes to the cache, and is shown, from time to time.

@@ -13,7 +13,8 @@ from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.phases import Phases
 from steerboard_workers.stages.distributed.strategies import Strategy
-from steerboard_workers.stages.roles.cluster import Asked, Cluster, PlacedUnit
+from steerboard_workers.stages.roles.cluster import Cluster
+from steerboard_workers.stages.roles.placed_unit import Asked, PlacedUnit
 from steerboard_workers.stages.roles.rollout_unit import Sent, packed
 from steerboard_workers.stages.training.live_policy import Drawing, ends_of
 from steerboard_workers.stages.training.setup import Setup

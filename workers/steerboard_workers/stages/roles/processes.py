@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from steerboard_contracts.errors import SteerboardError
+from steerboard_contracts.errors import OutOfMemory, SteerboardError
 from steerboard_contracts.training import OnlineConfig
+from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.roles.ray_node import STAGE_VARIABLE
 from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 
@@ -22,7 +23,7 @@ class RoleProcess:
         self._unit: Any = None
 
     def do(self, method: str, *arguments: Any) -> Any:
-        """What the unit's method returns; `Failed` for an error of ours that it raised."""
+        """What the unit's method returns; `Failed` for an error of ours that it raised, and a lack of memory."""
         try:
             if method == "open":
                 self._unit = _opened(*arguments)
@@ -31,6 +32,16 @@ class RoleProcess:
         except SteerboardError as error:
             traceback.print_exc()
             return failed(error)
+        except Exception as error:
+            if not ran_out_of_memory(error):
+                raise
+            traceback.print_exc()
+            return failed(
+                OutOfMemory(
+                    f"ran out of memory: {first_line(error)}",
+                    hint="Lower max_length or micro_tokens, or give the role larger devices.",
+                )
+            )
 
 
 def _opened(role: str, *arguments: Any) -> Any:

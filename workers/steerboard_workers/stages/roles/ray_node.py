@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,16 +14,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from steerboard_contracts.errors import EngineMissing
-from steerboard_contracts.placement import TOKEN_VARIABLE, RoleNodes
+from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes
 from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.stages.roles.node_folder import NodeFolder
+from steerboard_workers.stages.roles.node_missing import NodeMissing
 
-# How long nodes may take to meet.
-MEET_SECONDS = 300.0
 # Where a unit finds stage.json of its own node.
 STAGE_VARIABLE = "STEERBOARD_ROLE_STAGE"
-# Sockets have short paths, and a stage's directory may be deep. The number is of the process that removes it.
-_FOLDERS = Path("/tmp")
-_FOLDER = "steerboard-roles-"
 # Of one process of several that train together: no unit is one of them.
 _OF_TORCHRUN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 # Lines of what Ray wrote last.
@@ -57,37 +53,31 @@ class RayNode:
         """`stage`: its directory. `address`: of the head, which is node 0; others wait for it. `store_bytes`: of the
         memory through which units get what is large.
 
-        Raises `EngineMissing`, and `EngineFailed` where the head does not come."""
+        Raises `EngineMissing`, and `NodeMissing` where the head does not come."""
         if importlib.util.find_spec("ray") is None:
             raise EngineMissing("Ray is not installed on this machine", hint="Install steerboard[ray] for the workers.")
-        self._folder = _FOLDERS / f"{_FOLDER}{os.getpid()}"
-        host = address.rpartition(":")[0]
-        options = [
-            f"--num-gpus={len(roles.devices)}",
-            "--num-cpus=0",
-            f"--resources={json.dumps({node_resource(roles.node): _SLOTS})}",
-            f"--object-store-memory={store_bytes}",
-            "--disable-usage-stats",
-            "--block",
-        ]
         if roles.node:
             await_head(address)
-            options += [f"--address={address}"]
-            options += [f"--node-ip-address={host}"] if _is_here(host) else []
-        else:
-            _sweep()
-            self._folder.mkdir()
-            options += ["--head", f"--node-ip-address={host}", f"--port={address.rpartition(':')[2]}"]
-            options += ["--include-dashboard=false", f"--temp-dir={self._folder}"]
         self._log = stage / "ray.log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "ray.scripts.scripts", "start", *options],
-                env={**_clean(os.environ), **variables(token), STAGE_VARIABLE: str(stage), **_visible(roles.devices)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
+        self._folder = NodeFolder(token)
+        try:
+            options = node_options(roles, resolved(address), self._folder.path, store_bytes)
+            with self._log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "ray.scripts.scripts", "start", *options],
+                    env={
+                        **_clean(os.environ),
+                        **variables(token),
+                        STAGE_VARIABLE: str(stage),
+                        **_visible(roles.devices),
+                    },
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                )
+        except BaseException:
+            self._folder.close()
+            raise
 
     def check(self) -> None:
         """Raises `EngineFailed` where it has ended."""
@@ -106,15 +96,45 @@ class RayNode:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.close()
 
     def _ended(self) -> EngineFailed:
         last = self._log.read_text(errors="replace").strip().splitlines()[-_SHOWN:]
         return EngineFailed(f"Ray ended with status {self._process.returncode}", hint=" / ".join(last) or None)
 
 
+def node_options(roles: RoleNodes, address: str, folder: Path, store_bytes: int) -> list[str]:
+    """Of `ray start`. `address`: of the head, with an IP."""
+    host, _, port = address.rpartition(":")
+    options = [
+        f"--num-gpus={len(roles.devices)}",
+        "--num-cpus=0",
+        f"--resources={json.dumps({node_resource(roles.node): _SLOTS})}",
+        f"--object-store-memory={store_bytes}",
+        "--disable-usage-stats",
+        "--block",
+    ]
+    if roles.node:
+        return [*options, f"--address={address}", *([f"--node-ip-address={host}"] if _is_here(host) else [])]
+    head = ["--head", f"--node-ip-address={host}", f"--port={port}", "--include-dashboard=false"]
+    return [*options, *head, f"--temp-dir={folder}"]
+
+
+def resolved(address: str) -> str:
+    """host:port with the host's IP, which is all that Ray takes for a node's own. Raises `NodeMissing`."""
+    host, _, port = address.rpartition(":")
+    try:
+        found = [str(one[4][0]) for one in socket.getaddrinfo(host, int(port), socket.AF_INET, socket.SOCK_STREAM)]
+    except OSError as error:
+        raise NodeMissing(
+            f"the rendezvous host {host} has no IP address: {error}", hint="Correct --rendezvous of the worker's nodes."
+        ) from error
+    # Many machines know their own name by an address at which nobody else reaches them.
+    return f"{next((one for one in found if not _is_here(one)), found[0])}:{port}"
+
+
 def await_head(address: str) -> None:
-    """Raises `EngineFailed`."""
+    """Raises `NodeMissing`."""
     host, _, port = address.rpartition(":")
     deadline = time.monotonic() + MEET_SECONDS
     while True:
@@ -123,8 +143,8 @@ def await_head(address: str) -> None:
             return
         except OSError as error:
             if time.monotonic() > deadline:
-                raise EngineFailed(
-                    f"the first node's Ray at {address} does not answer: {error}",
+                raise NodeMissing(
+                    f"Ray of node 0 of this worker does not answer at {address}: {error}",
                     hint="Open the port after the rendezvous between the worker's nodes.",
                 ) from error
             time.sleep(0.2)
@@ -132,14 +152,7 @@ def await_head(address: str) -> None:
 
 def _is_here(host: str) -> bool:
     """Whether nodes that meet at this address are all on one machine."""
-    return host == "localhost" or host.startswith("127.")
-
-
-def _sweep() -> None:
-    """Remove what killed processes could not."""
-    for folder in _FOLDERS.glob(f"{_FOLDER}*"):
-        if not Path(f"/proc/{folder.name.removeprefix(_FOLDER)}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+    return host.startswith("127.")
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:
