@@ -12,6 +12,8 @@ from steerboard_contracts.fields import Config
 
 Role = Literal["rollout", "rewards", "reference"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# Those of models that do not change.
+MODEL_ROLES: tuple[Role, ...] = ("rewards", "reference")
 # What the nodes of a run know each other by, in the environment of a stage.
 TOKEN_VARIABLE = "RAY_AUTH_TOKEN"
 # How long the first node waits for the others, and they for it, before a run's attempt is given up.

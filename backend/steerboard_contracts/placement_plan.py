@@ -20,7 +20,7 @@ from steerboard_contracts.memory import (
     training_memory,
 )
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.placement import ROLES, Role, assign
+from steerboard_contracts.placement import MODEL_ROLES, Role, assign
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # What an estimate may take of a device before it counts as too much.
@@ -100,15 +100,16 @@ def plan(
     config: OnlineConfig, shape: ModelShape, machines: Machines, given: Container[str], window: int
 ) -> PlacementPlan:
     """What each device holds; with `changes` where that is too much."""
-    found = _placed(config, shape, machines, given, window)
+    found = placed(config, shape, machines, given, window)
     if found.fits:
         return found
     return found.model_copy(update={"changes": _changes(config, shape, machines, given, window)})
 
 
-def _placed(
+def placed(
     config: OnlineConfig, shape: ModelShape, machines: Machines, given: Container[str], window: int
 ) -> PlacementPlan:
+    """What each device holds, without advice."""
     wide = config.vllm.tensor_parallel if config.engine == "vllm" else 1
     try:
         shares = assign(config.placement.units(wide), machines.nodes, machines.devices)
@@ -175,7 +176,7 @@ def _frozen(config: OnlineConfig, given: Container[str]) -> dict[Role, int]:
     nowhere = config.model_copy(update={"placement": type(config.placement)()})
     everything = method.kept(nowhere, given)
     found: dict[Role, int] = {}
-    for role in ROLES[1:]:
+    for role in MODEL_ROLES:
         apart = nowhere.model_copy(update={"placement": type(config.placement)(**{role: 1})})
         found[role] = everything - method.kept(apart, given)
     return found
@@ -190,7 +191,7 @@ def _changes(
     while nodes <= max(_MOST_NODES, machines.nodes):
         larger = machines.model_copy(update={"nodes": nodes})
         for changes, changed in possible:
-            if _placed(changed, shape, larger, given, window).fits:
+            if placed(changed, shape, larger, given, window).fits:
                 return changes if nodes == machines.nodes else {"nodes": nodes, **changes}
         nodes *= 2
     return None

@@ -80,6 +80,11 @@ def test_rewards_that_are_missing_are_a_fault_of_the_stage(method, kept, fault):
     assert any("grpo" in one and fault in one for one in found), found
 
 
+def test_devices_for_a_role_that_the_stage_does_not_have_are_refused_with_their_place():
+    found = refused(Shelf(), GRPO.read_text(), *OF_GRPO, "grpo.placement.rewards=1")
+    assert any("placement" in one and "no model to hold" in one for one in found), found
+
+
 def test_a_rule_that_cannot_run_is_refused_with_its_place():
     wrong = GRPO.read_text().replace("pattern: 'answer is'", "pattern: '(answer'")
     assert any("regular expression" in fault for fault in refused(Shelf(), wrong, *OF_GRPO))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.tables import Dataset
-from steerboard.insights.schemas import PoolMemory
+from steerboard.insights.schemas import PoolMemory, RoleMemory
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.service import manifest_of
@@ -26,7 +26,7 @@ from steerboard_contracts.memory import (
     scoring_memory,
     training_memory,
 )
-from steerboard_contracts.placement_plan import training_load
+from steerboard_contracts.placement_plan import Machines, placed, training_load
 from steerboard_contracts.selection import SelectConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
@@ -37,6 +37,16 @@ _SHARE = 0.9
 _ALIVE_SECONDS = 60
 # A model's window, where its registry entry does not say.
 _WINDOW = 2048
+
+
+class _Pool(NamedTuple):
+    """By its weakest worker: `devices` of each of its nodes, `memory` in bytes of one."""
+
+    name: str
+    on_gpu: bool
+    nodes: int
+    devices: int
+    memory: int | None
 
 
 def needed(
@@ -53,23 +63,47 @@ def needed(
         return []
     window = int(model.info.get("max_length") or _WINDOW)
     found = []
-    for pool, on_gpu, processes, memory in _pools(session) or [("default", True, 1, None)]:
-        estimate = _estimate(config, things, shape, window, on_gpu, processes)
+    for pool in _pools(session) or [_Pool("default", True, 1, 1, None)]:
+        processes = _processes(config, pool)
+        estimate = _estimate(config, things, shape, window, pool.on_gpu, processes)
         if estimate is None:
             return []
-        fits = None if memory is None else estimate.total <= _SHARE * memory
-        found.append(
-            PoolMemory(
-                pool=pool,
-                on_gpu=on_gpu,
-                processes=processes,
-                device_bytes=memory,
-                bytes=estimate.total,
-                parts=estimate,
-                fits=fits,
-            )
+        fits = None if pool.memory is None else estimate.total <= _SHARE * pool.memory
+        one = PoolMemory(
+            pool=pool.name,
+            on_gpu=pool.on_gpu,
+            processes=processes,
+            device_bytes=pool.memory,
+            bytes=estimate.total,
+            parts=estimate,
+            fits=fits,
         )
+        found.append(_placed(one, config, things, shape, window, pool))
     return found
+
+
+def _placed(
+    found: PoolMemory, config: RunConfig, given: Container[str], shape: ModelShape, window: int, pool: _Pool
+) -> PoolMemory:
+    """With what each role needs, where some have GPUs of their own."""
+    if not (isinstance(config, OnlineConfig) and config.placement.apart and pool.on_gpu and pool.memory):
+        return found
+    machines = Machines(nodes=pool.nodes, devices=pool.devices, device_bytes=pool.memory)
+    planned = placed(config, shape, machines, given, window)
+    roles = [
+        RoleMemory(role=one.role, devices=one.devices, bytes=one.needs.total, parts=one.needs, fits=one.fits)
+        for one in planned.roles
+    ]
+    return found.model_copy(update={"roles": roles, "problem": planned.problem, "fits": planned.fits})
+
+
+def _processes(config: RunConfig, pool: _Pool) -> int:
+    """That compute together."""
+    every = pool.devices * pool.nodes
+    if not (isinstance(config, OnlineConfig) and pool.on_gpu):
+        return every
+    wide = config.vllm.tensor_parallel if config.engine == "vllm" else 1
+    return max(1, every - sum(unit.devices for unit in config.placement.units(wide)))
 
 
 def _estimate(
@@ -78,9 +112,6 @@ def _estimate(
     precision = getattr(config, "precision", "auto")
     mixed = precision == "bf16" or (precision == "auto" and on_gpu)
     if isinstance(config, TrainingConfig):
-        if isinstance(config, OnlineConfig) and on_gpu:
-            wide = config.vllm.tensor_parallel if config.engine == "vllm" else 1
-            processes = max(1, processes - sum(unit.devices for unit in config.placement.units(wide)))
         load = training_load(config, shape, given, window, processes, on_gpu)
         return training_memory(shape, load)
     if isinstance(config, GenerateConfig | AcademicConfig) and config.engine == "transformers":
@@ -103,10 +134,9 @@ def _shape(session: Session, store: ArtifactStore, model: Model) -> ModelShape |
     return ModelShape.of(config, int(model.info.get("parameters") or 0)) if isinstance(config, dict) else None
 
 
-def _pools(session: Session) -> list[tuple[str, bool, int, int | None]]:
-    """(pool, whether its workers have GPUs, processes of a training run, bytes of a device) of the weakest worker."""
+def _pools(session: Session) -> list[_Pool]:
     fresh = func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, _ALIVE_SECONDS)
-    pools: dict[str, tuple[str, bool, int, int | None]] = {}
+    pools: dict[str, _Pool] = {}
     rows = session.execute(
         select(WorkerRow.pool, WorkerRow.devices)
         # The playground's worker takes no runs.
@@ -114,8 +144,8 @@ def _pools(session: Session) -> list[tuple[str, bool, int, int | None]]:
         .order_by(WorkerRow.pool)
     )
     for pool, devices in rows:
-        processes = max(1, len(devices.get("ids") or [])) * int(devices.get("nodes", 1))
-        found = (pool, bool(devices.get("gpus")), processes, devices.get("memory"))
-        if pool not in pools or (found[3] or 0) < (pools[pool][3] or 0):
+        count = max(1, len(devices.get("ids") or []))
+        found = _Pool(pool, bool(devices.get("gpus")), int(devices.get("nodes", 1)), count, devices.get("memory"))
+        if pool not in pools or (found.memory or 0) < (pools[pool].memory or 0):
             pools[pool] = found
     return list(pools.values())

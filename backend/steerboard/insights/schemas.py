@@ -19,9 +19,22 @@ class EarlierRun(BaseModel):
     device_seconds: float
 
 
+class RoleMemory(BaseModel):
+    """What a role of an online run would need of each of the `devices` that it works on, in bytes."""
+
+    role: str
+    devices: int
+    bytes: int
+    parts: MemoryEstimate
+    fits: bool
+
+
 class PoolMemory(BaseModel):
     """What a run would need of each device of a pool's weakest worker, in bytes. `fits` is null where that worker's
-    memory is not known."""
+    memory is not known.
+
+    Of a run whose roles have GPUs of their own, the numbers are of those that train, `processes` of them; `roles` has
+    all, where the memory is known, and `problem` why its placement has no room."""
 
     pool: str
     on_gpu: bool
@@ -30,6 +43,8 @@ class PoolMemory(BaseModel):
     bytes: int
     parts: MemoryEstimate
     fits: bool | None
+    roles: list[RoleMemory] = []
+    problem: str | None = None
 
 
 class RunEstimate(BaseModel):

@@ -12,6 +12,7 @@ from steerboard.recipes.inputs import Outside, StageRef, Value
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.runs.kinds import ASK_ENDPOINTS, adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
 
@@ -122,9 +123,13 @@ class Sources:
             if slot.required and slot_name not in stage and not elsewhere:
                 what = "a model" if slot.thing == "model" else "a dataset"
                 self._document.fault(self._faults, draft.path, f"needs `{slot_name}`: {what}")
-        lacking = draft.config.input_fault(draft.references) if isinstance(draft.config, TrainingConfig) else None
-        if lacking is not None:
-            self._document.fault(self._faults, draft.path, lacking)
+        if isinstance(draft.config, TrainingConfig):
+            lacking = draft.config.input_fault(draft.references)
+            if lacking is not None:
+                self._document.fault(self._faults, draft.path, lacking)
+            misplaced = needed_method(draft.config.method).placement_fault(draft.config, draft.references)
+            if misplaced is not None:
+                self._document.fault(self._faults, (*draft.path, "placement"), misplaced)
         for field, slot_name in draft.kind.lists.items():
             items, given = stage.get(field), sum(n.startswith(f"{slot_name}.") for n in draft.references)
             if field != slot_name and isinstance(items, list) and items and len(items) != given:

@@ -27,6 +27,7 @@ from steerboard.runs.texts import all_held_out
 from steerboard_contracts.configs import EVALUATION_RUNS, RUN_CONFIG, BaseModelConfig, RunConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_kinds import kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot
@@ -75,6 +76,10 @@ def checked(
         fault = config.input_fault(asked.inputs) if isinstance(config, TrainingConfig) else None
         if fault is not None:
             faults.append(ErrorLocation(location="inputs", message=fault))
+        if isinstance(config, TrainingConfig):
+            misplaced = needed_method(config.method).placement_fault(config, asked.inputs)
+            if misplaced is not None:
+                faults.append(ErrorLocation(location="config.placement", message=misplaced))
     code = None
     if isinstance(config, BaseModelConfig):
         try:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import POLICIES, ModelRole
-from steerboard_contracts.placement import Role
+from steerboard_contracts.placement import MODEL_ROLES, Role
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import Slot, datasets, models
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
@@ -253,8 +253,25 @@ class MethodSpec:
 
     def kept(self, config: TrainingConfig, given: Container[str]) -> int:
         """How many frozen models stay in the memory of devices that train, of a run with the inputs `given`."""
-        used = [one for one in self.frozen if one.stays and one.used_by(config) and not _placed(one, config)]
-        return sum(one.required or one.reads == "labels" or one.name in given for one in used)
+        return sum(not _placed(one, config) for one in self._held(config, given))
+
+    def placement_fault(self, config: TrainingConfig, given: Container[str]) -> str | None:
+        """Which role has devices of its own that a run with the inputs `given` has no model for."""
+        if not isinstance(config, OnlineConfig):
+            return None
+        held = {one.role for one in self._held(config, given)}
+        unused: list[Role] = [role for role in MODEL_ROLES if config.placement.copies(role) and role not in held]
+        if not unused:
+            return None
+        return (
+            f"{' and '.join(unused)} would have devices of their own and no model to hold: {self.name} with these "
+            f"inputs and fields keeps none for it. Leave placement.{unused[0]} at 0"
+        )
+
+    def _held(self, config: TrainingConfig, given: Container[str]) -> list[Frozen]:
+        """Frozen models that are in memory while training goes on, wherever that is."""
+        used = [one for one in self.frozen if one.stays and one.used_by(config)]
+        return [one for one in used if one.required or one.reads == "labels" or one.name in given]
 
     @property
     def slots(self) -> dict[str, Slot]:

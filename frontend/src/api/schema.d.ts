@@ -8795,6 +8795,9 @@ export interface components {
          * PoolMemory
          * @description What a run would need of each device of a pool's weakest worker, in bytes. `fits` is null where that worker's
          *     memory is not known.
+         *
+         *     Of a run whose roles have GPUs of their own, the numbers are of those that train, `processes` of them; `roles` has
+         *     all, where the memory is known, and `problem` why its placement has no room.
          */
         PoolMemory: {
             /** Bytes */
@@ -8808,8 +8811,15 @@ export interface components {
             parts: components["schemas"]["MemoryEstimate"];
             /** Pool */
             pool: string;
+            /** Problem */
+            problem?: string | null;
             /** Processes */
             processes: number;
+            /**
+             * Roles
+             * @default []
+             */
+            roles: components["schemas"]["RoleMemory"][];
         };
         /**
          * PreferenceSource
@@ -9919,6 +9929,21 @@ export interface components {
              * @description A name or an id.
              */
             model: string;
+        };
+        /**
+         * RoleMemory
+         * @description What a role of an online run would need of each of the `devices` that it works on, in bytes.
+         */
+        RoleMemory: {
+            /** Bytes */
+            bytes: number;
+            /** Devices */
+            devices: number;
+            /** Fits */
+            fits: boolean;
+            parts: components["schemas"]["MemoryEstimate"];
+            /** Role */
+            role: string;
         };
         /** RollBack */
         RollBack: {

@@ -88,3 +88,38 @@ def test_a_pass_is_as_long_as_the_longest_sample_at_least_and_a_pair_is_two(worl
     assert activations(micro_tokens=16) == activations(micro_tokens=512) == activations(micro_tokens=1024) / 2
     assert activations("reward_model", micro_tokens=16) == activations(micro_tokens=1024)
     assert activations("reward_model", micro_tokens=16, max_length=100) == activations(micro_tokens=200, max_length=100)
+
+
+def test_roles_with_gpus_of_their_own_are_judged_one_by_one(world: ApiWorld) -> None:
+    workers(world, ("large", [str(number) for number in range(8)], 80, True))
+    world.dataset("questions", "prompts")
+
+    def placed(**placement: int) -> dict[str, Any]:
+        config = {"run": "train", "method": "grpo", "rules": [{"kind": "regex", "pattern": "a"}], "kl_weight": 0.1}
+        config |= {"strategy": "zero3", "gradient_checkpointing": True, "placement": placement}
+        inputs = {"model": "llama", "data": "questions"}
+        ((found),) = world.post("runs/estimate", {"config": config, "inputs": inputs})["memory"]
+        return dict(found)
+
+    found = placed(rollout=2, reference=1)
+    assert {one["role"]: one["devices"] for one in found["roles"]} == {"training": 5, "rollout": 2, "reference": 1}
+    training, *others = found["roles"]
+    assert (found["bytes"], found["processes"]) == (training["bytes"], 5)
+    assert found["fits"]
+    assert all(one["fits"] and one["bytes"] < training["bytes"] for one in others)
+    # One that trains has all the rest.
+    crowded = placed(rollout=7)
+    assert (crowded["fits"], [one["fits"] for one in crowded["roles"]]) == (False, [False, True])
+    none = placed(rollout=8)
+    assert (none["fits"], none["roles"]) == (False, [])
+    assert "have no room" in none["problem"]
+
+
+def test_devices_for_a_role_without_a_model_are_refused(world: ApiWorld) -> None:
+    config = {"run": "train", "method": "grpo", "rules": [{"kind": "regex", "pattern": "a"}]}
+    world.dataset("questions", "prompts")
+    body = {"config": {**config, "placement": {"rewards": 1}}, "inputs": {"model": "llama", "data": "questions"}}
+    problem = world.post("runs", body, status=422)
+    (fault,) = problem["errors"]
+    assert (problem["code"], fault["location"]) == ("invalid_run", "config.placement")
+    assert "no model to hold" in fault["message"]

@@ -93,6 +93,26 @@ class TestConfig:
             grpo(**fields)
         assert grpo(**fields, placement={"rollout": 1}).samples_apart
 
+    @pytest.mark.parametrize(
+        ("method", "fields", "given", "unused"),
+        [
+            ("grpo", {}, {"reward"}, None),
+            ("grpo", {"placement": {"rollout": 1, "rewards": 1}}, {"reward"}, None),
+            ("grpo", {"placement": {"rewards": 1}}, {"model", "data"}, "rewards"),
+            ("grpo", {"placement": {"reference": 1}, "kl_weight": 0.1}, set(), None),
+            ("grpo", {"placement": {"reference": 2, "rewards": 1}, "kl_weight": 0}, set(), "rewards and reference"),
+            ("online_dpo", {"placement": {"reference": 1}}, set(), None),
+        ],
+    )
+    def test_a_role_without_a_model_gets_no_devices(self, method, fields, given, unused):
+        spec = needed_method(method)
+        fault = spec.placement_fault(spec.config.model_validate({"method": method, **fields}), given)
+        assert fault == unused or fault.startswith(f"{unused} would have devices of their own")
+
+    def test_adapters_whose_base_is_spread_cannot_be_sent(self):
+        with pytest.raises(ValidationError, match="lora with strategy zero3 cannot be merged"):
+            grpo(placement={"rollout": 1}, strategy="zero3", lora={"rank": 4})
+
     def test_weights_in_4_bits_cannot_be_sent(self):
         with pytest.raises(ValidationError, match="no whole weights to give"):
             grpo(placement={"rollout": 1}, lora={"rank": 4, "quantise": "nf4"})

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 from running import metrics_of, run_process, torchrun, weights_of
 from torch.testing import assert_close
 
-from steerboard_contracts.placement import RoleNodes, assign
+from steerboard_contracts.placement import RoleNodes, Unit, assign
 from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, ModelInput
+from steerboard_workers.stages import train
+from steerboard_workers.stages.roles.placed_unit import PlacedUnit
+from steerboard_workers.stages.roles.processes import RoleProcess
+from steerboard_workers.stages.roles.ray_node import STAGE_VARIABLE
 from steerboard_workers.stages.runtime import Stage
 
 pytestmark = pytest.mark.timeout(600)
@@ -71,9 +78,54 @@ def assert_same_run(stage: Stage, other: Stage) -> None:
         assert_close(weights_of(stage)[name], tensor, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    "placement", [{"rollout": 1, "rewards": 1}, pytest.param(ALL, marks=pytest.mark.long)], ids=["some", "all"]
-)
+class UnitsHere:
+    """In place of Ray: units in this process, which get copies of all they are asked."""
+
+    ray = SimpleNamespace(
+        put=lambda values: values,
+        exceptions=SimpleNamespace(RayActorError=ConnectionError, OutOfMemoryError=MemoryError, RayError=OSError),
+    )
+
+    def __init__(self, stage: Stage, roles: RoleNodes) -> None:
+        self._units = [unit for share in roles.nodes for unit in share.units]
+
+    def units(self, role: str) -> list[PlacedUnit]:
+        return [PlacedUnit(self, unit) for unit in self._units if unit.role == role]
+
+    def start(self, unit: Unit) -> SimpleNamespace:
+        process = RoleProcess()
+
+        def remote(method: str, *arguments: Any) -> Any:
+            return copied(process.do(method, *copied(arguments)))
+
+        return SimpleNamespace(do=SimpleNamespace(remote=remote))
+
+    def found(self, pending: Any, asked: str) -> Any:
+        return pending
+
+    def log(self, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def copied(thing: Any) -> Any:
+    return pickle.loads(pickle.dumps(thing))
+
+
+def test_units_compute_what_training_does_without_them(placed, monkeypatch):
+    """The same with Ray and processes of their own, below, takes longer."""
+    apart, together = placed(ALL, max_steps=2), placed(None, max_steps=2)
+    monkeypatch.setenv(STAGE_VARIABLE, str(apart.directory))
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(get=lambda values: values))
+    monkeypatch.setattr("steerboard_workers.stages.roles.apart.Cluster", UnitsHere)
+    for stage in (apart, together):
+        train.run(stage)
+    assert told(metrics_of(apart._events.events)) == told(metrics_of(together._events.events))
+    assert_same_run(apart, together)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("placement", [{"rollout": 1, "rewards": 1}, ALL], ids=["some", "all"])
 def test_roles_apart_make_the_same_model_bit_for_bit(placed, placement):
     apart, together = placed(placement), placed(None)
     found, expected = finished(apart), finished(together)

@@ -38,22 +38,44 @@ function range({ device_seconds_low: low, device_seconds_high: high }: RunEstima
   return seconds(low) === seconds(high) ? "" : ` (${seconds(low)} to ${seconds(high)})`;
 }
 
+function inParts(found: PoolMemory["parts"]): string {
+  return (["weights", "gradients", "optimiser", "activations", "logits", "kv_cache", "overhead"] as const)
+    .filter((name) => found[name] > 0)
+    .map((name) => `${name.replace("kv_cache", "KV cache")} ${bytes(found[name])}`)
+    .join(", ");
+}
+
 /** What it needs of a device, and whether the pool's workers have it. */
 function Memory({ found }: { found: PoolMemory }) {
-  const parts = (
-    ["weights", "gradients", "optimiser", "activations", "logits", "kv_cache", "overhead"] as const
-  )
-    .filter((name) => found.parts[name] > 0)
-    .map((name) => `${name.replace("kv_cache", "KV cache")} ${bytes(found.parts[name])}`);
+  if (found.problem || found.roles.length > 0) {
+    return <PlacedMemory found={found} />;
+  }
   const where = found.on_gpu ? "on each GPU" : "of memory in each process";
   const has = found.device_bytes === null ? "" : `, of ${bytes(found.device_bytes)}`;
   return (
-    <Tooltip label={parts.join(", ")} multiline maw={360}>
+    <Tooltip label={inParts(found.parts)} multiline maw={360}>
       <Text size="sm" c={found.fits === false ? "red" : "dimmed"} tabIndex={0}>
         {`Pool ${found.pool}: about ${bytes(found.bytes)} ${where}${has}${found.fits === false ? ". It will not fit" : ""}.`}
         {found.fits === false &&
           " Lower micro_tokens, turn gradient checkpointing on, or spread it with strategy zero2 or zero3."}
       </Text>
     </Tooltip>
+  );
+}
+
+/** Of a run whose roles have GPUs of their own: a line for each. */
+function PlacedMemory({ found }: { found: PoolMemory }) {
+  const of = found.device_bytes === null ? "" : `, of ${bytes(found.device_bytes)}`;
+  return (
+    <Stack gap={2}>
+      {found.problem && <Text size="sm" c="red">{`Pool ${found.pool}: ${found.problem}.`}</Text>}
+      {found.roles.map((one) => (
+        <Tooltip key={one.role} label={inParts(one.parts)} multiline maw={360}>
+          <Text size="sm" c={one.fits ? "dimmed" : "red"} tabIndex={0}>
+            {`Pool ${found.pool}, ${one.role} on ${one.devices} ${one.devices === 1 ? "GPU" : "GPUs"}: about ${bytes(one.bytes)} on each${of}${one.fits ? "" : ". It will not fit"}.`}
+          </Text>
+        </Tooltip>
+      ))}
+    </Stack>
   );
 }

@@ -1,4 +1,4 @@
-"""The cluster of one attempt as the first process that trains sees it: who is there, and what waits for whom."""
+"""The cluster of one attempt as the first process that trains sees it: its nodes, and waiting for their answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from steerboard_workers.stages.runtime import Stage
 
 # Between two looks at the nodes while something is waited for.
 _LOOK_SECONDS = 1.0
-# Above what any call takes; a stage that says nothing for twice as long is ended by its worker.
+# Above what any call takes; a stage that is silent for twice as long is ended by its worker.
 _ANSWER_SECONDS = 3600
 _HERE = "127.0.0.1"
 
