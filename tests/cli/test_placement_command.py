@@ -12,6 +12,7 @@ from steerboard.cli import placement
 from steerboard_contracts.errors import BadInput
 from support.models.llama_shapes import LLAMA_8B
 
+GRPO = ["--method", "grpo"]
 LARGE = ["--method", "ppo", "--model", "70b", "--nodes", "12"]
 ZERO3 = ["--set", "strategy=zero3", "--set", "gradient_checkpointing=true", "--set", "engine=vllm"]
 APART = ["--set", "vllm.tensor_parallel=8", "--set", "placement={rollout: 2}"]
@@ -48,7 +49,7 @@ def test_what_does_not_fit_ends_with_1_and_the_changes_that_help() -> None:
 def test_a_folder_gives_the_models_shape_and_json_has_all_of_it(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(LLAMA_8B))
     code, shown = asked(
-        "--model", str(tmp_path), "--rewards", "0", "--json", *ZERO3, "--set", "vllm.memory_fraction=0.5"
+        *GRPO, "--model", str(tmp_path), "--rewards", "0", "--json", *ZERO3, "--set", "vllm.memory_fraction=0.5"
     )
     found = json.loads(shown)
     assert code == 0
@@ -60,11 +61,11 @@ def test_a_folder_gives_the_models_shape_and_json_has_all_of_it(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--model", "9b"], "9b cannot be read"),
+        ([*GRPO, "--model", "9b"], "9b cannot be read"),
         (["--method", "dpo"], "does not sample in training"),
-        (["--set", "placement.rollout"], "not of the form"),
-        (["--set", "placement.rollout=-1"], "placement.rollout: Input should be greater"),
-        (["--set", "strategy=zero3"], "zero3 would gather"),
+        ([*GRPO, "--set", "placement.rollout"], "not of the form"),
+        ([*GRPO, "--set", "placement.rollout=-1"], "placement.rollout: Input should be greater"),
+        ([*GRPO, "--set", "strategy=zero3"], "zero3 would gather"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: list[str], why: str) -> None:
@@ -72,7 +73,19 @@ def test_what_makes_no_sense_is_refused(options: list[str], why: str) -> None:
         asked(*options)
 
 
+def test_a_method_has_to_be_named() -> None:
+    code, shown = asked("--model", "8b")
+    assert code == 2
+    assert "--method" in shown
+
+
+def test_another_methods_refusal_names_those_that_sample() -> None:
+    with pytest.raises(BadInput) as refused:
+        asked("--method", "dpo")
+    assert "ppo, rloo, grpo" in (refused.value.hint or "")
+
+
 def test_a_file_that_is_no_decoder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("[1]")
     with pytest.raises(BadInput, match="plain decoder"):
-        asked("--model", str(tmp_path / "config.json"))
+        asked(*GRPO, "--model", str(tmp_path / "config.json"))

@@ -58,7 +58,7 @@ _COLUMNS = (
 
 @commands.command()
 def placement(
-    method: Annotated[str, typer.Option(help="A method that samples in training, such as grpo.")] = "grpo",
+    method: Annotated[str, typer.Option(help="A method that samples in training.")],
     model: Annotated[str, typer.Option(help="8b, 70b, or a folder or file with a model's config.json.")] = "8b",
     nodes: Annotated[int, typer.Option(min=1, help="Machines of one worker.")] = 1,
     devices: Annotated[int, typer.Option(min=1, help="GPUs of each.")] = 8,
@@ -75,7 +75,7 @@ def placement(
     where it does not fit."""
     # Imported here: no other command waits for it.
     from steerboard_contracts.memory import ModelShape
-    from steerboard_contracts.methods import needed_method
+    from steerboard_contracts.methods import methods, needed_method
     from steerboard_contracts.placement_plan import Machines, plan
     from steerboard_contracts.training import OnlineConfig
 
@@ -89,10 +89,11 @@ def placement(
         wrong = [f"{'.'.join(map(str, one['loc'])) or method}: {one['msg']}" for one in error.errors()]
         raise BadInput("; ".join(wrong), code="bad_config") from error
     if not isinstance(config, OnlineConfig):
+        online = [name for name, one in methods().items() if issubclass(one.config, OnlineConfig)]
         raise BadInput(
             f"{method} does not sample in training",
             code="bad_config",
-            hint="Its launch form shows how much memory it needs.",
+            hint=f"Its launch form shows how much memory it needs; methods that sample: {', '.join(online)}.",
         )
     models = [one.name for one in spec.frozen if one.role == "rewards"][:rewards]
     machines = Machines(nodes=nodes, devices=devices, device_bytes=int(gib * _GIB))
