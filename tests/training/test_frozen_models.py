@@ -17,12 +17,13 @@ from accelerate.state import AcceleratorState
 from running import changed_weights, forked, metrics_of, ran, recorded, weights_of
 from safetensors.torch import load_file, save_file
 
+from steerboard.runs.reuse.code_version import SourceTree
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training import passes
+from steerboard_workers.stages.training import log_prob_cache, passes
 from steerboard_workers.stages.training.log_prob_cache import LogProbCache
 from steerboard_workers.stages.training.reference_check import ReferenceDiffers, check_equal
 
@@ -152,12 +153,49 @@ def test_a_change_of_anything_that_decides_a_log_prob_is_another_entry(tmp_path,
     assert not kept(tmp_path, part, **changes)
 
 
-def test_other_code_is_another_entry(tmp_path, monkeypatch):
-    from steerboard_workers.stages.training import log_prob_cache
+# What the pass imports and its values do not depend on, or do by what the key has of it: token ids, layout, dtype.
+DECIDES_NO_LOG_PROB = {
+    "alignment.batches.batch_source",
+    "alignment.batches.order",
+    "alignment.limits",
+    "alignment.missing_rewards",
+    "alignment.objectives",
+    "alignment.rendering.render",
+    "alignment.rendering.templates",
+    "alignment.rollouts",
+    "alignment.training_method",
+    "phases",
+    "stages.distributed.optimiser",
+    "stages.models.foreign",
+    "stages.models.tokens",
+    "stages.oom",
+    "stages.runtime",
+    "stages.training.data",
+    "stages.training.log_prob_cache",
+    "stages.training.reference_check",
+}
 
+
+def test_the_cache_knows_all_code_that_the_pass_imports():
+    """A module that is new there is either part of the key or said to decide nothing."""
+    tree = SourceTree.installed("steerboard_workers")
+    start = ("distributed.zero", "training.frozen", "training.opening", "training.passes")
+    found = tree.closure([f"steerboard_workers.stages.{module}" for module in start])
+    modules = {module for module, path in found.items() if path.name != "__init__.py"}
+    assert modules == {*log_prob_cache.CODE, *(f"steerboard_workers.{module}" for module in DECIDES_NO_LOG_PROB)}
+
+
+@pytest.mark.parametrize("name", [*log_prob_cache.CODE, *log_prob_cache.LIBRARIES])
+def test_other_code_or_another_version_of_a_library_is_another_entry(tmp_path, monkeypatch, name):
     kept(tmp_path, [example()])
-    monkeypatch.setattr(log_prob_cache, "code_hash", lambda: "changed")
-    assert not kept(tmp_path, [example()])
+    source, version = log_prob_cache.source_of, log_prob_cache.version_of
+    monkeypatch.setattr(log_prob_cache, "source_of", lambda one: source(one) + (b"#" if one == name else b""))
+    monkeypatch.setattr(log_prob_cache, "version_of", lambda one: "0" if one == name else version(one))
+    log_prob_cache.code_hash.cache_clear()
+    try:
+        assert not kept(tmp_path, [example()])
+    finally:
+        log_prob_cache.code_hash.cache_clear()
 
 
 def test_other_weights_or_another_adapter_are_another_reference(make_toy, make_stage, base_model, tmp_path):

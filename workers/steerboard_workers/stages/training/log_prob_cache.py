@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import inspect
+import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,15 +24,29 @@ import torch
 from numpy.typing import NDArray
 
 from steerboard_contracts.files.resumable_rows import ResumableRows
-from steerboard_workers.alignment import attention, losses, modules
-from steerboard_workers.alignment.batches import batching, layouts, rows
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages.distributed.strategies import Strategy
 
-# What computes a pass, and the libraries below it.
-_CODE = (attention, batching, layouts, losses, modules, rows)
-_LIBRARIES = ("torch", "transformers")
+# What opens a model, lays passes out and computes them, and the libraries below it.
+CODE = (
+    "steerboard_workers.alignment.attention",
+    "steerboard_workers.alignment.batches.batching",
+    "steerboard_workers.alignment.batches.layouts",
+    "steerboard_workers.alignment.batches.rows",
+    "steerboard_workers.alignment.examples",
+    "steerboard_workers.alignment.losses",
+    "steerboard_workers.alignment.modules",
+    "steerboard_workers.stages.distributed.strategies",
+    "steerboard_workers.stages.distributed.zero",
+    "steerboard_workers.stages.models.adapters",
+    "steerboard_workers.stages.models.model_io",
+    "steerboard_workers.stages.training.frozen",
+    "steerboard_workers.stages.training.opening",
+    "steerboard_workers.stages.training.passes",
+    "steerboard_workers.stages.training.setup",
+)
+LIBRARIES = ("torch", "transformers", "accelerate", "deepspeed", "peft", "bitsandbytes")
 _WEIGHTS = ("*.safetensors", "config.json", "adapter_config.json")
 
 
@@ -130,10 +144,24 @@ def weights_hash(folder: Path) -> str:
 
 @cache
 def code_hash() -> str:
-    """Of the source that lays passes out and computes them, and of the versions of the libraries below it."""
+    """Of `CODE`, and of the versions of `LIBRARIES`, of which a worker may lack some."""
     digest = hashlib.sha256()
-    for module in _CODE:
-        digest.update(inspect.getsource(module).encode() + b"\0")
-    for library in _LIBRARIES:
-        digest.update(f"{library}=={importlib.metadata.version(library)}\0".encode())
+    for module in CODE:
+        digest.update(source_of(module) + b"\0")
+    for library in LIBRARIES:
+        digest.update(f"{library}=={version_of(library)}\0".encode())
     return digest.hexdigest()
+
+
+def source_of(module: str) -> bytes:
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_bytes()
+
+
+def version_of(library: str) -> str | None:
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        return None
