@@ -19,13 +19,15 @@ from safetensors.torch import load_file, save_file
 
 from steerboard.runs.reuse.code_version import SourceTree
 from steerboard_contracts.errors import BadInput
+from steerboard_workers.alignment.batches.batch_source import ListSource
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training import log_prob_cache, passes
+from steerboard_workers.stages.training import frozen, log_prob_cache, passes
 from steerboard_workers.stages.training.log_prob_cache import LogProbCache
 from steerboard_workers.stages.training.reference_check import ReferenceDiffers, check_equal
+from steerboard_workers.stages.training.update import Update
 
 
 def known_passes(stage_or_events) -> tuple[int, int]:
@@ -38,8 +40,8 @@ def known_passes(stage_or_events) -> tuple[int, int]:
 
 def test_a_reference_that_is_the_start_model_gives_a_first_step_of_ln_2(make_toy, base_model):
     """Left out or named, alone or in a copy: differences of nothing, and z of nothing, since the anchor is it too."""
-    for frozen in ({}, {"reference": base_model}):
-        first = ran(make_toy(frozen))[1]
+    for given in ({}, {"reference": base_model}):
+        first = ran(make_toy(given))[1]
         assert first["loss"] == pytest.approx(math.log(2), abs=1e-6)
         assert first["margin"] == pytest.approx(0.0, abs=1e-4)
         assert first["z"] == pytest.approx(0.0, abs=1e-4)
@@ -264,3 +266,63 @@ def test_the_check_names_the_first_row_that_differs():
         check_equal([values, np.array([-3.01, -1.0], dtype=np.float32)], rows, "reference", 1e-4)
     with pytest.raises(ReferenceDiffers, match="row 4"):
         check_equal([np.array([np.nan, -1.0], dtype=np.float32), values], rows, "reference", 1e-4)
+
+
+def test_a_run_that_stops_early_reads_the_reference_for_what_it_learns_and_evaluates_only(
+    make_toy, other_model, monkeypatch
+):
+    """With the figures of one that read it for all rows."""
+    read: set[int] = set()
+    used: set[int] = set()
+    add, prepare = LogProbCache.add, toy_pairs.ToyObjective.prepare
+
+    def adding(self, part, values, seconds):
+        read.update(example.row for example in part)
+        add(self, part, values, seconds)
+
+    def preparing(self, examples, passes):
+        used.update(example.row for example in examples)
+        return prepare(self, examples, passes)
+
+    monkeypatch.setattr(LogProbCache, "add", adding)
+    monkeypatch.setattr(toy_pairs.ToyObjective, "prepare", preparing)
+    short = ran(make_toy({"reference": other_model}, max_steps=2))
+    assert read == used
+    reached = len(read)
+    monkeypatch.setattr(ListSource, "drawn", lambda self, steps=None: None)
+    whole = ran(make_toy({"reference": other_model}, max_steps=2))
+    assert len(read) > 1.5 * reached
+    for step, values in whole.items():
+        figures = {name: values[name] for name in values if name in ("loss", "margin", "z", "eval_loss", "grad_norm")}
+        assert {name: short[step][name] for name in figures} == pytest.approx(figures, rel=1e-3, abs=1e-4)
+
+
+def test_runs_that_stop_after_different_steps_have_passes_of_the_reference_in_common(
+    make_toy, other_model, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(frozen, "BLOCK", 8)
+    ran(make_toy({"reference": other_model}, tmp_path / "cache", max_steps=2))
+    longer = make_toy({"reference": other_model}, tmp_path / "cache", max_steps=3)
+    ran(longer)
+    found, parts = known_passes(longer)
+    assert 0.5 * parts < found < parts
+
+
+def test_the_rows_of_the_first_step_are_the_ones_checked_before_it(make_toy, monkeypatch):
+    checked: list[int] = []
+    learned: list[list[int]] = []
+    check, make = frozen.check_equal, Update.make
+
+    def checking(policy, examples, name, bound):
+        checked.extend(example.row for example in examples)
+        check(policy, examples, name, bound)
+
+    def making(self, examples, *others):
+        learned.append([example.row for example in examples])
+        return make(self, examples, *others)
+
+    monkeypatch.setattr(frozen, "check_equal", checking)
+    monkeypatch.setattr(Update, "make", making)
+    ran(make_toy({}, max_steps=1))
+    assert checked
+    assert set(checked) == set(learned[0])

@@ -106,13 +106,15 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     )
     source = method.source(context)
     examples = list(with_companions(itertools.chain.from_iterable(source.rehearsal())))
+    # Evaluation reads these, and they may be longer than any that a step draws.
+    examples += sorted((e for e in data.held_out if e.responses), key=lambda e: max(e.lengths))[-1:]
     besides = source.rehearsed_besides()
     examples += besides.examples if besides is not None else ()
     with stage.phases.measure("load"):
         batcher = batcher_for_all(stage, config, parts, examples, pad, sharing, share)
     passes.read_from(batcher)
     frozen = FrozenModels(stage, config, start, sharing, passes, method.temperature, roles)
-    frozen.prepare(data, examples)
+    frozen.prepare(data, source, examples)
     checkpoints = Checkpoints(
         stage.checkpoints,
         stage.spec.attempt,
@@ -121,7 +123,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         reserve_mb=stage.spec.disk_reserve_mb,
     )
     with stage.phases.measure("evaluate"):
-        inspector = inspector_of(stage, method, start.tokenizer, data, passes, frozen)
+        inspector = inspector_of(stage, method, start.tokenizer, data, source, passes, frozen)
     prober = None
     if config.probe is not None:
         # Only here, as above.

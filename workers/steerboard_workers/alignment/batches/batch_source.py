@@ -70,6 +70,11 @@ class BatchSource:
         """What to evaluate on after `step` steps. Without examples only its metrics are reported."""
         return Batch([])
 
+    def drawn(self, steps: int | None = None) -> list[int] | None:
+        """Places, among the training rows, of those that the first `steps` steps draw, or all steps; frozen models
+        read no others. None: it may be any."""
+        return None
+
     def rehearsal(self) -> list[Sequence[Example]]:
         """Global batches as large as any that will come, to find out before the first step whether they fit into
         memory; the first has the longest examples, longest first. Changes no state."""
@@ -108,8 +113,11 @@ class ListSource(BatchSource):
     def held_out(self, step: int) -> Batch:
         return Batch(self._held_out)
 
+    def drawn(self, steps: int | None = None) -> list[int]:
+        return self._order.first(self.steps if steps is None else steps)
+
     def rehearsal(self) -> list[Sequence[Example]]:
-        longest = sorted(self._train, key=lambda e: -max(e.lengths))[: self._batch]
+        longest = sorted((self._train[i] for i in self._order.first(self.steps)), key=lambda e: -max(e.lengths))[: self._batch]
         return [longest, *(self.batch(step).examples for step in range(min(self.steps, REHEARSED_STEPS)))]
 
 

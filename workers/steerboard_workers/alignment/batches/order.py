@@ -38,6 +38,12 @@ class Order:
         places = range(number * self.batch, min((number + 1) * self.batch, self.samples))
         return [int(self._epoch(at // self.n)[at % self.n]) for at in places]
 
+    def first(self, steps: int) -> list[int]:
+        """Indices of the samples that the first `steps` steps draw, each once: all in their own order, or those of a
+        part of the first epoch as they are drawn."""
+        drawn = min(steps * self.batch, self.samples)
+        return list(range(self.n)) if drawn >= self.n else [int(at) for at in self._epoch(0)[:drawn]]
+
     def _epoch(self, epoch: int) -> NDArray[np.int64]:
         if self.together is None:
             return _permutation(self.n, self.seed, epoch)

@@ -7,8 +7,9 @@ before its first step: no second copy is loaded, and the first step finds differ
 from __future__ import annotations
 
 import gc
+import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +22,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.method import BadMethod, Frozen
 from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example, with_companions
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.stages.distributed.strategies import Strategy
@@ -36,6 +38,9 @@ from steerboard_workers.stages.training.reference_check import check_equal, tole
 from steerboard_workers.stages.training.setup import Setup
 
 START = "model"
+# Where a run draws only a part of the rows, so many are laid out together, in the order in which they are drawn: runs
+# that stop after different numbers of steps have passes in common.
+BLOCK = 512
 
 
 class Apart(Protocol):
@@ -71,9 +76,10 @@ class FrozenModels:
         self._hashes: dict[Path, str] = {}
         self._costs: list[LogProbCost] = []
 
-    def prepare(self, data: TrainingData, answered: list[Example]) -> None:
-        """Put log-probs on the examples of `data`, and open what stays. Before the first step, by every process.
-        `answered`: examples with responses, to find out how each model may be read."""
+    def prepare(self, data: TrainingData, batches: BatchSource, answered: list[Example]) -> None:
+        """Put log-probs on the examples of `data` that are held out or that `batches` draws, and open what stays.
+        Before the first step, by every process. `answered`: examples with responses, to find out how each model may be
+        read."""
         for one in needed_method(self._config.method).frozen:
             source = self._source(one) if one.used_by(self._config) else None
             if source is None:
@@ -81,7 +87,7 @@ class FrozenModels:
             renderer = None if source == START else self._renderer(one, source)
             reader = None
             if "log_probs" in one.uses:
-                reader = self._fill(one, source, data)
+                reader = self._fill(one, source, data, batches)
             if one.stays:
                 self._passes.add(one.name, reader or self._open(one, source, answered, renderer), renderer)
             del reader
@@ -130,24 +136,26 @@ class FrozenModels:
             self._stage.model(one.name)  # raises
         return START if one.reads == "labels" else None
 
-    def _fill(self, one: Frozen, source: str, data: TrainingData) -> Reader | None:
+    def _fill(self, one: Frozen, source: str, data: TrainingData, batches: BatchSource) -> Reader | None:
         """Returns the model where it had to be opened for it: not when another attempt or run has read it already."""
         folder = self._stage.model_path(source)
         is_start = self._weights(folder) == self._weights(self._stage.model_path(START))
-        examples = list(with_companions([*data.train, *data.held_out]))
+        drawn = batches.drawn()
+        blocks = [*_blocks(data.train, drawn), data.held_out]
+        examples = list(with_companions(itertools.chain.from_iterable(blocks)))
         if not all(example.responses for example in examples):
             raise BadMethod(
                 f"{self._config.method} asks for log-probs of {one.name} of rows without responses: use `forward`"
             )
         opened: Reader | None = None
-        parts = self._passes.learner.cut(examples)
+        parts = [part for block in blocks for part in self._passes.learner.cut(list(with_companions(block)))]
         with self._cache(one.name, folder, is_start) as cache:
             found = cache.known(parts, self._sharing)
             missing = [place for place, values in enumerate(found) if values is None]
             self._stage.log(f"log-probs of {one.name}: {len(parts) - len(missing)} of {len(parts)} passes are known")
             clock = time.perf_counter()
             if missing and not is_start:
-                opened = self._open(one, source, list(with_companions(data.train)))
+                opened = self._open(one, source, examples)
             read = self._passes.run(opened or self._passes.learner, [parts[place] for place in missing])
             with self._stage.phases.measure("reference") as phase:
                 for done, (turn, values) in enumerate(read, len(parts) - len(missing) + 1):
@@ -164,9 +172,11 @@ class FrozenModels:
         known = {id(example): values for example, values in zip(examples, of_all, strict=True)}
         # In place: a batch source has these lists already.
         for part in (data.train, data.held_out):
-            part[:] = [_filled(example, one.name, known) for example in part]
+            part[:] = [_filled(example, one.name, known) if id(example) in known else example for example in part]
         if is_start:
-            self._check(one.name, list(with_companions(data.train[: self._config.batch])))
+            first = batches.drawn(1)
+            places = range(min(len(data.train), self._config.batch)) if first is None else first
+            self._check(one.name, list(with_companions(data.train[place] for place in places)))
         return opened
 
     def _check(self, name: str, examples: list[Example]) -> None:
@@ -240,6 +250,13 @@ class FrozenModels:
                 reader = open_reader(self._stage, self._config, model, self._sharing, examples, share)
         self._stage.progress(1, 1, "models", f"loading {one.name}")
         return reader
+
+
+def _blocks(train: list[Example], drawn: Sequence[int] | None) -> list[list[Example]]:
+    """The training rows whose log-probs are read, as they are laid out together."""
+    if drawn is None or len(drawn) == len(train):
+        return [train]
+    return [[train[place] for place in drawn[at : at + BLOCK]] for at in range(0, len(drawn), BLOCK)]
 
 
 def _filled(example: Example, name: str, known: Mapping[int, NDArray[np.float32]]) -> Example:

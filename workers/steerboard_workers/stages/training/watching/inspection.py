@@ -1,5 +1,5 @@
 """Keeps, at each evaluation of a run that learns from pairs or from answers with a thumb, what the model makes of some
-of them: rewards and the log-ratio of each token. A fixed sample of both splits, drawn once.
+of them: rewards and the log-ratio of each token. A fixed sample of what is held out and of what the run's steps draw.
 
 The newest step is emitted, so that it is read while the run goes on. What is kept travels with checkpoints, so that a
 run that resumes has the steps before.
@@ -26,6 +26,7 @@ from steerboard_contracts.watching.inspected_pairs import (
     StepPairs,
     step_file,
 )
+from steerboard_workers.alignment.batches.batch_source import BatchSource
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.pairs import GivesRewards, Responses
 from steerboard_workers.alignment.token_texts import token_texts
@@ -142,6 +143,7 @@ def inspector_of(
     method: TrainingMethod[Any],
     tokenizer: Any,
     data: TrainingData,
+    source: BatchSource,
     passes: ForwardPasses,
     frozen: FrozenModels,
 ) -> PairInspector | None:
@@ -152,7 +154,9 @@ def inspector_of(
     limit = getattr(config, "inspect_pairs", 0)
     by_token = isinstance(method, GivesRewards)
     compares = by_token or (len(method.sides) == 2 and needed_method(config.method).reads == "ends")
-    pairs = [*_sample("held_out", data.held_out, limit, config.seed), *_sample("train", data.train, limit, config.seed)]
+    drawn = source.drawn()
+    train = data.train if drawn is None else [data.train[place] for place in sorted(drawn)]
+    pairs = [*_sample("held_out", data.held_out, limit, config.seed), *_sample("train", train, limit, config.seed)]
     if not compares or not pairs:
         return None
     examples = [example for _, example in pairs]
