@@ -379,3 +379,12 @@ def test_loss_and_gradient_equal_trls(own_tokenizer, tmp_path, mix):
     if mix == "both":
         assert figures["reward_undesirable"] == pytest.approx(logged["rewards/rejected"], rel=1e-4)
         assert figures["margin"] == pytest.approx(logged["rewards/margins"], rel=1e-4)
+
+
+def test_configs_of_earlier_releases_still_load():
+    """Which call the reduction `log_probs`; both names at once are refused."""
+    former = {"method": "kto", "log_probs": "mean"}
+    assert KtoConfig.model_validate(former) == KtoConfig(method="kto", reduction="mean")
+    assert "log_probs" not in KtoConfig.model_validate(former).model_dump()
+    with pytest.raises(ValueError, match="log_probs"):
+        KtoConfig.model_validate({**former, "reduction": "mean"})

@@ -113,6 +113,21 @@ def test_every_sample_comes_once_an_epoch(n, batch, epochs, seed):
         assert sorted(seen[epoch * n : (epoch + 1) * n]) == list(range(n))
 
 
+@given(
+    n=st.integers(1, 40),
+    batch=st.integers(1, 17),
+    epochs=st.sampled_from([0.2, 0.5, 1, 2]),
+    seed=st.integers(0, 5),
+    steps=st.integers(1, 6),
+)
+@settings(max_examples=80, deadline=None)
+def test_the_samples_of_the_first_steps_are_known_beforehand(n, batch, epochs, seed, steps):
+    order = Order(n, batch, epochs, seed)
+    first = order.first(steps)
+    assert len(set(first)) == len(first)
+    assert set(first) == {i for step in range(min(steps, order.steps)) for i in order.step(step)}
+
+
 @given(rows=st.lists(st.integers(0, 12), min_size=1, max_size=30), seed=st.integers(0, 5))
 @settings(max_examples=80, deadline=None)
 def test_samples_of_one_row_follow_each_other(rows, seed):

@@ -40,3 +40,20 @@ def test_pairs_are_not_learned_from_other_data() -> None:
     pairs = "method: dpo, model: sft, data: "
     wrong = RECIPE.read_text().replace(f"{pairs}$preferences", f"{pairs}$prompts")
     assert any("preferences" in fault for fault in refused(Shelf(), wrong, *SETTINGS, "prompts=questions"))
+
+
+def test_overrides_reach_the_fields_of_any_stage() -> None:
+    changes = ["dpo.lr=1e-6", "simpo.batch=16", "kto.reduction=mean", "report.prompts=20", "reward.epochs=2"]
+    plan = make_plan(RECIPE.read_text(), [*SETTINGS, *changes], Shelf())
+    stages = {stage.name: stage.config for stage in plan.stages}
+    assert (stages["dpo"].lr, stages["simpo"].batch, stages["kto"].reduction) == (1e-6, 16, "mean")
+    assert (stages["report"].prompts, stages["reward"].epochs) == (20, 2)
+    assert stages["ipo"].lr == 5e-7
+
+
+def test_the_report_has_the_frontier_with_best_of_8_of_the_model_that_all_start_from() -> None:
+    plan = make_plan(RECIPE.read_text(), SETTINGS, Shelf())
+    report = next(stage for stage in plan.stages if stage.name == "report")
+    assert report.inputs["kl_to"].text == "sft"
+    assert (report.config.entrants[-1].best_of, report.config.decoding.temperature) == (8, 1.0)
+    assert report.inputs[f"entrants.{len(report.config.entrants) - 1}"].text == "sft"

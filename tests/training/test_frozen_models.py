@@ -155,7 +155,7 @@ def test_a_change_of_anything_that_decides_a_log_prob_is_another_entry(tmp_path,
     assert not kept(tmp_path, part, **changes)
 
 
-# What the pass imports and its values do not depend on, or do by what the key has of it: token ids, layout, dtype.
+# Imported by the pass, but of its values these decide at most what the key has as it is: token ids, layout, dtype.
 DECIDES_NO_LOG_PROB = {
     "alignment.batches.batch_source",
     "alignment.batches.order",
@@ -179,7 +179,7 @@ DECIDES_NO_LOG_PROB = {
 
 
 def test_the_cache_knows_all_code_that_the_pass_imports():
-    """A module that is new there is either part of the key or said to decide nothing."""
+    """A module that is new there becomes part of the key, or one of the list above."""
     tree = SourceTree.installed("steerboard_workers")
     start = ("distributed.zero", "training.frozen", "training.opening", "training.passes")
     found = tree.closure([f"steerboard_workers.stages.{module}" for module in start])

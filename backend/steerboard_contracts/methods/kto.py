@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, Positive
 from steerboard_contracts.models import POLICIES
+from steerboard_contracts.pairs import Reduction
 from steerboard_contracts.specs.method import Frozen, MethodSpec
 from steerboard_contracts.training import PAPER, TrainingConfig
 from steerboard_contracts.watching.inspected_pairs import InspectPairs
@@ -39,15 +40,24 @@ class KtoConfig(TrainingConfig):
     lambda_undesirable: Annotated[
         Positive, Field(description="Weight of undesirable answers.", json_schema_extra=PAPERS)
     ] = 1.0
-    log_probs: Annotated[
-        Literal["sum", "mean"],
+    reduction: Annotated[
+        Reduction,
         Field(
-            description="Log-probs of an answer: the sum over its tokens, as in the paper, or their mean, which needs "
+            description="Log-probs of an answer are summed over its tokens, as in the paper, or averaged, which needs "
             "a larger beta.",
             json_schema_extra={"source": "arXiv 2402.01306, Section 4.1: the sum"},
         ),
     ] = "sum"
     inspect_pairs: InspectPairs = 64
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_former_releases(cls, given: Any) -> Any:
+        """Their `reduction` was called `log_probs`."""
+        if not isinstance(given, dict) or "log_probs" not in given or "reduction" in given:
+            return given
+        rest = {name: value for name, value in given.items() if name != "log_probs"}
+        return {**rest, "reduction": given["log_probs"]}
 
 
 SPEC = MethodSpec(

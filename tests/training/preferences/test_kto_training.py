@@ -85,10 +85,10 @@ def test_rows_of_either_class_are_counted(stage_of, data_folder):
     assert info["summary"]["empty"] == info["summary"]["equal"] == 0
 
 
-@pytest.mark.parametrize("log_probs", ["sum", "mean"])
-def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_model, base_model, prepared, log_probs):
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_model, base_model, prepared, reduction):
     """As transformers reads both models: of the start, which the first step has, against another reference."""
-    steps = ran(stage_of(other_model, data="preferences", max_steps=1, log_probs=log_probs))
+    steps = ran(stage_of(other_model, data="preferences", max_steps=1, reduction=reduction))
     examples, found = [one for one in prepared if len(one[0]) == 8][-1]  # after those that are rehearsed
     policy, reference = (AutoModelForCausalLM.from_pretrained(path) for path in (base_model, other_model))
 
@@ -106,7 +106,7 @@ def test_z_is_the_mean_log_ratio_of_answers_to_other_prompts(stage_of, other_mod
         expected = log_prob(reference, other)
         assert float(other.frozen_log_probs["reference"][0]) == pytest.approx(expected, rel=1e-4)
         ratio = log_prob(policy, other) - expected
-        ratios.append(ratio / len(other.responses[0]) if log_probs == "mean" else ratio)
+        ratios.append(ratio / len(other.responses[0]) if reduction == "mean" else ratio)
     kl = math.fsum(ratios) / len(ratios)
     assert abs(kl) > 0.005
     assert float(found["kl"]) == pytest.approx(kl, rel=1e-3)
@@ -142,7 +142,7 @@ def test_loss_and_gradient_do_not_depend_on_how_a_batch_is_split(stage_of, other
 
 def test_batches_of_one_answer_train(stage_of, other_model):
     """Of one class each; z is there all the same."""
-    steps = ran(stage_of(other_model, batch=1, max_steps=6, log_probs="mean", beta=2.0))
+    steps = ran(stage_of(other_model, batch=1, max_steps=6, reduction="mean", beta=2.0))
     assert all(("reward_desirable" in v) != ("reward_undesirable" in v) for v in steps.values())
     assert len({values["kl"] for values in steps.values()}) == 6
 

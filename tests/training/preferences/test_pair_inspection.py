@@ -90,7 +90,7 @@ def test_a_token_s_log_ratio_is_its_share_of_the_reward_relative_to_the_run_s_re
 def test_a_single_answer_s_margin_is_its_log_ratio_turned_where_it_is_undesirable(
     make_stage, base_model, data_folder, data
 ):
-    stage = thumbs(make_stage, base_model, data, beta=0.3, log_probs="mean" if data == "preferences" else "sum")
+    stage = thumbs(make_stage, base_model, data, beta=0.3, reduction="mean" if data == "preferences" else "sum")
     index, steps = kept(stage)
     metrics = metrics_of(recorded(stage, "metrics"))
     rows = [json.loads(line) for line in (data_folder / f"{data}.jsonl").read_text().splitlines()]

@@ -117,7 +117,9 @@ class ListSource(BatchSource):
         return self._order.first(self.steps if steps is None else steps)
 
     def rehearsal(self) -> list[Sequence[Example]]:
-        longest = sorted((self._train[i] for i in self._order.first(self.steps)), key=lambda e: -max(e.lengths))[: self._batch]
+        longest = sorted((self._train[i] for i in self._order.first(self.steps)), key=lambda e: -max(e.lengths))[
+            : self._batch
+        ]
         return [longest, *(self.batch(step).examples for step in range(min(self.steps, REHEARSED_STEPS)))]
 
 

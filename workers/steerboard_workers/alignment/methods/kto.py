@@ -84,7 +84,7 @@ class Kto(TrainingMethod[KtoConfig]):
                 f"should be between 1 : 1 and 4 : 3; with lambda_undesirable {config.lambda_undesirable:g} that is a "
                 f"lambda_desirable from {low * at:.3g} to {high * at:.3g}"
             )
-        if config.lr > HIGHEST_LR and config.beta <= 0.1 and config.log_probs == "sum" and config.lora is None:
+        if config.lr > HIGHEST_LR and config.beta <= 0.1 and config.reduction == "sum" and config.lora is None:
             warnings.append(
                 f"lr {config.lr:g} is high for beta {config.beta:g}: KTO is stable up to about {HIGHEST_LR:g}"
             )
@@ -126,10 +126,10 @@ class Kto(TrainingMethod[KtoConfig]):
         """r of each response, without beta; over all that is learned of its sequence."""
         assert responses.reference is not None
         ratios = responses.log_probs + responses.before - responses.reference
-        return ratios / (responses.lengths + responses.before_lengths) if self.config.log_probs == "mean" else ratios
+        return ratios / (responses.lengths + responses.before_lengths) if self.config.reduction == "mean" else ratios
 
     def objective(self) -> Objective:
-        return KtoObjective(self.config.beta, self.config.log_probs == "mean")
+        return KtoObjective(self.config.beta, self.config.reduction == "mean")
 
 
 def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> list[Row]:
