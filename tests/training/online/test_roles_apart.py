@@ -183,7 +183,7 @@ def test_two_processes_train_and_share_the_roles_apart(placed, strategy):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("config", [{"lora": {"rank": 4}}, {"staleness": 1, "sampler_weight_cap": 2}])
+@pytest.mark.parametrize("config", [{"lora": {"rank": 4}}, {"staleness": 1, "sampler_weight_cap": 2, "lr": 1e-3}])
 def test_adapters_and_sampling_ahead_work_with_engines_apart(placed, config):
     metrics = finished(placed({"rollout": 1}, **config))
     assert metrics[1]["sampler_difference_max"] < 1e-4

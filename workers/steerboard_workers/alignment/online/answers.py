@@ -84,7 +84,8 @@ def sampler_metrics(
         raise SamplerDiffers(
             f"its log-probs of the sampled tokens are {differences.mean():.3g} nats from the trained model's on "
             f"average, and max_sampler_difference is {bound:g}",
-            hint="Sample with engine transformers or precision fp32, or raise max_sampler_difference.",
+            hint="Sample with engine transformers or precision fp32, lower lr where staleness lets the sampler fall "
+            "behind, or raise max_sampler_difference.",
         )
     return {
         "sampler_difference": float(differences.mean()),
