@@ -12,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from sqlalchemy import String, cast, func, select
+from sqlalchemy import String, cast, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -21,7 +21,7 @@ from steerboard.platform.leases import LeaseLost
 from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import progress_log
-from steerboard.runs.state.claims import Claim
+from steerboard.runs.state.claims import LEASES, Claim
 from steerboard.runs.tables import Run, WorkerRow
 from steerboard_contracts.stage import Failed, StageSpec
 from steerboard_workers import guardian
@@ -78,7 +78,7 @@ class Follower:
         statement = (
             select(Run.id, Run.attempt, Run.lease_owner)
             .join(WorkerRow, cast(WorkerRow.id, String) == Run.lease_owner)
-            .where(Run.state == "running", Run.kind == "train", Run.lease_expires_at > func.clock_timestamp())
+            .where(LEASES.held(), Run.kind == "train")
             .where(WorkerRow.devices["rendezvous"].astext == self._group.rendezvous)
         )
         with transaction(self._renewals) as session:

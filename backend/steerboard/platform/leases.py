@@ -68,6 +68,10 @@ class Leases(Generic[Row]):
         """Open, and nobody's lease on it is good."""
         return and_(self._open, expired(self._table.lease_expires_at))
 
+    def held(self) -> ColumnElement[bool]:
+        """Open, and somebody's lease on it is good."""
+        return and_(self._open, self._table.lease_expires_at > now())
+
     def first(self, session: Session, *where: ColumnElement[bool], order_by: tuple[Any, ...]) -> Row | None:
         """The first row of `where` that no other transaction has locked, locked for this one."""
         query = select(self._row).where(*where).order_by(*order_by).limit(1)

@@ -108,6 +108,15 @@ def free_name(base: str, taken: Collection[str]) -> str:
     return base if base not in taken else next(n for k in count(2) if (n := f"{base[:_BASE]}-{k}") not in taken)
 
 
+def next_name_of_all(
+    session: Session, project: uuid.UUID, column: InstrumentedAttribute[str], base: str, *where: ColumnElement[bool]
+) -> str:
+    """`next_name` over the rows of `where`, chosen by one transaction of the project at a time: the others wait for its
+    end, or two would choose the same number."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project}:{base}", 0))))
+    return next_name(base, names_like(session, column, f"{base}-", *where))
+
+
 def next_name(base: str, taken: Collection[str]) -> str:
     """`base-N`, with one more than the highest N that is taken: numbers of what was deleted do not come back early."""
     numbers = [tail for name in taken if (tail := name.removeprefix(f"{base}-")) != name]

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import get_dataset
 from steerboard.platform.http.errors import NotFound
-from steerboard.platform.names import names_like, next_name
+from steerboard.platform.names import next_name_of_all
 from steerboard.registry.base_sources import pinned
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.service import get_model
@@ -49,7 +48,7 @@ def start_run(
     return create_run(
         session,
         project,
-        name=asked.name or _free_name(session, project, config.run),
+        name=asked.name or _run_name(session, project, config.run),
         config=config,
         inputs=refs,
         pool=asked.pool,
@@ -280,8 +279,7 @@ def _is_judged(asked: RunWork) -> bool:
     return asked.config.get("judge") is not None or "judge" in asked.inputs
 
 
-def _free_name(session: Session, project: Project, kind: str) -> str:
+def _run_name(session: Session, project: Project, kind: str) -> str:
     """`generate-3`: one more than the runs of this kind outside pipelines."""
-    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project.id}:{kind}", 0))))
     alone = (Run.project_id == project.id, Run.pipeline_id.is_(None))
-    return next_name(kind, names_like(session, Run.name, f"{kind}-", *alone))
+    return next_name_of_all(session, project.id, Run.name, kind, *alone)

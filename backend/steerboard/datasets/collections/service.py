@@ -6,6 +6,7 @@ Changes to a collection lock its row first, so a dataset has exactly the rows th
 from __future__ import annotations
 
 import uuid
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,7 +27,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.platform import names
 from steerboard.platform.events.log import emit
 from steerboard.platform.http.errors import NotFound
-from steerboard.platform.names import NAME
+from steerboard.platform.names import NAME, names_like
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
@@ -114,7 +115,7 @@ def freeze(session: Session, project: Project, collection: Collection, name: str
         dataset = service.register_rows(
             session,
             project,
-            name=name or _free_name(session, project, collection),
+            name=name or _version_name(session, project, collection),
             kind=cast(SampleKind, collection.kind),
             path=path,
             run_id=None,
@@ -209,15 +210,13 @@ def _write(session: Session, collection: Collection, path: Path) -> None:
             file.write(orjson.dumps(sample | beside) + b"\n")
 
 
-def _free_name(session: Session, project: Project, collection: Collection) -> str:
+def _version_name(session: Session, project: Project, collection: Collection) -> str:
     """`COLLECTION-vN`, N counting its datasets and passing over names that are taken."""
     mine = select(func.count()).select_from(CollectionDataset)
     number = session.scalar(mine.where(CollectionDataset.collection_id == collection.id)) or 0
-    while True:
-        number += 1
-        name = f"{collection.name[:118]}-v{number}"
-        if not session.scalar(select(Dataset.id).where(Dataset.project_id == project.id, Dataset.name == name)):
-            return name
+    base = f"{collection.name[:118]}-v"
+    taken = names_like(session, Dataset.name, base, Dataset.project_id == project.id)
+    return next(name for k in count(number + 1) if (name := f"{base}{k}") not in taken)
 
 
 def _announce(session: Session, collection: Collection) -> None:

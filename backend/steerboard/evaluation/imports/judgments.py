@@ -73,7 +73,7 @@ def import_judgments(
     style = STYLES[tally.format]
     judge = Judge(
         evaluation_id=evaluation.id,
-        name=_free_name(session, evaluation, form.name, entrant_name(f"{model}-{style}")),
+        name=_judge_name(session, evaluation, form.name, entrant_name(f"{model}-{style}")),
         style=style,
         model=model,
         family=form.family or family_of(model),
@@ -155,7 +155,7 @@ def _settings(style: str, tally: Tally) -> dict[str, str]:
     return {"baseline": tally.others.most_common(1)[0][0]}
 
 
-def _free_name(session: Session, evaluation: Evaluation, asked: str | None, otherwise: str) -> str:
+def _judge_name(session: Session, evaluation: Evaluation, asked: str | None, otherwise: str) -> str:
     """Raises `NameTaken` for a name that was asked for; others get a number."""
     taken = set(session.scalars(select(Judge.name).where(Judge.evaluation_id == evaluation.id)))
     if asked is not None:

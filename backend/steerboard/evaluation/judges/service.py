@@ -70,9 +70,11 @@ def create_judge(
     who = _who(session, project, asked)
     judged = checked(session, evaluation, asked)
     model = who.name if isinstance(who, Model) else who.model
+    usual = f"{who.name[:100]}-{asked.style}"
+    taken = names_like(session, Judge.name, usual, Judge.evaluation_id == evaluation.id)
     judge = Judge(
         evaluation_id=evaluation.id,
-        name=asked.name or _free_name(session, evaluation, f"{who.name[:100]}-{asked.style}"),
+        name=asked.name or free_name(usual, taken),
         style=asked.style,
         model=model,
         family=asked.family or family_of(model),
@@ -206,10 +208,6 @@ def _start(
     )
     judge.run_id = run.id
     session.flush()
-
-
-def _free_name(session: Session, evaluation: Evaluation, name: str) -> str:
-    return free_name(name, names_like(session, Judge.name, name, Judge.evaluation_id == evaluation.id))
 
 
 def _taken(session: Session, evaluation: Evaluation, name: str) -> bool:

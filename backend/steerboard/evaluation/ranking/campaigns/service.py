@@ -21,7 +21,7 @@ from steerboard.evaluation.ranking.campaigns.schemas import AnnotatorLink, Campa
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, random_id
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.http.errors import Conflict, NotFound
-from steerboard.platform.names import check_name, find, names_like, next_name
+from steerboard.platform.names import check_name, find, names_like, next_name, next_name_of_all
 from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
@@ -56,7 +56,7 @@ def create(session: Session, evaluation: Evaluation, given: CampaignCreate, acto
     campaign = Campaign(
         project_id=evaluation.project_id,
         evaluation_id=evaluation.id,
-        name=_free_name(session, evaluation, given.name),
+        name=_campaign_name(session, evaluation, given.name),
         instructions=given.instructions,
         criteria=[criterion.model_dump() for criterion in given.criteria],
         entrants=[str(entrant.id) for entrant in entrants],
@@ -119,19 +119,12 @@ def _answered_by_all(session: Session, entrants: Sequence[Entrant]) -> list[int]
     return list(found)
 
 
-def _free_name(session: Session, evaluation: Evaluation, name: str | None) -> str:
+def _campaign_name(session: Session, evaluation: Evaluation, name: str | None) -> str:
     """One that is made up is free in the whole project: annotators see campaigns without their evaluations."""
     if name is None:
         project = evaluation.project_id
-        # One at a time, or two calls would choose the same number.
-        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project}:ranking", 0))))
         mine = select(Evaluation.id).where(Evaluation.project_id == project)
-        made = session.scalars(
-            select(Campaign.name).where(
-                Campaign.evaluation_id.in_(mine), Campaign.name.regexp_match("^ranking-[0-9]{1,9}$")
-            )
-        )
-        return f"ranking-{max((int(one.rpartition('-')[2]) for one in made), default=0) + 1}"
+        return next_name_of_all(session, project, Campaign.name, "ranking", Campaign.evaluation_id.in_(mine))
     check_name(name)
     taken = select(Campaign.id).where(Campaign.evaluation_id == evaluation.id, Campaign.name == name)
     if session.scalar(taken):
