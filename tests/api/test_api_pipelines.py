@@ -242,14 +242,16 @@ def test_a_report_says_in_words_what_the_command_line_does(world: ApiWorld) -> N
     control = {"requested": [-5.0, 5.0], "achieved": [1.0, -1.0], "spearman": -1.0}
     document = {**EMPTY_REPORT, "methods": [row | one for one in methods], "control": control}
     world.kept_report("small-1.judge", document)
-    summary = world.get("pipelines/small-1/report")["summary"]
+    report = world.get("pipelines/small-1/report")
+    assert report["baseline"] == "SFT"
+    summary = report["summary"]
     assert summary == {
         "verdict": "RWR won with reward 1.00 [0.90, 1.10]. RWR is 1.00 above SFT, the next best.",
         "cost": "Device-seconds, generation and scoring included: SFT 2.0, RWR 2.0.",
         "checks": [{"text": "Spearman of requested and achieved is at least 0.9", "met": False}],
     }
     (shown,) = world.get("runs/small-1.judge")["outputs"]
-    assert shown["document"]["summary"] == summary
+    assert (shown["document"]["summary"], shown["document"]["baseline"]) == (summary, "SFT")
 
 
 def test_another_projects_pipelines_do_not_exist(world: ApiWorld) -> None:

@@ -60,6 +60,12 @@ def test_the_best_of_several_answers_is_a_row_of_its_own_and_no_baseline() -> No
     assert "SFT 20.0, MLE with filtering 20.0, SFT (best of 8) 25.0." in cost_line(found)
 
 
+def test_wins_are_against_the_reports_baseline_by_name() -> None:
+    variant = row("sft", 0.2).model_copy(update={"variant": "long"})
+    assert "wins against SFT (long)" in " ".join(printed(report([row("rwr", 0.5), variant])).split())
+    assert "wins against the baseline" in printed(report([row("rwr", 0.5), row("dpo", 0.6)]))
+
+
 def test_cost_is_given_for_each_method_once() -> None:
     assert cost_line(clear_win()).count("Decision Transformer") == 1
 

@@ -15,7 +15,7 @@ from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.configs import EvaluateConfig
 from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import summarise
+from steerboard_contracts.report.summary import in_words
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,4 @@ def report_of(session: Session, evaluation: Evaluation) -> Report | None:
     found = Report.model_validate(document)
     pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None
     stages = stage_rows(session, stages_of(session, pipeline)) if pipeline is not None else []
-    return found.model_copy(update={"summary": summarise(found), "stages": stages})
+    return in_words(found).model_copy(update={"stages": stages})

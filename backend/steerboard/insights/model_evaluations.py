@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import exists, func, or_, select
 from sqlalchemy.orm import Session
 
@@ -13,6 +14,8 @@ from steerboard.registry.schemas import EvaluatedRow, ModelEvaluationOut, NamedR
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunOutput
+from steerboard_contracts.report.pipeline import MethodRow
+from steerboard_contracts.report.summary import baseline_of
 
 _ENTRANTS = "entrants."
 _MOST_ENTERED = 50
@@ -53,6 +56,7 @@ def evaluations_of(session: Session, model: Model, limit: int) -> list[ModelEval
             pipeline=NamedRef(id=row.pipeline_id, name=row.pipeline) if row.pipeline_id else None,
             created_at=row.created_at,
             prompts=row.prompts,
+            baseline=_baseline(row.methods),
             rows=[
                 EvaluatedRow.model_validate({**method, "reward": method["reward_mean"]})
                 for method in _own_rows(row.methods, row.entrants, places[row.id], model.name)
@@ -73,6 +77,14 @@ def entered_evaluations(session: Session, model: Model) -> list[NamedRef]:
         .limit(_MOST_ENTERED)
     )
     return [NamedRef(id=row.id, name=row.name) for row in rows]
+
+
+def _baseline(methods: list[dict[str, Any]]) -> str | None:
+    """Of a report that an older version wrote in another form: None."""
+    try:
+        return baseline_of(MethodRow.model_validate(method) for method in methods)
+    except ValidationError:
+        return None
 
 
 def _own_rows(

@@ -142,6 +142,8 @@ class ModelEvaluationOut(BaseModel):
     pipeline: NamedRef | None
     created_at: dt.datetime
     prompts: int
+    baseline: str | None = None
+    """The method that the win rates are against."""
     rows: list[EvaluatedRow]
 
 

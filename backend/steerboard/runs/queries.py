@@ -38,7 +38,7 @@ from steerboard.runs.schemas import (
 from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
 from steerboard_contracts.report.pipeline import Report
-from steerboard_contracts.report.summary import summarise
+from steerboard_contracts.report.summary import in_words
 
 
 def get_run(session: Session, project: Project, ref: str) -> Run:
@@ -233,10 +233,10 @@ def _document(output: RunOutput) -> dict[str, Any] | None:
     if output.type != "report" or output.document is None:
         return output.document
     try:
-        summary = summarise(Report.model_validate(output.document))
+        report = in_words(Report.model_validate(output.document))
     except ValidationError:
         return output.document
-    return {**output.document, "summary": summary and summary.model_dump(mode="json")}
+    return {**output.document, **report.model_dump(mode="json", include={"baseline", "summary"})}
 
 
 @dataclass(frozen=True)

@@ -131,5 +131,7 @@ class Report(BaseModel):
     """Who compared the answers in addition to the reward models: an LLM at an endpoint, or a preference model."""
     decision: RoundDecision | None = None
     """Of the evaluation of a round, where a rule may stop the rounds."""
+    baseline: str | None = None
+    """The method whose answers the win rates are against. Found when the report is read, as `summary` is."""
     summary: ReportSummary | None = None
     """Made from the figures when the report is read, so an old report reads like a new one."""

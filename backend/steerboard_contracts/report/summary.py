@@ -3,10 +3,17 @@ command line and the dashboard show the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from steerboard_contracts.methods import baseline_methods, label_of, learns_from_rewards
 from steerboard_contracts.report.pipeline import MethodRow, Report, ReportCheck, ReportSummary
 
 SPEARMAN_BAR = 0.9
+
+
+def in_words(report: Report) -> Report:
+    """With what is found when a report is read: the baseline's name and the summary."""
+    return report.model_copy(update={"baseline": baseline_of(report.methods), "summary": summarise(report)})
 
 
 def summarise(report: Report) -> ReportSummary | None:
@@ -69,6 +76,11 @@ def _lead(first: MethodRow, others: list[MethodRow]) -> str:
     if usual is not None and others[0] is usual:
         parts[0] += ", the next best"
     return f" {label(first)} is {' and '.join(parts)}." if parts else ""
+
+
+def baseline_of(rows: Iterable[MethodRow]) -> str | None:
+    """The name of the row that the win rates are against: the first of a baseline; None where there is none."""
+    return next((label(row) for row in rows if _is_baseline(row)), None)
 
 
 def _is_baseline(row: MethodRow) -> bool:

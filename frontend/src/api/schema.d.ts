@@ -7986,6 +7986,8 @@ export interface components {
          * @description What one finished evaluation found about a model: a row for each score that was asked of it.
          */
         ModelEvaluationOut: {
+            /** Baseline */
+            baseline?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -9435,6 +9437,8 @@ export interface components {
          *     in reports of 0.1, which had none.
          */
         Report: {
+            /** Baseline */
+            baseline?: string | null;
             control: components["schemas"]["Control"] | null;
             decision?: components["schemas"]["RoundDecision"] | null;
             evaluation?: components["schemas"]["EvaluationRef"] | null;

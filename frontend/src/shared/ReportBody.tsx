@@ -42,7 +42,7 @@ export function ReportBody({ report, inside }: { report: Report; inside?: "evalu
           {report.units === "raw" ? "raw" : `in z units of ${report.units_of}`}; the bar is the 95% bootstrap
           interval over prompts.
         </Text>
-        <MethodsTable groups={[{ rows: report.methods }]} />
+        <MethodsTable groups={[{ rows: report.methods, baseline: report.baseline }]} />
       </div>
       {report.control && <ControlCurve control={report.control} units={report.units} />}
       <Examples examples={report.examples ?? []} />

@@ -66,6 +66,7 @@ def test_a_model_has_its_rows_of_every_report_newest_first(world: ApiWorld) -> N
         (1.0, 2.0, 1.0, 0.4),
     ]
     assert of_sft["prompts"] == 3
+    assert of_sft["baseline"] == "SFT"
     assert of_sft["run_id"] == world.get(f"runs/{first['name']}.report")["id"]
 
 

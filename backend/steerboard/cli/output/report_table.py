@@ -10,9 +10,9 @@ from rich.text import Text
 
 from steerboard.cli.output.console import condition_label
 from steerboard.cli.output.listing import Column, print_table
-from steerboard_contracts.methods import baseline_methods, label_of, short_label_of
+from steerboard_contracts.methods import label_of, short_label_of
 from steerboard_contracts.report.pipeline import Control, Report
-from steerboard_contracts.report.summary import best_rows, summarise
+from steerboard_contracts.report.summary import baseline_of, best_rows, summarise
 
 WIDE = 100
 EXAMPLE_SCORES = (5.0, 0.0, -5.0)
@@ -59,7 +59,7 @@ def print_stages(console: Console, report: Report) -> None:
 def _print_methods(console: Console, report: Report) -> None:
     """With short words on a terminal below 100 characters."""
     wide = console.width >= WIDE or not console.is_terminal
-    baseline = " or ".join(label_of(name) for name in baseline_methods())
+    baseline = baseline_of(report.methods) or "the baseline"
     columns = (
         Column("method"),
         Column("score", right=True),

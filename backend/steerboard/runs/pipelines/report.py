@@ -10,7 +10,7 @@ from steerboard.runs.inputs import cost_of
 from steerboard.runs.pipelines.service import evaluations_of, stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.report.pipeline import Report, RewardModelSummary, StageRow
-from steerboard_contracts.report.summary import summarise
+from steerboard_contracts.report.summary import in_words
 
 
 def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = None) -> Report:
@@ -25,7 +25,7 @@ def pipeline_report(session: Session, pipeline: Pipeline, stage: str | None = No
         raise NotFound(f"pipeline {pipeline.name} has no evaluation `{stage}`")
     documents = [found for found in (_document(session, run) for run in evaluations) if found is not None]
     report = documents[-1] if documents else _unfinished(evaluations)
-    return report.model_copy(update={"stages": stage_rows(session, runs), "summary": summarise(report)})
+    return in_words(report).model_copy(update={"stages": stage_rows(session, runs)})
 
 
 def stage_rows(session: Session, runs: list[Run]) -> list[StageRow]:

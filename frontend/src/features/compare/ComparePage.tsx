@@ -338,7 +338,9 @@ function Methods({ project }: { project: string }) {
       )}
       <MethodsTable
         groups={shown.flatMap((name, at) =>
-          reports[at]?.data ? [{ title: name, rows: reports[at].data.methods }] : [],
+          reports[at]?.data
+            ? [{ title: name, rows: reports[at].data.methods, baseline: reports[at].data.baseline }]
+            : [],
         )}
       />
     </section>

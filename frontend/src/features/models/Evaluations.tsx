@@ -6,6 +6,7 @@ import { DataTable, type Column } from "../../shared/tables/DataTable";
 import { count, percent, signed } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { shown } from "../../shared/forms/condition";
+import { winsVs } from "../../shared/winsVs";
 import { When } from "../../shared/When";
 
 interface Properties {
@@ -60,7 +61,11 @@ export function Evaluations({ project, model, entered }: Properties) {
       wide: true,
       cell: ({ row }) => `${signed(row.reward_low)} to ${signed(row.reward_high)}`,
     },
-    { title: "Wins against SFT", right: true, cell: ({ row }) => percent(row.win_rate_vs_sft) },
+    {
+      title: winsVs(query.data.map((one) => one.baseline)),
+      right: true,
+      cell: ({ row }) => percent(row.win_rate_vs_sft),
+    },
     { title: "Length (tokens)", right: true, wide: true, cell: ({ row }) => row.length_mean.toFixed(1) },
     { title: "Prompts", right: true, wide: true, cell: ({ row }) => count(row.n) },
     { title: "When", wide: true, cell: ({ one }) => <When at={one.created_at} /> },

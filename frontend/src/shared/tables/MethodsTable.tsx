@@ -2,6 +2,7 @@ import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { percent, seconds, signed } from "../format/format";
 import { bestOf } from "../bestOf";
+import { winsVs } from "../winsVs";
 import { shown } from "../forms/condition";
 import { Link, useProject } from "../links";
 
@@ -11,6 +12,8 @@ export interface MethodGroup {
   /** Which pipeline the rows are from, where there are several. */
   title?: string;
   rows: Row[];
+  /** The method that the win rates are against. */
+  baseline?: string | null;
 }
 
 /** The methods of one or several reports on one scale. */
@@ -34,7 +37,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
             <Table.Th ta="right" style={{ whiteSpace: "nowrap" }}>
               Distinct-2
             </Table.Th>
-            <Table.Th ta="right">Wins vs SFT</Table.Th>
+            <Table.Th ta="right">{winsVs(groups.map((group) => group.baseline))}</Table.Th>
             <Table.Th ta="right">Independent</Table.Th>
             {judged && <Table.Th ta="right">Judge</Table.Th>}
             {quality && <Table.Th ta="right">Known quality</Table.Th>}
