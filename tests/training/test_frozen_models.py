@@ -181,7 +181,7 @@ DECIDES_NO_LOG_PROB = {
 def test_the_cache_knows_all_code_that_the_pass_imports():
     """A module that is new there becomes part of the key, or one of the list above."""
     tree = SourceTree.installed("steerboard_workers")
-    start = ("distributed.zero", "training.frozen", "training.opening", "training.passes")
+    start = ("distributed.zero", "training.frozen", "training.frozen_model", "training.passes")
     found = tree.closure([f"steerboard_workers.stages.{module}" for module in start])
     modules = {module for module, path in found.items() if path.name != "__init__.py"}
     assert modules == {*log_prob_cache.CODE, *(f"steerboard_workers.{module}" for module in DECIDES_NO_LOG_PROB)}

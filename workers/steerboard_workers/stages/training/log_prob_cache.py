@@ -42,7 +42,7 @@ CODE = (
     "steerboard_workers.stages.models.adapters",
     "steerboard_workers.stages.models.model_io",
     "steerboard_workers.stages.training.frozen",
-    "steerboard_workers.stages.training.opening",
+    "steerboard_workers.stages.training.frozen_model",
     "steerboard_workers.stages.training.passes",
     "steerboard_workers.stages.training.setup",
 )
