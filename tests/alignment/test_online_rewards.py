@@ -108,6 +108,19 @@ def test_a_pattern_that_never_ends_fails_with_the_answer_and_not_the_machine():
     assert time.monotonic() - started < 30
 
 
+def test_an_answer_on_which_a_pattern_never_ends_is_left_out_and_only_too_many_fail(monkeypatch):
+    monkeypatch.setattr("steerboard_workers.alignment.online.scoring.Matcher", lambda: Matcher(seconds=0.3))
+    answers = answers_of("aa", "a" * 60 + "b", "b", "aaa")
+    rules = [{"kind": "regex", "pattern": "^(a+)+$"}, {"kind": "exact_match", "extract": "^(a+)+$"}]
+    found = scored(answers, references={7: "aa"}, rules=rules, max_unscored=0.25)
+    np.testing.assert_array_equal(found.sources["regex"], [1, NAN, 0, 1])
+    np.testing.assert_array_equal(np.isnan(found.total), [False, True, False, False])
+    assert found.metrics()["unscored"] == 0.25
+    with pytest.raises(BadInput, match=r"on the answer 'aaaa.*it was the same with 1 before") as refused:
+        scored([*answers, *answers], references={7: "aa"}, rules=rules, max_unscored=0.2)
+    assert refused.value.code == "rule_too_slow"
+
+
 @pytest.mark.parametrize(
     ("row", "reference"),
     [

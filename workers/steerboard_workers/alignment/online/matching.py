@@ -16,7 +16,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from enum import Enum
 from functools import lru_cache
+from typing import Final, Literal
 
 from steerboard_contracts.errors import BadInput
 
@@ -27,6 +29,15 @@ MEMORY = 1 << 30
 SHOWN = 200
 
 
+class Lost(Enum):
+    TOO_SLOW = "too_slow"
+
+
+TOO_SLOW: Final = Lost.TOO_SLOW
+Found = str | None | Literal[Lost.TOO_SLOW]
+"""Of a text: what was found, None where nothing was, or that nobody knows."""
+
+
 class Matcher:
     """One child, started when it is first asked; it ends with this process."""
 
@@ -34,12 +45,22 @@ class Matcher:
         self._seconds = seconds
         self._child: subprocess.Popen[bytes] | None = None
 
-    def find(self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False) -> list[str | None]:
-        """The last match in each text. Raises `BadInput` (`rule_too_slow`) with the text on which the pattern takes
-        more than a few seconds, or more memory than there is."""
-        return [self._find(pattern, text, ignore_case) for text in texts]
+    def find(
+        self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False, most_lost: int = 0
+    ) -> list[Found]:
+        """The last match in each text; `TOO_SLOW` where the pattern takes more than a few seconds, or more memory than
+        there is. Raises `BadInput` (`rule_too_slow`) with a text once that are more than `most_lost` of them."""
+        found: list[Found] = []
+        lost = 0
+        for text in texts:
+            one = self._find(pattern, text, ignore_case)
+            lost += one is TOO_SLOW
+            if lost > most_lost:
+                raise self._too_slow(pattern, text, lost)
+            found.append(one)
+        return found
 
-    def _find(self, pattern: str, text: str, ignore_case: bool) -> str | None:
+    def _find(self, pattern: str, text: str, ignore_case: bool) -> Found:
         command = [sys.executable, "-m", __name__, str(self._seconds)]
         child = self._child = self._child or subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -55,14 +76,18 @@ class Matcher:
         if not line:
             child.communicate()
             self._child = None
-            raise BadInput(
-                f"the pattern {pattern!r} takes more than {self._seconds:g} seconds, or too much memory, on the answer "
-                f"{text[:SHOWN]!r}",
-                code="rule_too_slow",
-                hint="Write it without repetitions inside of repetitions, such as (a+)+.",
-            )
+            return TOO_SLOW
         found: str | None = json.loads(line)
         return found
+
+    def _too_slow(self, pattern: str, text: str, lost: int) -> BadInput:
+        before = f"; it was the same with {lost - 1} before" if lost > 1 else ""
+        return BadInput(
+            f"the pattern {pattern!r} takes more than {self._seconds:g} seconds, or too much memory, on the answer "
+            f"{text[:SHOWN]!r}{before}",
+            code="rule_too_slow",
+            hint="Write it without repetitions inside of repetitions, such as (a+)+. Or raise max_unscored.",
+        )
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -12,6 +12,8 @@ from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import HttpReward, PythonReward
 from steerboard_workers.alignment.online.reward_endpoint import RewardEndpoint
 from steerboard_workers.alignment.online.reward_function import RewardFunction
+
+Value = TypeVar("Value")
 
 
 class Scorer(Protocol):
@@ -30,8 +32,8 @@ def scorer_of(rule: PythonReward | HttpReward, access: RewardAccess) -> Scorer:
     return RewardEndpoint(rule, access.allowed_private)
 
 
-def from_main(compute: Callable[[], list[float]]) -> list[float]:
-    """What the first process of a run finds, on all of them: nobody outside is asked twice, nor answers differently."""
+def from_main(compute: Callable[[], list[Value]]) -> list[Value]:
+    """What the first process of a run finds, on all of them: nobody is asked twice, nor answers differently."""
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1:
         return compute()
     found: list[Any] = [None]
@@ -43,5 +45,5 @@ def from_main(compute: Callable[[], list[float]]) -> list[float]:
     torch.distributed.broadcast_object_list(found, src=0)
     if isinstance(found[0], SteerboardError):
         raise found[0]
-    rewards: list[float] = found[0]
-    return rewards
+    values: list[Value] = found[0]
+    return values

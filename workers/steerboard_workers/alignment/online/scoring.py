@@ -14,7 +14,7 @@ from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch, RewardRule
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Passes
-from steerboard_workers.alignment.online.matching import SHOWN, Matcher
+from steerboard_workers.alignment.online.matching import SHOWN, TOO_SLOW, Found, Matcher
 from steerboard_workers.alignment.online.outside import Scorer, from_main, scorer_of
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.rendering.render import Renderer
@@ -92,7 +92,7 @@ class AnswerRewards:
     def score(self, answers: Sequence[Rollout], examples: Sequence[Example]) -> Scores:
         """examples: of each answer, with its ids as the response.
 
-        Raises `BadInput` for a rule that takes too long, and `UnscoredAnswers`.
+        Raises `UnscoredAnswers`, and `BadInput` for a rule that takes too long on more answers than may be left out.
         """
         sources: dict[str, Floats] = {}
         weights: dict[str, float] = {}
@@ -140,16 +140,22 @@ class AnswerRewards:
         return np.array(from_main(lambda: scorer.score(prompts, [one.text for one in answers], references, most)))
 
     def _of_rule(self, rule: RewardRule, answers: Sequence[Rollout]) -> Floats:
+        """Whether a pattern is too slow is a matter of time, which differs between processes: one finds out for all."""
         texts = [answer.text for answer in answers]
         if isinstance(rule, RegexMatch):
-            return np.array([found is not None for found in self._matcher.find(rule.pattern, texts)], dtype=np.float64)
+            found = self._found(rule.pattern, texts)
+            return np.array([np.nan if one is TOO_SLOW else float(one is not None) for one in found])
         assert isinstance(rule, ExactMatch)
-        given: Sequence[str | None] = texts
+        given: Sequence[Found] = texts
         if rule.extract is not None:
-            given = self._matcher.find(rule.extract, texts, ignore_case=rule.ignore_case)
+            given = self._found(rule.extract, texts, ignore_case=rule.ignore_case)
         return np.array(
             [_exact(text, self._texts.references.get(a.row), rule) for text, a in zip(given, answers, strict=True)]
         )
+
+    def _found(self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False) -> list[Found]:
+        most = int(self._config.max_unscored * len(texts))
+        return from_main(lambda: self._matcher.find(pattern, texts, ignore_case=ignore_case, most_lost=most))
 
     def _check(self, total: Floats, sources: Mapping[str, Floats], answers: Sequence[Rollout]) -> None:
         without = np.flatnonzero(np.isnan(total))
@@ -165,8 +171,8 @@ class AnswerRewards:
         )
 
 
-def _exact(text: str | None, reference: str | None, rule: ExactMatch) -> float:
-    if reference is None:
+def _exact(text: Found, reference: str | None, rule: ExactMatch) -> float:
+    if reference is None or text is TOO_SLOW:
         return np.nan
     if text is None:
         return 0.0
