@@ -45,9 +45,7 @@ class Matcher:
         self._seconds = seconds
         self._child: subprocess.Popen[bytes] | None = None
 
-    def find(
-        self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False, most_lost: int = 0
-    ) -> list[Found]:
+    def find(self, pattern: str, texts: Sequence[str], *, ignore_case: bool = False, most_lost: int = 0) -> list[Found]:
         """The last match in each text; `TOO_SLOW` where the pattern takes more than a few seconds, or more memory than
         there is. Raises `BadInput` (`rule_too_slow`) with a text once that are more than `most_lost` of them."""
         found: list[Found] = []
