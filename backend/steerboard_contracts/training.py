@@ -131,6 +131,10 @@ class TrainingConfig(Config):
         """What the inputs of the names `given` lack, beyond what each slot asks for itself."""
         return None
 
+    def room_fault(self, window: int) -> str | None:
+        """Why answers find no room, where the model to train has so many tokens for prompt and answer together."""
+        return None
+
     @model_validator(mode="after")
     def _ways_fit(self) -> TrainingConfig:
         if self.offload != "none" and self.strategy == "ddp":
@@ -203,6 +207,14 @@ class OnlineConfig(TrainingConfig):
                 f"max_new_tokens {self.max_new_tokens} leaves no room for a prompt within max_length {self.max_length}"
             )
         return self
+
+    def room_fault(self, window: int) -> str | None:
+        if self.max_length is not None or (self.max_new_tokens or 0) < window:
+            return None
+        return (
+            f"max_new_tokens {self.max_new_tokens} leaves no room for a prompt: the model has {window} tokens for "
+            f"both; ask for at most {window // 2}"
+        )
 
     @property
     def samples_apart(self) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from steerboard.accounts.tables import AuditEntry, Project
 from steerboard.platform.database import transaction
+from steerboard.registry.tables import Model
 from steerboard.runs.tables import Metric, WorkerRow
 from steerboard_contracts.methods import methods
 
@@ -177,6 +178,21 @@ def test_runs_without_kind_or_inputs_are_refused(world: ApiWorld) -> None:
     ]:
         problem = world.post("runs", body, status=422)
         assert location in {error["location"] for error in problem["errors"]}, problem
+
+
+def test_answers_that_leave_no_room_in_the_models_window_are_refused_at_the_launch(world: ApiWorld) -> None:
+    world.model("judge", "reward")
+    small = world.model("small")
+    with transaction(world.sessions) as session:
+        found = session.get(Model, small)
+        assert found is not None
+        found.info = {**found.info, "max_length": 64}
+    inputs = {"model": "small", "data": "hh", "reward": "judge"}
+    config = {"run": "train", "method": "ppo", "max_new_tokens": 64}
+    (fault,) = world.post("runs", {"config": config, "inputs": inputs}, status=422)["errors"]
+    assert fault["location"] == "config.max_new_tokens"
+    assert "the model has 64 tokens for both; ask for at most 32" in fault["message"]
+    world.post("runs", {"config": {**config, "max_new_tokens": 32}, "inputs": inputs}, status=201)
 
 
 def test_texts_to_learn_besides_rewards_and_their_coefficient_are_given_together(world: ApiWorld) -> None:

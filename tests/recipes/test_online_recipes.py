@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,14 @@ def test_rewards_that_are_missing_are_a_fault_of_the_stage(method, kept, fault):
 def test_devices_for_a_role_that_the_stage_does_not_have_are_refused_with_their_place():
     found = refused(Shelf(), GRPO.read_text(), *OF_GRPO, "grpo.placement.rewards=1")
     assert any("placement" in one and "no model to hold" in one for one in found), found
+
+
+def test_answers_that_leave_no_room_in_the_models_own_window_are_a_fault_of_the_stage():
+    shelf = Shelf()
+    shelf.models["tiny"] = replace(shelf.models["tiny"], window=1024)
+    found = refused(shelf, GRPO.read_text(), *OF_GRPO)
+    assert any("grpo.max_new_tokens" in fault and "the model has 1024 tokens for both" in fault for fault in found)
+    make_plan(GRPO.read_text(), [*OF_GRPO, "grpo.max_new_tokens=512"], shelf)
 
 
 def test_a_rule_that_cannot_run_is_refused_with_its_place():

@@ -20,12 +20,13 @@ class KnownDataset:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """`adapter`: not merged into its base."""
+    """`adapter`: not merged into its base. `window`: tokens that it reads, None where its folder does not say."""
 
     id: uuid.UUID
     name: str
     role: str
     adapter: bool = False
+    window: int | None = None
 
 
 class Catalogue(Protocol):

@@ -43,12 +43,21 @@ class Sources:
             setting = needs_whole(draft.config, slot_name.split(".")[0])
             if setting and isinstance(source, KnownModel) and source.adapter:
                 wrong = wrong or adapter_misfit(source.name, setting)
+            self._check_room(draft, slot_name, source)
             if wrong:
                 chosen: Path | None = ("inputs", reference.name) if reference.to_input else None
                 self._document.fault(self._faults, reference.path, wrong, field=chosen)
             found[slot_name] = source
         self._check_complete(draft)
         return found
+
+    def _check_room(self, draft: Draft, slot_name: str, source: Source | None) -> None:
+        if slot_name != "model" or not isinstance(draft.config, TrainingConfig):
+            return
+        window = source.window if isinstance(source, KnownModel) else None
+        fault = draft.config.room_fault(window) if window else None
+        if fault is not None:
+            self._document.fault(self._faults, (*draft.path, "max_new_tokens"), fault)
 
     def _one(self, reference: Reference) -> Source | None:
         name, path = reference.name, reference.path

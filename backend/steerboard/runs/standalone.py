@@ -228,6 +228,10 @@ def _look_up(
         model = get_model(session, project, ref)
         found, what = InputRef(model=model.id), model.role
         setting = needs_whole(config, name.partition(".")[0]) if model.info.get("lora") else None
+        window = model.info.get("max_length")
+        if name == "model" and window and isinstance(config, TrainingConfig):
+            fault = config.room_fault(int(window))
+            faults += [] if fault is None else [ErrorLocation(location="config.max_new_tokens", message=fault)]
     else:
         dataset = get_dataset(session, project, ref)
         found, what = InputRef(dataset=dataset.id), dataset.kind
