@@ -52,8 +52,8 @@ class ProjectCatalogue:
             found = get_model(self._session, self._project, ref)
         except NotFound:
             return None
-        of_folder = {"adapter": found.info.get("lora") is not None, "window": found.info.get("max_length")}
-        return KnownModel(found.id, found.name, found.role, **of_folder)
+        adapter, window = found.info.get("lora") is not None, found.info.get("max_length")
+        return KnownModel(found.id, found.name, found.role, adapter=adapter, window=window)
 
     def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
         return pinned(self._session, self._project, config, self._folders)
