@@ -152,6 +152,21 @@ class OnlineConfig(TrainingConfig):
     """Of methods that learn from answers which are sampled from the weights in training."""
 
     batch: Annotated[Count, Field(description="Prompts in one step.")] = 128
+    max_steps: Annotated[
+        Count | None,
+        Field(
+            description="Stop after this many optimiser steps. A run whose epochs have fewer fails before the first."
+        ),
+    ] = None
+    max_skipped: Annotated[
+        Finite,
+        Field(
+            ge=0,
+            le=1,
+            description="Steps in which all answers to a prompt are worth the same may leave the model as it is; a "
+            "larger share of the run's steps fails it.",
+        ),
+    ] = 0.0
     answers: Annotated[int, Field(ge=1, le=256, description="Answers sampled to each prompt.")] = 1
     temperature: Annotated[Positive, Field(description="Of the sampling; all tokens may be drawn.")] = 1.0
     max_new_tokens: Annotated[

@@ -18,6 +18,7 @@ from steerboard_contracts.stage import ModelInput
 from steerboard_workers.alignment.batches.batch_source import BadSource
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
+from steerboard_workers.stages.training.loop import FewerSteps
 
 QUICK = {
     "run": "train",
@@ -72,9 +73,14 @@ def test_a_killed_run_resumes_bit_for_bit(make_stage, base_model, whole):
     assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(stage).items())
 
 
-def test_a_step_without_pairs_is_skipped_and_counted_whatever_kills_the_run(make_stage, base_model):
+GRPO = {"method": "grpo", "drop_equal": True, "minibatches": 1}
+
+
+@pytest.mark.parametrize("changes", [{}, GRPO], ids=["online_dpo", "grpo"])
+def test_a_step_of_ties_is_skipped_and_counted_whatever_kills_the_run(make_stage, base_model, changes):
     """One prompt a step, so that now and then its answers tie; what AdamW remembers is of the other steps only."""
     config = {**QUICK, "batch": 1, "answers": 2, "refill": 0, "max_steps": 10, "checkpoint_every": 1, "seed": 3}
+    config |= {"max_skipped": 1.0, **changes}
     plain, killed, draw = make_stage(config, model=base_model), make_stage(config, model=base_model), random.Random(2)
     metrics = metrics_of(forked(plain, 1, None, draw))
     learned = [step for step, values in metrics.items() if "loss" in values]
@@ -92,8 +98,33 @@ def test_a_step_without_pairs_is_skipped_and_counted_whatever_kills_the_run(make
     assert all(torch.equal(tensor, weights[name]) for name, tensor in final_weights(killed).items())
 
 
-def test_a_run_whose_answers_all_tie_ends_with_the_weights_that_it_started_with(make_stage, base_model):
-    stage = make_stage({**QUICK, "rules": [{"kind": "regex", "pattern": "(?!)"}], "max_steps": 3}, model=base_model)
+TIED = {**QUICK, "rules": [{"kind": "regex", "pattern": "(?!)"}], "max_steps": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "said"),
+    [
+        ({}, 0.0, "nothing could be learned in step 1: at most 2 of the 3 steps"),
+        ({"refill": 1, **GRPO, "drop_equal": False}, 0.4, "in step 2, as in 1 before it: at most 1 of the 3 steps"),
+    ],
+    ids=["online_dpo", "grpo"],
+)
+def test_a_run_with_fewer_updates_than_it_was_asked_for_fails(make_stage, base_model, changes, most, said):
+    with pytest.raises(FewerSteps, match=said):
+        ran(make_stage({**TIED, "max_skipped": most, **changes}, model=base_model))
+
+
+def test_a_run_whose_prompts_are_too_few_for_its_steps_fails_before_the_first(make_stage, base_model):
+    stage = make_stage({**QUICK, "epochs": 1, "max_steps": 400}, model=base_model)
+    with pytest.raises(FewerSteps, match="max_steps is 400, and 1 epochs of the prompts have") as refused:
+        ran(stage)
+    assert "Set epochs to" in (refused.value.hint or "")
+    assert not recorded(stage, "metrics")
+
+
+@pytest.mark.parametrize("changes", [{}, GRPO], ids=["online_dpo", "grpo"])
+def test_a_run_whose_answers_may_all_tie_ends_with_the_weights_that_it_started_with(make_stage, base_model, changes):
+    stage = make_stage({**TIED, "max_skipped": 1.0, **changes}, model=base_model)
     metrics = ran(stage)
     assert [metrics[step]["skipped_updates"] for step in (1, 2, 3)] == [1, 2, 3]
     start = load_file(base_model / "model.safetensors")

@@ -71,7 +71,7 @@ def refilled(
 ) -> tuple[Sampled, Sampled, dict[str, float]]:
     """(what to learn, all that was drawn, metrics). Dynamic sampling, Section 3.2 of arXiv 2503.14476: the first
     `wanted` prompts that are not `tied` (G,), of as many draws as that takes and `most` after the first one. Where
-    there are fewer, those; where there is none, the first draw as it is."""
+    there are fewer, those; where there is none, the first draw as it is, for its figures: it is not to be learned."""
     first = draw()
     if not most:
         return first, first, {}

@@ -94,13 +94,16 @@ class PolicyGradientSource(RewardedSource):
         if self._waiting and not moved:
             self._turn.first = False
             return self._minibatch(step)
-        examples, metrics = self._sample(self._sampled, step)
+        examples, metrics, nothing = self._sample(self._sampled, step)
         self._parts = _split(examples, self.config.minibatches)
         self._waiting = self._turns(self._sampled)
         self._sampled += 1
         self._turn.first = True
         if self.config.kl_stop is not None:
             metrics["kl_stopped"] = float(moved)
+        if nothing:
+            self._parts, self._waiting = [], []
+            return Batch([], metrics, skipped=True)
         return self._minibatch(step, metrics)
 
     def rehearsal(self) -> list[Sequence[Example]]:
@@ -127,7 +130,9 @@ class PolicyGradientSource(RewardedSource):
 
     # -- one sampling ---------------------------------------------------------------------------------------------
 
-    def _sample(self, number: int, step: int) -> tuple[list[Example], dict[str, float]]:
+    def _sample(self, number: int, step: int) -> tuple[list[Example], dict[str, float], bool]:
+        """(what to learn, metrics, whether that is nothing). Prompts with equal answers, where these are to be left
+        out, are not learned for want of others either: DAPO draws on, and here `refill` ends that."""
         context, config = self.context, self.config
         sampled, metrics = self.collected()
         rollouts, examples = sampled.rollouts, sampled.examples
@@ -169,7 +174,7 @@ class PolicyGradientSource(RewardedSource):
                 f"no answer of sampling {number + 1} can be learned: none has a reward to compare",
                 hint="Sample more answers to each prompt, or more prompts in a step.",
             )
-        return kept, metrics
+        return kept, metrics, bool(equal.all()) and (config.drop_equal or config.refill > 0)
 
     def _is_kept(self, number: int) -> bool:
         """Whether answers of this sampling are kept to be read."""
@@ -188,7 +193,7 @@ class PolicyGradientSource(RewardedSource):
         rewards = sampled.grouped(self.shaped(sampled)[0])
         answers = self._answers(sampled, rewards)
         equal = self._ties(answers) if config.answers > 1 else np.zeros(len(rewards), dtype=np.bool_)
-        # Where all are equal, a step without any gradient is better than none: Adam and the schedule go on.
+        # Where all are equal, the step is skipped as a whole.
         if config.drop_equal and not equal.all():
             rewards[equal] = np.nan
         kept = {name: np.where(np.isnan(rewards), np.nan, values) for name, values in answers.sources.items()}

@@ -11,14 +11,14 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.stage import HealthFound, Paused
-from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import PhaseTime
 from steerboard_workers.alignment.batches.batch_source import (
@@ -48,12 +48,36 @@ from steerboard_workers.stages.training.watching.health import HealthWatch, Stop
 from steerboard_workers.stages.training.watching.run_control import RunControl
 
 
+# Of a share of steps, such as .29 of 100.
+ROUNDING = 1e-6
+
+
 class TrainingDiverged(SteerboardError):
     """The loss or its gradient is not finite."""
 
     code = "training_diverged"
     status = 422
     title = "Training diverged"
+
+
+class FewerSteps(SteerboardError):
+    """The run would end with fewer updates of the model than its config asks for."""
+
+    code = "fewer_steps"
+    status = 422
+    title = "Fewer steps than asked"
+
+
+def steps_of(config: TrainingConfig, source: BatchSource) -> int:
+    """Raises `FewerSteps` where a method that samples finds fewer steps in its prompts than `max_steps`. For others
+    that is an upper bound: their rows are what they are to learn."""
+    asked = config.max_steps or source.steps
+    if isinstance(config, OnlineConfig) and asked > source.steps:
+        raise FewerSteps(
+            f"max_steps is {asked}, and {config.epochs:g} epochs of the prompts have {source.steps} steps",
+            hint=f"Set epochs to {math.ceil(config.epochs * asked / source.steps)} or more, or give more prompts.",
+        )
+    return min(source.steps, asked)
 
 
 class Observer(Protocol):
@@ -112,7 +136,7 @@ class Trainer:
         self._source = source
         self._phases = stage.phases
         self._checkpoints = checkpoints
-        self.total = min(source.steps, config.max_steps or source.steps)
+        self.total = steps_of(config, source)
         self.progress = Progress()
         self.processes: int = self._accelerator.num_processes
         self.device: torch.device = self._accelerator.device
@@ -128,7 +152,7 @@ class Trainer:
 
     def run(self) -> dict[str, float] | Paused:
         """Train to the end, or until the run is to pause. Returns the last evaluation's figures (none without held-out
-        rows). Raises `StoppedByHealthRule`. Either way of not ending leaves a checkpoint of the step."""
+        rows). Raises `StoppedByHealthRule`, which as a pause leaves a checkpoint of the step, and `FewerSteps`."""
         seed_everything(self._config.seed)
         with self._phases.measure("load"):
             self._resume()
@@ -161,6 +185,8 @@ class Trainer:
                     f"stopped after step {step} by the rule {acts.kind}: {acts.reason}",
                     hint="Resume the run to continue from this step, or clone it with other settings.",
                 )
+            elif self.progress.skipped > self._may_skip:
+                self._fail_by_skips(step)
             elif not last and self._checkpoint_is_due(step):
                 self._save(step)
         return evaluated or self._last_evaluation()
@@ -239,6 +265,21 @@ class Trainer:
             self._stage.log(f"nothing to learn at step {self.progress.step + 1}: its update is skipped", "warning")
         self.progress.skipped += 1
         return {**batch.metrics, **self._timings(), "lr": lr, "tokens": 0, **self._skips()}
+
+    @property
+    def _may_skip(self) -> float:
+        return self._config.max_skipped * self.total + ROUNDING if isinstance(self._config, OnlineConfig) else math.inf
+
+    def _fail_by_skips(self, step: int) -> NoReturn:
+        """As soon as it is certain, since every further step would be in vain."""
+        skipped = self.progress.skipped
+        raise FewerSteps(
+            f"nothing could be learned in step {step}"
+            + (f", as in {skipped - 1} before it" if skipped > 1 else "")
+            + f": at most {self.total - skipped} of the {self.total} steps could change the model",
+            hint="Sample more answers, raise refill, or give prompts on which answers differ. Or allow it with "
+            "max_skipped; the health rule tied_groups can then end such a run with its model.",
+        )
 
     def _skips(self) -> dict[str, float]:
         return {"skipped_updates": self.progress.skipped} if self.progress.skipped else {}
