@@ -105,6 +105,7 @@ def config_of(method: str, sizes: Sizes, steps: int) -> dict[str, Any]:
         **({"minibatches": 1} if method == "ppo" else {}),
         "lr": LEARNING_RATE,
         "kl_weight": KL_WEIGHT,
+        **({"kl_estimator": "k3"} if method == "grpo" else {}),  # TRL's
         "temperature": TEMPERATURE,
         "max_new_tokens": sizes.new_tokens,
         "sample_batch": sizes.samples,

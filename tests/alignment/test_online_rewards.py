@@ -239,7 +239,7 @@ def test_prompts_whose_answers_are_equal_are_left_out_on_request_and_always_coun
     assert (len(batch.examples), batch.metrics["equal_groups"]) == (2, 0.5)
     assert len({example.row for example in batch.examples}) == 1
     batch = batch_of([1, 1, 3, 3], drop_equal=True)
-    assert (len(batch.examples), batch.metrics["equal_groups"]) == (4, 1.0)
+    assert (batch.examples, batch.metrics["equal_groups"], batch.skipped) == ([], 1.0, True)
 
 
 def test_rewards_that_add_up_to_the_same_are_no_tie_where_each_is_normalised_apart():
@@ -361,6 +361,8 @@ def test_a_ratio_that_is_no_rounding_fails_the_first_update_only():
         ("rloo", {}),
         ("rloo", {"kl_in": "loss", "kl_estimator": "k2"}),
         ("grpo", {"scaling": "none", "reducer": "constant", "kl_estimator": "k2"}),
+        ("reinforce_pp", {}),
+        ("reinforce_pp", {"baseline": True}),
     ],
 )
 def test_a_tabular_policy_becomes_the_reference_times_the_exponential_of_its_rewards(method, changes):

@@ -139,7 +139,8 @@ def theirs(name: str, model, batch: list[Example], tokenizer, folder, **config):
 @pytest.mark.parametrize(("reducer", "loss_type"), [("sequence", "grpo"), ("token", "bnpo"), ("constant", "dr_grpo")])
 def test_grpos_loss_and_gradient_equal_trls(model, own_tokenizer, tmp_path, reducer, loss_type):
     batch = answered(len(own_tokenizer), False, model)
-    loss, gradients = ours(model, batch, method="grpo", reducer=reducer, kl_weight=KL, clip_low=LOW, clip_high=HIGH)
+    config = {"kl_weight": KL, "kl_estimator": "k3", "clip_low": LOW, "clip_high": HIGH}
+    loss, gradients = ours(model, batch, method="grpo", reducer=reducer, **config)
     expected, others = theirs(
         "GRPO", model, batch, own_tokenizer, tmp_path, loss_type=loss_type, use_bias_correction_kl=False
     )

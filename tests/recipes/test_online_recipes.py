@@ -58,6 +58,35 @@ def test_the_changes_that_the_recipes_describe_are_accepted(recipe, given, chang
     assert found[recipe.stem].config.method == method
 
 
+@pytest.mark.parametrize(("name", "method"), [("ppo-rules", "ppo"), ("rloo-rules", "rloo")])
+def test_rules_alone_reward_and_a_python_file_is_the_line_that_the_recipe_has_as_a_comment(name, method):
+    text = (RECIPES / f"{name}.yaml").read_text()
+    (stage,) = make_plan(text, OF_GRPO, Shelf()).stages
+    assert (stage.config.method, [rule.kind for rule in stage.config.rules]) == (method, ["exact_match", "regex"])
+    assert sorted(stage.inputs) == ["data", "model"]
+    line = "      # - {kind: python"
+    assert line in text
+    (stage,) = make_plan(text.replace(line, "      - {kind: python").replace("HASH", "a" * 64), OF_GRPO, Shelf()).stages
+    assert stage.config.rules[2].file == "/srv/rewards/tests_pass.py"
+
+
+def test_openrlhfs_settings_are_those_that_the_recipe_of_ppo_names():
+    text = (RECIPES / "ppo.yaml").read_text()
+    changes = ["normalise_rewards=true", "reward_clip=10", "gae_lambda=1", "value_clip=0.5"]
+    assert all(f"--set ppo.{change}" in text for change in changes)
+    config = {
+        stage.name: stage for stage in make_plan(text, [*OF_RLOO, *(f"ppo.{one}" for one in changes)], Shelf()).stages
+    }["ppo"].config
+    assert (config.lr, config.critic_lr, config.batch, config.minibatches, config.kl_weight) == (
+        5e-7,
+        9e-6,
+        1024,
+        8,
+        0.01,
+    )
+    assert (config.normalise_rewards, config.reward_clip, config.gae_lambda, config.value_clip) == (True, 10, 1, 0.5)
+
+
 def test_a_second_reward_model_is_a_line_and_must_be_one():
     text = RLOO.read_text().replace("    reward: reward\n", "    reward: reward\n    reward_2: {}\n")
     wrong = text.replace("reward_2: {}", "reward_2: sft")

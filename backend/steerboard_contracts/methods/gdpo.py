@@ -20,7 +20,15 @@ class GdpoConfig(GroupedConfig):
 
     method: Annotated[Literal["gdpo"], Field(description="The training method.")]
     lr: Annotated[Positive, Field(le=1, description="Peak learning rate.", json_schema_extra=GRPO)] = 1e-6
-    answers: Annotated[int, Field(ge=2, le=256, description="Answers sampled to each prompt.")] = 8
+    answers: Annotated[
+        int,
+        Field(
+            ge=2,
+            le=256,
+            description="Answers sampled to each prompt.",
+            json_schema_extra={"source": "GRPOConfig of TRL 1.16; 64 in arXiv 2402.03300"},
+        ),
+    ] = 8
     kl_weight: Annotated[
         NonNegative,
         Field(
@@ -63,6 +71,7 @@ SPEC = MethodSpec(
     outputs=("policy",),
     frozen=(*REWARDS, KL_REFERENCE),
     further_data=(PRETRAINING,),
+    changeable=("lr", "kl_weight"),
     form=("rules", "reward_weights", "answers", "max_new_tokens", "kl_weight"),
     place=113,
 )

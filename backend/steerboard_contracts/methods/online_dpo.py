@@ -72,6 +72,7 @@ SPEC = MethodSpec(
         ),
     ),
     sequences=2,
+    changeable=("lr", "beta"),
     form=("rules", "answers", "beta", "max_new_tokens"),
     place=114,
 )

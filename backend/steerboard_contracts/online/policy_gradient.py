@@ -168,14 +168,18 @@ class PolicyGradientConfig(RewardedOnlineConfig):
     kl_weight: Annotated[
         NonNegative, Field(description="Of the KL from the reference; 0 does without, and without a reference.")
     ] = 0.05
-    kl_in: Annotated[KlPlace, Field(description="Whether the KL is taken from the reward or added to the loss.")] = (
-        "reward"
-    )
+    kl_in: Annotated[
+        KlPlace,
+        Field(
+            description="Whether the KL is taken from the reward or added to the loss.",
+            json_schema_extra={"source": "reward: arXiv 2203.02155, Eq. 2"},
+        ),
+    ] = "reward"
     kl_estimator: Annotated[
         KlEstimator | None,
         Field(
-            description="k1 in the reward; in the loss k2, whose gradient is that of the KL, or k3, the default there.",
-            json_schema_extra={"source": "k3: arXiv 2402.03300, Eq. 4; k2: arXiv 2501.03262"},
+            description="k1 in the reward; in the loss k2, the default there, whose gradient is that of the KL, or k3.",
+            json_schema_extra={"source": "k2: arXiv 2501.03262; k3: arXiv 2402.03300, Eq. 4"},
         ),
     ] = None
     clip_low: Annotated[
@@ -197,7 +201,8 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         Reducer,
         Field(
             description="The loss is the mean over all tokens, the mean over answers of the mean over their tokens, or "
-            "the sum over tokens divided by answers times the longest answer that is allowed."
+            "the sum over tokens divided by answers times the longest answer that is allowed.",
+            json_schema_extra={"source": "token: arXiv 2503.14476 (DAPO), Eq. 12"},
         ),
     ] = "token"
     minibatches: Annotated[
@@ -279,7 +284,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
 
     @property
     def kl_form(self) -> KlEstimator:
-        return self.kl_estimator or ("k1" if self.kl_in == "reward" else "k3")
+        return self.kl_estimator or ("k1" if self.kl_in == "reward" else "k2")
 
     @property
     def clip_range(self) -> tuple[float, float]:

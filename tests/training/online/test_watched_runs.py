@@ -71,6 +71,17 @@ def test_a_change_is_in_force_from_its_step_on_and_part_of_the_lineage(started):
     assert "changed_settings" not in about_plain["lineage"]
 
 
+def test_beta_of_pairs_changes_at_its_step(make_stage, base_model):
+    config = {**CONFIG, "method": "online_dpo", "answers": 4, "max_skipped": 1.0, "max_steps": 3}
+    config.pop("kl_weight", None)
+    plain, stage = (make_stage(config, model=base_model) for _ in range(2))
+    ask(stage, changing(3, beta=5.0))
+    before, after = ran(plain), ran(stage)
+    assert (after[1], after[2]) == (before[1], before[2])
+    assert after[3]["reward"] == before[3]["reward"]
+    assert after[3]["loss"] != before[3]["loss"]
+
+
 @pytest.mark.parametrize("kill_after", [3, pytest.param(5, marks=pytest.mark.long)])
 def test_a_killed_run_changes_at_the_same_step_again(started, kill_after):
     """Killed before the checkpoint that has the change, and after it. The platform then knows the step."""

@@ -29,6 +29,11 @@ class OnlineDpo(OnlineMethod[OnlineDpoConfig]):
     def __init__(self, config: OnlineDpoConfig) -> None:
         super().__init__(config)
         self.texts = RowTexts()
+        self._pairs = LogisticPairs(_of_pairs(config))
+
+    def change(self, config: OnlineDpoConfig) -> None:
+        super().change(config)
+        self._pairs.change(_of_pairs(config))
 
     @property
     def drops_out(self) -> bool:
@@ -46,17 +51,13 @@ class OnlineDpo(OnlineMethod[OnlineDpoConfig]):
         return SampledPairs(context, self.config, self.texts)
 
     def objective(self) -> Objective:
-        config = self.config
-        return PairObjective(
-            LogisticPairs(
-                BetaPairConfig(
-                    method=config.method,
-                    beta=config.beta,
-                    reduction=config.reduction,
-                    sft_weight=config.sft_weight,
-                )
-            )
-        )
+        return PairObjective(self._pairs)
+
+
+def _of_pairs(config: OnlineDpoConfig) -> BetaPairConfig:
+    return BetaPairConfig(
+        method=config.method, beta=config.beta, reduction=config.reduction, sft_weight=config.sft_weight
+    )
 
 
 class SampledPairs(RewardedSource):

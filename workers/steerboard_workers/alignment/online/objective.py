@@ -96,7 +96,7 @@ class PolicyGradientObjective:
                     labels,
                     losses.clipped_tokens(ratios, advantages, low, high).double().sum(),
                     # The answers are of the old policy, so it is KL(old || new).
-                    kl.estimate(old, log_probs, "k3").double().sum(),
+                    kl.estimate(old.double(), log_probs.double(), "k3", limit=None).sum(),
                     penalty.double(),
                     (ratios.double() - 1).abs().pow(POWER).sum(),
                     entropy.double(),

@@ -26,6 +26,7 @@ from steerboard_workers.alignment.online.objective import ADVANTAGES, OLD, REFER
 from steerboard_workers.alignment.online.pretraining import PretrainingTexts
 from steerboard_workers.alignment.online.rows import RowTexts
 from steerboard_workers.alignment.online.sampling import RewardedSource, Sampled
+from steerboard_workers.alignment.policy_gradient.kl import LOG_RATIO_LIMIT
 from steerboard_workers.alignment.rollouts import SourceContext
 
 Floats = NDArray[np.float64]
@@ -132,7 +133,7 @@ class PolicyGradientSource(RewardedSource):
 
     def _sample(self, number: int, step: int) -> tuple[list[Example], dict[str, float], bool]:
         """(what to learn, metrics, whether that is nothing). Prompts with equal answers, where these are to be left
-        out, are not learned for want of others either: DAPO draws on, and here `refill` ends that."""
+        out, are not learned either where there are no others: DAPO draws on, and here `refill` ends that."""
         context, config = self.context, self.config
         sampled, metrics = self.collected()
         rollouts, examples = sampled.rollouts, sampled.examples
@@ -146,7 +147,12 @@ class PolicyGradientSource(RewardedSource):
             metrics["equal_groups"] = float(equal.mean())
         apart = [o.astype(np.float64) - r for o, r in zip(old, reference, strict=True)] if reference else []
         in_reward = apart and config.kl_in == "reward"
-        log_ratios = apart if in_reward else [np.zeros(len(one)) for one in old]
+        # What is reported is not clamped.
+        log_ratios = (
+            [one.clip(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT) for one in apart]
+            if in_reward
+            else [np.zeros(len(one)) for one in old]
+        )
         answers = Answers(rewards, log_ratios, sources, {**sampled.scores.weights, LENGTH: 1.0})
         judgement = self._judge(number, answers, examples, context)
         advantages = judgement.advantages

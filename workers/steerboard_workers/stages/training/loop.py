@@ -47,7 +47,6 @@ from steerboard_workers.stages.training.update import Update
 from steerboard_workers.stages.training.watching.health import HealthWatch, StoppedByHealthRule
 from steerboard_workers.stages.training.watching.run_control import RunControl
 
-
 # Of a share of steps, such as .29 of 100.
 ROUNDING = 1e-6
 
