@@ -246,6 +246,48 @@ def test_of_several_judges_one_has_to_be_named(world: FormatsWorld) -> None:
     assert (found["verdicts"], found["unmatched_rows"], found["judge"]["model"]) == (1, 2, "claude")
 
 
+def test_judgments_of_a_judge_and_of_nobody_are_not_merged(world: FormatsWorld) -> None:
+    world.questions(3)
+    world.entrants("m")
+    unnamed = {key: value for key, value in single(82, "m", 6).items() if key != "judge"}
+    rows = [single(81, "m", 5), unnamed, single(83, "m", 7)]
+    refused = world.refused("evaluations/e/judgments", jsonl(rows))
+    assert (refused["code"], "gpt-4 (2 rows), not named (1 rows)" in refused["detail"]) == ("several_judges", True)
+    found = world.judgments(jsonl(rows), model="gpt-4")
+    assert (found["verdicts"], found["unmatched_rows"]) == (2, 1)
+    assert "names no judge" in found["unmatched"][0]["reason"]
+    assert world.judgments(jsonl([unnamed]), model="claude")["judge"]["model"] == "claude"
+
+
+def test_two_versions_of_a_template_are_two_judges(world: FormatsWorld) -> None:
+    world.questions(2)
+    world.entrants("m")
+    rows = [single(81, "m", 5), single(82, "m", 6, judge=["gpt-4", "single-v2"])]
+    for model in ({}, {"model": "gpt-4"}):
+        refused = world.refused("evaluations/e/judgments", jsonl(rows), **model)
+        assert (refused["code"], "gpt-4 (single-v2) (1 rows)" in refused["detail"]) == ("several_judges", True)
+    assert world.judgments(jsonl(rows), model="gpt-4 (single-v2)")["verdicts"] == 1
+    math = single(82, "m", 6, judge=["gpt-4", "single-math-v1"])
+    assert world.judgments(jsonl([rows[0], math]))["judge"]["model"] == "gpt-4"
+
+
+def test_reviews_keep_their_reviewer_and_time_when_they_are_exported(world: FormatsWorld) -> None:
+    world.questions(2)
+    world.entrants("a", "b")
+    review = {"answer1_id": "1", "answer2_id": "2", "model_1": "a", "model_2": "b", "reviewer_id": "gpt-4-0328-default"}
+    rows = [{**review, "question_id": 81 + n, "text": "t", "score": [8, 7], "tstamp": 50.0} for n in range(2)]
+    rows.append({**rows[0], "score": [1, 2], "tstamp": 40.0})
+    swapped = {"answer1_id": "2", "answer2_id": "1", "model_1": "b", "model_2": "a", "score": [9, 4], "tstamp": 60.0}
+    rows.append({**rows[1], **swapped})
+    judge = world.judgments(jsonl(rows))["judge"]
+    assert (judge["model"], judge["superseded"]) == ("gpt-4-0328", 2)
+    path = f"evaluations/e/judges/{judge['name']}/judgments"
+    exported = [json.loads(line) for line in world.download(path, format="vicuna_review").splitlines()]
+    assert {row["reviewer_id"] for row in exported} == {"gpt-4-0328"}
+    again = world.judgments(jsonl(exported), name="again")["judge"]
+    assert world.verdicts(judge["name"]) == world.verdicts(again["name"])
+
+
 def test_bad_rows_are_named_and_nothing_is_stored(world: FormatsWorld) -> None:
     world.questions(1)
     world.entrants("m")

@@ -19,16 +19,17 @@ from steerboard.evaluation.benchmark_files import (
     rewards,
     singles,
 )
+from steerboard.evaluation.benchmark_files.judges import by_judge, known, labels, said
 from steerboard.evaluation.benchmark_files.length_control import LengthControl
-from steerboard.evaluation.benchmark_files.reading import Findings, Found, by_judge, objects, parsed, source
+from steerboard.evaluation.benchmark_files.reading import Findings, Found, objects, parsed, source
 from steerboard.evaluation.benchmark_files.tables import is_table, table
+from steerboard.evaluation.formats.alpaca_eval import annotator_of
 from steerboard.evaluation.formats.detection import JUDGMENTS, expect
 from steerboard.evaluation.formats.records import Judgment, Unreadable
 from steerboard.evaluation.formats.rows import read_rows
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD
 
-_OF_NO_JUDGE = ("rewardbench", "rewardbench2", "leaderboards", "vicuna_review")
 _OTHERS = ("rewardbench", "rewardbench2", "llmbar", "pandalm", "battles", "leaderboards")
 FORMATS = ("auto", *JUDGMENTS, *_OTHERS)
 
@@ -36,11 +37,12 @@ FORMATS = ("auto", *JUDGMENTS, *_OTHERS)
 @dataclass(frozen=True)
 class Options:
     """`threshold`: the share of unusable input above which a figure is invalid; `judge`: whose judgments count;
-    `baseline`: of Arena-Hard and of AlpacaEval's length control; `categories`: of questions, by id; `unparsed_is_tie`:
-    of PandaLM; `columns`: of two leaderboards."""
+    `crowd`: battles of all voters together, as an arena has them; `baseline`: of Arena-Hard and of AlpacaEval's length
+    control; `categories`: of questions, by id; `unparsed_is_tie`: of PandaLM; `columns`: of two leaderboards."""
 
     threshold: float = UNUSABLE_THRESHOLD
     judge: str | None = None
+    crowd: bool = False
     baseline: str | None = None
     control: LengthControl = field(default_factory=LengthControl)
     categories: Mapping[Hashable, str] | None = None
@@ -64,8 +66,14 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
             hint="Give --difficulty too.",
         )
     found, findings = _format(paths, format), Findings(options.threshold)
-    if options.judge is not None and found in _OF_NO_JUDGE:
-        raise BadInput(f"files of {found} do not say who judged", code="invalid_request", hint="Leave --judge out.")
+    if options.judge is not None and found == "leaderboards":
+        raise BadInput("leaderboards do not say who judged", code="invalid_request", hint="Leave --judge out.")
+    if options.crowd and (found != "battles" or options.judge is not None):
+        raise BadInput(
+            "only the voters of battles are a crowd, all of them together",
+            code="invalid_request",
+            hint="Leave --crowd out.",
+        )
     return findings.document(found, _answers(paths, found, options, findings))
 
 
@@ -74,10 +82,14 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
         case "alpaca_eval":
             return _alpaca_eval(paths, options, findings)
         case "rewardbench":
-            return _rewards(paths, findings)
+            return _rewards(paths, options.judge, findings)
         case "rewardbench2":
-            return best_of_four.figures(
-                parsed(paths, best_of_four.prompt, findings, groups_of=rewards.subset_of), findings
+            prompts = parsed(paths, best_of_four.prompt, findings, groups_of=rewards.subset_of)
+            return by_judge(
+                prompts,
+                [one.model for one in prompts],
+                options.judge,
+                lambda mine: best_of_four.figures(mine, findings),
             )
         case "llmbar":
             return judge_benchmarks.llmbar_figures(paths, options.judge, findings)
@@ -86,12 +98,12 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
                 paths, options.judge, findings, unparsed_is_tie=options.unparsed_is_tie
             )
         case "battles":
-            return battles.figures(paths, options.judge, findings)
+            return battles.figures(paths, options.judge, findings, crowd=options.crowd)
         case "leaderboards":
             return leaderboards.correlation(paths, options.columns, findings)
         case "vicuna_review":
             read = [(path, parsed([path], _identified(format), findings, groups_of=_file_of)) for path in paths]
-            return {"files": [games.reviews(path.name, rows, findings) for path, rows in read]}
+            return {"files": _reviews(read, options.judge, findings)}
     rows = parsed(paths, _identified(format), findings)
 
     def answer(mine: Sequence[list[Judgment]]) -> Found:
@@ -101,7 +113,22 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             return games.arena(mine, options.baseline, findings)
         return singles.singles([one for row in mine for one in row], options.categories, findings)
 
-    return by_judge(rows, lambda row: row[0].judge, options.judge, answer)
+    return by_judge(rows, labels([said(row) for row in rows]), options.judge, answer)
+
+
+def _reviews(
+    read: Sequence[tuple[Path, Sequence[list[Judgment]]]], wanted: str | None, findings: Findings
+) -> list[Found]:
+    """Of each file, and of each of its reviewers where they are no parts of one whole. Raises `BadInput`."""
+    names = [labels([said(row) for row in rows]) for _, rows in read]
+    known(wanted, [one for mine in names for one in dict.fromkeys(mine) if one is not None])
+    found = []
+    for (path, rows), mine in zip(read, names, strict=True):
+        for name in dict.fromkeys(mine) or [None]:
+            if wanted in (None, name):
+                of_one = [row for row, one in zip(rows, mine, strict=True) if one == name]
+                found.append(games.reviews(path.name, name, of_one, findings))
+    return found
 
 
 def _file_of(path: Path, _: object) -> Collection[str]:
@@ -148,11 +175,15 @@ def _of_table(columns: set[str]) -> str:
     return "llmbar" if judge_benchmarks.is_llmbar(row) else "alpaca_eval"
 
 
-def _rewards(paths: Sequence[Path], findings: Findings) -> Found:
+def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Found:
     documents = [rewards.results(path) for path in paths]
     if documents[0] is not None:
         if len(documents) > 1:
             raise BadInput("a RewardBench results file is read alone", code="invalid_request", hint="Give one file.")
+        if judge is not None and judge != documents[0].get("model"):
+            raise BadInput(
+                f"{paths[0].name} has no results of {judge!r}", code="invalid_request", hint="Leave --judge out."
+            )
         findings.rows += 1
         return rewards.sections(documents[0], findings)
     pairs = parsed(paths, rewards.pair, findings, "subset", groups_of=rewards.subset_of)
@@ -160,7 +191,9 @@ def _rewards(paths: Sequence[Path], findings: Findings) -> Found:
         raise WrongFileType(
             f"{paths[0].name} has no row of a subset with two rewards", hint="See docs/evaluation.md for the fields."
         )
-    return rewards.of_pairs(pairs, findings)
+    return by_judge(
+        pairs, [one.model for one in pairs], judge, lambda mine: rewards.of_pairs(mine, mine[0].model, findings)
+    )
 
 
 def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) -> Found:
@@ -173,9 +206,12 @@ def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) ->
         files = [(path, [row[1:] for row in rows if row[0] is path and id(row) in wanted]) for path in paths]
         return alpaca_eval.figures(files, options.control, options.baseline, findings)
 
-    return by_judge([row for row in rows if id(row) not in broken], lambda row: _judge(row[2]), options.judge, answer)
+    readable = [row for row in rows if id(row) not in broken]
+    return by_judge(readable, [_judge(row[2]) for row in readable], options.judge, answer)
 
 
 def _judge(row: Mapping[str, Any] | Problem) -> str | None:
-    said = None if isinstance(row, Problem) else row.get("annotator")
-    return said.strip() if isinstance(said, str) and said.strip() else None
+    try:
+        return None if isinstance(row, Problem) else annotator_of(row)
+    except Unreadable:
+        return None

@@ -30,6 +30,9 @@ def figures(
         typer.Option(min=0, max=1, help="Share of unusable rows and verdicts above which a figure is invalid."),
     ] = 0.05,
     judge: Annotated[str | None, typer.Option(help="Only this judge's; several in one file are never merged.")] = None,
+    crowd: Annotated[
+        bool, typer.Option("--crowd", help="Battles: the votes of all voters together, as an arena counts them.")
+    ] = False,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -99,6 +102,7 @@ def figures(
     options = judgment_figures.Options(
         threshold=threshold,
         judge=judge,
+        crowd=crowd,
         baseline=baseline,
         control=control,
         categories=tables.read_categories(questions) if questions else None,

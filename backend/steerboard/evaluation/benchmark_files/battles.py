@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, by_judge, newest, parsed
-from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named
+from steerboard.evaluation.benchmark_files.judges import Said, by_judge, labels
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, newest, parsed
+from steerboard.evaluation.formats.fastchat import template_of
+from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named, turn_of, who
+from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import arena
 from steerboard_statistics.benchmarks.battles import Pair, by_battle
 
 _FIGURES = ("models", "style_controlled", "matrix", "separability")
 _RATING = ("rating", "low", "high", "elo", "wins", "ties", "losses")
 _WINNERS = {"model_a": 1.0, "left": 1.0, "a": 1.0, "model_b": 0.0, "right": 0.0, "b": 0.0}
+_MOST_JUDGES = 100
 _TIES = ("tie", "tie (bothbad)", "both bad", "both_bad", "bothbad")
 # As lmarena names the features, in the metadata of a battle.
 _STYLE = {"length": "sum_assistant_{}_tokens", "headers": "header_count_{}", "lists": "list_count_{}"}
@@ -33,12 +37,26 @@ def is_battle(row: Fields) -> bool:
     return "winner" in row and ({"model_a", "model_b"} <= row.keys() or {"left", "right"} <= row.keys())
 
 
-def figures(paths: Sequence[Path], judge: str | None, findings: Findings) -> Found:
+def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, crowd: bool = False) -> Found:
     """Bradley-Terry and Elo ratings with intervals, win matrix, separability; and of battles whose answers or style are
-    known the ratings with style controlled for. Rows with one id are one, the newest; rows with one `battle` are of one
-    vote, and `n` counts votes."""
+    known the ratings with style controlled for. Of each judge or voter its own, or of all together as a `crowd`.
+
+    Rows of one judge with one id on the same two models and turn are one, the newest; rows with one `battle` are of one
+    vote, and `n` counts votes. Raises `BadInput` for too many voters.
+    """
     rows = parsed(paths, _pair, findings, "winner")
-    return by_judge(rows, lambda one: one[1], judge, lambda mine: _figures(mine, findings))
+    names = labels([Said(one.judge, one.template, one.key(place)) for place, one in enumerate(rows)])
+    if crowd:
+        voters = Counter(name for name in names if name is not None)
+        return {"judges": dict(voters.most_common(_MOST_JUDGES)), **_figures(rows, findings)}
+    judges = len(set(names))
+    if judges > _MOST_JUDGES and judge is None:
+        raise BadInput(
+            f"{judges:,} judges have battles here, too many for a leaderboard of each",
+            code="several_judges",
+            hint="Give --crowd to count all votes together, as an arena does, or --judge for those of one.",
+        )
+    return by_judge(rows, names, judge, lambda mine: _figures(mine, findings))
 
 
 def of_rows(rows: Iterable[Fields]) -> Found:
@@ -47,16 +65,28 @@ def of_rows(rows: Iterable[Fields]) -> Found:
     return _figures(found, Findings(rows=len(found)))
 
 
-Row = tuple[str | None, str | None, float | None, Pair]
-"""(id, judge, time, pair)"""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`template`: of the judge's prompt."""
+
+    id: str | None
+    judge: str | None
+    template: str | None
+    turn: int
+    at: float | None
+    pair: Pair
+
+    def key(self, place: int) -> Hashable:
+        """Equal of rows about the same."""
+        return place if self.id is None else (self.id, self.turn, frozenset((self.pair.a, self.pair.b)))
 
 
 def _figures(rows: Sequence[Row], findings: Findings) -> Found:
     kept, superseded = newest(
-        list(enumerate(rows)), lambda one: one[0] if one[1][0] is None else f"id {one[1][0]}", lambda one: one[1][2]
+        list(enumerate(rows)), lambda one: (one[1].judge, one[1].key(one[0])), lambda one: one[1].at
     )
-    pairs = [one[1][3] for one in kept]
-    pairs_in_time = [one[1][3] for one in sorted(kept, key=lambda one: one[1][2] or 0.0)]
+    pairs = [one[1].pair for one in kept]
+    pairs_in_time = [one[1].pair for one in sorted(kept, key=lambda one: one[1].at or 0.0)]
     found: dict[str, Any] = {"n": len(by_battle(pairs)), "superseded": superseded}
     fought = Counter(name for one in pairs for name in {one.a, one.b})
     of_all = _rated(pairs_in_time)
@@ -111,10 +141,12 @@ def _pair(row: Fields) -> Row:
     value = 0.5 if said in _TIES else _WINNERS.get(said)
     if value is None:
         raise Unreadable(f"has {row.get('winner')!r} in `winner`, not model_a, model_b or tie"[:200])
-    judge = row.get("judge")
-    return (
+    return Row(
         identifier(row, "question_id", "battle_id", "id"),
-        judge if isinstance(judge, str) and judge.strip() else None,
+        # MT-Bench's judgments by people and by GPT-4 have a name or [model, template] in `judge`.
+        who(row, "judge", "voter", "annotator"),
+        template_of(row),
+        turn_of(row),
         moment(row),
         Pair(a, b, value, _style(row), identifier(row, "battle")),
     )

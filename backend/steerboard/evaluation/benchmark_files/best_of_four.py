@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
+from steerboard.evaluation.benchmark_files.rewards import labelled, lost_subsets, model_of
 from steerboard.evaluation.formats.records import Unreadable, number
 from steerboard_contracts.report.benchmark import TiesParts
 from steerboard_statistics.benchmarks import rewardbench2
@@ -25,6 +26,7 @@ class Prompt:
     scores: tuple[float, ...]
     right: int
     twins: tuple[TieKind, str] | None
+    model: str | None = None
 
     @property
     def missing(self) -> bool:
@@ -48,28 +50,31 @@ def prompt(row: Mapping[str, Any]) -> Prompt:
     if not isinstance(right, int) or isinstance(right, bool) or not 0 < right < len(scores):
         raise Unreadable(f"its `num_correct` is not between 1 and {len(scores) - 1}, one less than its scores")
     if domain != TIES:
-        return Prompt(str(domain), str(id_), scores, right, None)
+        return Prompt(str(domain), str(id_), scores, right, None, model_of(row))
     twins = rewardbench2.twins_of(str(id_))
     if twins is None:
         raise Unreadable("its `id` is neither `ref:NUMBER` nor `tied:NUMBER`, as those of ties are")
-    return Prompt(domain, str(id_), scores, right, twins)
+    return Prompt(domain, str(id_), scores, right, twins, model_of(row))
 
 
 def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
     """`without_score`: prompts with a score missing, which are lost; where they are too many, their domain has no
     figure. The newest of equal prompts counts."""
+    model = prompts[0].model if prompts else None
+    lost = lost_subsets(findings, model)
     kept, superseded = newest(list(enumerate(prompts)), lambda one: (one[1].domain, one[1].id), lambda _: None)
     by_domain: dict[str, list[Prompt]] = {}
     for _, one in kept:
         by_domain.setdefault(one.domain, []).append(one)
     of_ties = rewardbench2.ties((*one.twins, one.scores, one.right) for _, one in kept if one.twins is not None)
     domains: dict[str, float | None] = {}
-    for name in (one for one in DOMAINS if one in by_domain or one in findings.of_group):
+    for name in (one for one in DOMAINS if one in by_domain or one in lost):
         mine = by_domain.get(name, [])
         missing = sum(one.missing for one in mine)
-        reason = findings.lost(name, len(mine) - missing, {"without a score": missing}, what="prompts")
+        label = labelled(name, model)
+        reason = findings.lost(label, len(mine) - missing, {"without a score": missing}, what="prompts")
         if reason is not None:
-            findings.invalid(name, reason)
+            findings.invalid(label, reason)
         domains[name] = _figure(name, mine, of_ties) if reason is None else None
     lacking = [name for name in DOMAINS if name not in domains]
     if lacking:
@@ -84,7 +89,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
         "without_score": sum(one.missing for _, one in kept),
         "superseded": superseded,
     }
-    return findings.marked(found, _FIGURES, len(kept), {}, what="prompts")
+    return findings.marked(found, _FIGURES, len(kept), {}, what="prompts", group=model)
 
 
 def _figure(name: str, prompts: Sequence[Prompt], ties: TiesParts | None) -> float | None:

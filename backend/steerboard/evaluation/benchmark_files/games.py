@@ -108,14 +108,20 @@ def _both_orders(rows: Sequence[Row]) -> tuple[list[Row], int]:
     return kept, len(rows) - len({number for by in used.values() for number in by.values()})
 
 
-def reviews(file: str, rows: Sequence[Row], findings: Findings) -> Found:
+def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Findings) -> Found:
     """Of the two assistants of one file."""
     kept, superseded = newest(
         rows, lambda row: (row[0].question_id, row[0].answer_id, row[0].model), lambda row: row[0].at
     )
     scores = [None if None in (row[0].value, row[1].value) else [row[0].value, row[1].value] for row in kept]
     summary = fastchat.review_summary(scores)
-    found = {"file": file, **asdict(summary), "share_1": summary.share_1, "superseded": superseded}
+    found = {
+        "file": file,
+        **({} if reviewer is None else {"judge": reviewer}),
+        **asdict(summary),
+        "share_1": summary.share_1,
+        "superseded": superseded,
+    }
     return findings.marked(found, _REVIEW, summary.n, {"unparsed": summary.unparsed}, group=file)
 
 

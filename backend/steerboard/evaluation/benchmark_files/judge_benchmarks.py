@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from steerboard.datasets.formats.records import Problem
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, known, models_of, objects, parsed
+from steerboard.evaluation.benchmark_files.judges import known
+from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, models_of, objects, parsed
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import llmbar, pandalm
@@ -21,6 +22,7 @@ _PANDALM = ("accuracy", "low", "high", "precision", "recall", "f1")
 _ANNOTATORS = ("annotator1", "annotator2", "annotator3")
 _RESULT = "_result"
 _BETWEEN = ": "
+_EVALUATORS = ("evaluator", "judge", "annotator")
 
 
 def is_llmbar(row: Fields) -> bool:
@@ -45,7 +47,8 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
     winner_order21}. The newest of equal instances counts. `judge`: only this evaluator's. Raises `BadInput`."""
     groups: dict[tuple[str, str], list[Instance]] = {}
     for path in paths:
-        for one in parsed([path], partial(_instance, path=path), findings, groups_of=_names_of):
+        names_of = partial(_names_of, paths=paths)
+        for one in parsed([path], partial(_instance, path=path, paths=paths), findings, groups_of=names_of):
             groups.setdefault(one.group, []).append(one)
     for label in findings.of_group:
         dataset, _, evaluator = label.partition(_BETWEEN)
@@ -80,7 +83,7 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
     return {"evaluators": found}
 
 
-def _instance(row: Fields, path: Path) -> Instance:
+def _instance(row: Fields, path: Path, paths: Sequence[Path]) -> Instance:
     """Raises `Unreadable`."""
     label = _choice(row, "label")
     if label is None:
@@ -88,7 +91,7 @@ def _instance(row: Fields, path: Path) -> Instance:
     results = row.get("results")
     if results is None:
         first, second = _choice(row, "winner_order12"), _choice(row, "winner_order21")
-        return Instance(_group(row, path), identifier(row, "idx"), (label, first, second))
+        return Instance(_group(row, path, paths), identifier(row, "idx"), (label, first, second))
     orders = results[0] if isinstance(results, list) and results else None
     if not isinstance(orders, Mapping):
         raise Unreadable("has no verdicts in `results`")
@@ -99,18 +102,24 @@ def _instance(row: Fields, path: Path) -> Instance:
             raise Unreadable(f"has no `{name}` in `results`")
         winners.append(_choice({"winner": order.get("winner")}, "winner"))
     text = "\n".join(str(row.get(name)) for name in ("input", "output_1", "output_2"))
-    return Instance(_group(row, path), text, (label, winners[0], winners[1]))
+    return Instance(_group(row, path, paths), text, (label, winners[0], winners[1]))
 
 
-def _group(row: Fields, path: Path) -> tuple[str, str]:
-    """(data set, evaluator)"""
+def _group(row: Fields, path: Path, paths: Sequence[Path]) -> tuple[str, str]:
+    """(data set, evaluator). Evaluators that no row names are told apart by their files: by folder and name, and by the
+    whole path where another file has these too."""
     if row.get("results") is not None:
-        return path.parent.parent.name or path.stem, path.parent.name or path.stem
-    return str(row.get("dataset") or path.parent.name), str(row.get("evaluator") or path.stem)
+        group = path.parent.parent.name or path.stem, path.parent.name or path.stem
+        alike = [one for one in paths if one.parts[-3:-1] == path.parts[-3:-1]]
+        return group if len(alike) < 2 else (group[0], str(path))
+    dataset = str(row.get("dataset") or path.parent.name)
+    said = next((str(row[name]).strip() for name in _EVALUATORS if str(row.get(name) or "").strip()), None)
+    alike = [one for one in paths if one.stem == path.stem]
+    return dataset, said or (path.stem if len(alike) < 2 else str(path))
 
 
-def _names_of(path: Path, row: Fields | None) -> Collection[str]:
-    return [] if row is None else [_BETWEEN.join(_group(row, path))]
+def _names_of(path: Path, row: Fields | None, paths: Sequence[Path]) -> Collection[str]:
+    return [] if row is None else [_BETWEEN.join(_group(row, path, paths))]
 
 
 def _choice(row: Fields, name: str) -> int | None:

@@ -12,7 +12,6 @@ from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.benchmark_files.tables import is_table, table
 from steerboard.evaluation.formats.records import Unreadable
 from steerboard.evaluation.formats.rows import read_rows
-from steerboard_contracts.errors import BadInput
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, Validity, assess
 
 Fields = Mapping[str, Any]
@@ -185,36 +184,6 @@ def parsed(
             except Unreadable as error:
                 findings.unreadable(path, line, str(error), groups_of(path, row))
     return found
-
-
-def by_judge(
-    rows: Sequence[T], judge_of: Callable[[T], str | None], wanted: str | None, answer: Callable[[Sequence[T]], Found]
-) -> Found:
-    """The figures of one judge, or of several each its own under `results`; never of several together.
-
-    `judges`: how many rows each has. Raises `BadInput` where `wanted` is none of them.
-    """
-    groups: dict[str | None, list[T]] = {}
-    for row in rows:
-        groups.setdefault(judge_of(row), []).append(row)
-    counts = {name: len(mine) for name, mine in groups.items() if name is not None}
-    judges = dict(sorted(counts.items(), key=lambda one: -one[1]))
-    if wanted is not None:
-        known(wanted, list(judges))
-        return {"judges": judges, "judge": wanted, **answer(groups[wanted])}
-    if len(groups) < 2:
-        return {"judges": judges, **answer(rows)}
-    return {"judges": judges, "results": [{"judge": name, **answer(groups[name])} for name in groups]}
-
-
-def known(wanted: str | None, judges: Sequence[str]) -> None:
-    """Raises `BadInput` where `wanted` is none of them."""
-    if wanted is not None and wanted not in judges:
-        raise BadInput(
-            f"there is no judgment of {wanted!r}; its judges are {', '.join(judges) or 'not named'}",
-            code="invalid_request",
-            hint="Name one of them with --judge.",
-        )
 
 
 def newest(

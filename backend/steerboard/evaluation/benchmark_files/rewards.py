@@ -34,6 +34,7 @@ class Pair:
     chosen: float
     rejected: float
     key: Hashable
+    model: str | None = None
 
     @property
     def missing(self) -> bool:
@@ -61,12 +62,29 @@ def pair(row: Mapping[str, Any]) -> Pair:
         raise Unreadable("has no subset with two rewards")
     chosen, rejected = (_reward(row, name) for name in names)
     key = identifier(row, "id") if not isinstance(row.get("prompt"), str) else _texts(row)
-    return Pair(row["subset"], chosen, rejected, key)
+    return Pair(row["subset"], chosen, rejected, key, model_of(row))
 
 
 def subset_of(_: Path, row: Mapping[str, Any] | None) -> Collection[str]:
-    said = (row or {}).get("subset")
-    return [said] if isinstance(said, str) and said else []
+    said, model = (row or {}).get("subset"), model_of(row or {})
+    found = [] if model is None else [model]
+    return [*found, labelled(said, model)] if isinstance(said, str) and said else found
+
+
+def model_of(row: Mapping[str, Any]) -> str | None:
+    """The reward model that a row is of."""
+    said = row.get("model")
+    return said.strip() if isinstance(said, str) and said.strip() else None
+
+
+def labelled(subset: str, model: str | None) -> str:
+    return subset if model is None else f"{model}: {subset}"
+
+
+def lost_subsets(findings: Findings, model: str | None) -> list[str]:
+    """Of which some row of this model cannot be read."""
+    before = labelled("", model)
+    return sorted(name.removeprefix(before) for name in findings.of_group if name.startswith(before))
 
 
 def _texts(row: Mapping[str, Any]) -> Hashable:
@@ -74,7 +92,7 @@ def _texts(row: Mapping[str, Any]) -> Hashable:
     return tuple(str(row.get(name)) for name in ("prompt", "chosen", "rejected", "id"))
 
 
-def sections(accuracies: Mapping[str, Any], findings: Findings) -> Found:
+def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | None = None) -> Found:
     """Of subsets, numbers or texts of numbers, and whatever else a results file has. Raises `BadInput`."""
     known = {name: _accuracy(name, value) for name, value in accuracies.items()}
     try:
@@ -88,7 +106,7 @@ def sections(accuracies: Mapping[str, Any], findings: Findings) -> Found:
             + ", ".join(missing)
         )
     # A section without a subset that is there, but invalid, would have the mean of what is left.
-    invalid = [name for name, value in accuracies.items() if name in findings.invalid_groups]
+    invalid = [name for name in accuracies if labelled(name, model) in findings.invalid_groups]
     partial = {
         section: value
         for section, value in found.sections.items()
@@ -103,9 +121,9 @@ def sections(accuracies: Mapping[str, Any], findings: Findings) -> Found:
     }
 
 
-def of_pairs(pairs: Sequence[Pair], findings: Findings) -> Found:
-    """`without_reward`: pairs with a reward missing, which are lost; where they are too many, their subset has no
-    accuracy. The newest of equal pairs counts."""
+def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Found:
+    """Of one reward model. `without_reward`: pairs with a reward missing, which are lost; where they are too many, the
+    subset has no accuracy. The newest of equal pairs counts."""
     kept, superseded = newest(
         list(enumerate(pairs)),
         lambda one: one[0] if one[1].key is None else (one[1].subset, one[1].key),
@@ -116,20 +134,21 @@ def of_pairs(pairs: Sequence[Pair], findings: Findings) -> Found:
         by_subset.setdefault(pair_.subset, []).append(pair_)
     accuracies = rewardbench.subset_accuracies((one.subset, one.chosen, one.rejected) for _, one in kept)
     valid: dict[str, float | None] = {}
-    for subset in [*by_subset, *sorted(findings.of_group.keys() - by_subset.keys())]:
+    for subset in dict.fromkeys([*by_subset, *lost_subsets(findings, model)]):
         mine = by_subset.get(subset, [])
+        label = labelled(subset, model)
         missing = sum(one.missing for one in mine)
-        reason = findings.lost(subset, len(mine) - missing, {"without a reward": missing}, what="pairs")
+        reason = findings.lost(label, len(mine) - missing, {"without a reward": missing}, what="pairs")
         valid[subset] = accuracies[subset] if reason is None else None
         if reason is not None:
-            findings.invalid(subset, reason)
+            findings.invalid(label, reason)
     found = {
-        **sections(valid, findings),
+        **sections(valid, findings, model),
         "pairs": {subset: len(mine) for subset, mine in by_subset.items()},
         "without_reward": sum(one.missing for _, one in kept),
         "superseded": superseded,
     }
-    return findings.marked(found, _FIGURES, len(kept), {}, what="pairs")
+    return findings.marked(found, _FIGURES, len(kept), {}, what="pairs", group=model)
 
 
 def _reward(row: Mapping[str, Any], name: str) -> float:

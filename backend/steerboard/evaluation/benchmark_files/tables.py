@@ -32,14 +32,8 @@ _PLACES = ("row", "index", "instruction_index")
 _MOST_PROMPTS = 1_000_000
 # Columns that may have several lines. In any other, a line break means that a quote was not closed.
 _TEXTS = (
-    "instruction",
-    "input",
-    "output",
-    "output_1",
-    "output_2",
-    "raw_completion",
-    "conversation_a",
-    "conversation_b",
+    *("instruction", "input", "output", "output_1", "output_2", "raw_completion", "conversation_a", "conversation_b"),
+    *("prompt", "chosen", "rejected", "text", "text_chosen", "text_rejected", "question", "judgment", "comment"),
 )
 _WEIGHTS = ("np.tanh(std_delta_len)", "instruction_difficulty", "not_gamed_baseline.astype(float)")
 
@@ -82,6 +76,7 @@ def table(path: Path, *columns: str) -> Lines:
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     rows: Lines = []
+    begins: list[int] = []
     begun = 1
     try:
         names = [name.strip().lower() for name in reader.fieldnames or ()]
@@ -102,7 +97,12 @@ def table(path: Path, *columns: str) -> Lines:
             if any("\n" in (value or "") for name, value in row.items() if name not in _TEXTS):
                 raise csv.Error("a number or a name goes over several lines")
             rows.append((reader.line_num, dict(row)))
+            begins.append(begun)
             begun = reader.line_num + 1
+        for start, (_, row) in zip(begins, rows, strict=True):
+            if _swallowed(names, row, rows):
+                begun = start
+                raise csv.Error("a text goes over lines that are rows of their own")
     except csv.Error as error:
         raise BrokenFile(
             f"{path.name} is no CSV file: {error}, in the row that begins on line {begun}",
@@ -113,6 +113,39 @@ def table(path: Path, *columns: str) -> Lines:
             f"{path.name} has no rows", hint="A table needs a header line with column names, followed by rows."
         )
     return rows
+
+
+def _swallowed(names: Sequence[str], row: Row, rows: Lines) -> bool:
+    """Whether one of the row's texts begins with the rest of one row and ends with the beginning of another.
+
+    So it does where the quote before it is not closed: it then goes on to the next quote of the file.
+    """
+    for place, name in enumerate(names):
+        lines = (row[name] or "").splitlines() if name in _TEXTS else []
+        if len(lines) < 2:
+            continue
+        try:
+            ((_, *after),) = csv.reader([lines[0]])
+            ((*before, _),) = csv.reader([lines[-1]])
+        except ValueError:
+            continue
+        if (len(before), len(after)) != (place, len(names) - place - 1):
+            continue
+        others = [*zip(names[:place], before, strict=True), *zip(names[place + 1 :], after, strict=True)]
+        told = [(column, value) for column, value in others if column not in _TEXTS]
+        if len(told) > 1 and all(_alike(column, value, row, rows) for column, value in told):
+            return True
+    return False
+
+
+def _alike(column: str, value: str, row: Row, rows: Lines) -> bool:
+    """Whether a column has such values: numbers, or names that another row has."""
+    try:
+        if number({column: row[column]}, column) is not None:
+            return number({column: value}, column) is not None
+    except Unreadable:
+        pass
+    return any(other[column] == value for _, other in rows)
 
 
 def place_of(row: Mapping[str, Any], *more: str) -> int | None:

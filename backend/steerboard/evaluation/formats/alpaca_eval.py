@@ -18,6 +18,7 @@ from steerboard.evaluation.formats.records import (
     status_of,
     text,
     user,
+    who,
 )
 from steerboard.platform.texts import storable
 from steerboard_statistics.benchmarks.alpaca_eval import probability
@@ -63,10 +64,15 @@ def annotation(row: Mapping[str, Any]) -> list[Judgment]:
             value=value,
             status="ok" if value is not None else status_of(row, "unparsed"),
             raw=storable(completion) if completion is not None else None,
-            judge=optional_text(row, "annotator"),
+            judge=annotator_of(row),
             outputs=(optional_text(row, "output_2"), optional_text(row, "output_1")),
         )
     ]
+
+
+def annotator_of(row: Mapping[str, Any]) -> str | None:
+    """`annotator`, or `judge` as other tools call it, in whose list the model comes first. Raises `Unreadable`."""
+    return who(row, "annotator", "judge")
 
 
 def answer_row(instruction: str, model: str, output: str, dataset: str | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from steerboard.evaluation.formats.records import (
 )
 
 UNPARSED = -1
+_LONGEST_TEMPLATE = 200
 _LOWEST, _HIGHEST = 1, 10
 # What FastChat writes as the judgment when the endpoint gave none.
 FAILED = "$ERROR$"
@@ -89,6 +90,12 @@ def judge_name(row: Mapping[str, Any]) -> str | None:
     return named({"judge": judge}, "judge") if judge is not None else None
 
 
+def template_of(row: Mapping[str, Any]) -> str | None:
+    judge = row.get("judge")
+    said = judge[1] if isinstance(judge, list) and len(judge) > 1 else None
+    return said if isinstance(said, str) and 0 < len(said) <= _LONGEST_TEMPLATE else None
+
+
 def single(row: Mapping[str, Any]) -> list[Judgment]:
     """{question_id, model, judge: [model, template], judgment, score, turn, tstamp}; score -1 or null: not parsed.
 
@@ -111,6 +118,7 @@ def single(row: Mapping[str, Any]) -> list[Judgment]:
             raw=raw,
             detail=None if parsed else optional_text(row, "detail"),
             judge=judge_name(row),
+            template=template_of(row),
             at=moment(row),
         )
     ]
@@ -147,6 +155,7 @@ def pair(row: Mapping[str, Any]) -> list[Judgment]:
                 a_first=first,
                 raw=raw,
                 judge=judge_name(row),
+                template=template_of(row),
                 at=moment(row),
             )
         )

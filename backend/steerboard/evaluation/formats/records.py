@@ -72,6 +72,8 @@ class Judgment:
     raw: str | None = None
     detail: str | None = None
     judge: str | None = None
+    # The judge's prompt template, or which of several reviewers it was.
+    template: str | None = None
     at: float | None = None
     answer_id: str | None = None
     place: int = 0
@@ -112,6 +114,17 @@ def identifier(row: Mapping[str, Any], *names: str) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int | str) or len(str(value)) > 200:
             raise Unreadable(f"has {_kind(value)} in `{name}`, not an id")
         return storable(str(value))
+    return None
+
+
+def who(row: Mapping[str, Any], *names: str) -> str | None:
+    """The first of these fields that names somebody: a name, a number, or a list that begins with the name. Raises
+    `Unreadable`."""
+    for name in names:
+        value = row.get(name)
+        said = identifier({name: value[0] if isinstance(value, list) and value else value}, name)
+        if said is not None and said.strip():
+            return said.strip()
     return None
 
 

@@ -10,6 +10,7 @@ from steerboard.evaluation.formats.records import (
     Judgment,
     Unreadable,
     identifier,
+    moment,
     optional_text,
     question_id_out,
     score,
@@ -17,6 +18,7 @@ from steerboard.evaluation.formats.records import (
 )
 
 _UNPARSED = -1
+_KINDS = ("-default", "-coding", "-math")
 
 
 def review(row: Mapping[str, Any]) -> list[Judgment]:
@@ -30,6 +32,7 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
         raise Unreadable("has no list of two numbers in `score`")
     values = [score({"score": one}, "score", 0, 10, _UNPARSED) for one in scores or (None, None)]
     parsed = None not in values and _UNPARSED not in values
+    judge, reviewer = _reviewer(row)
     found = []
     for place, value in enumerate(values):
         answer_id = identifier(row, f"answer{place + 1}_id")
@@ -44,6 +47,9 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
                 status="ok" if parsed else status_of(row, "unparsed"),
                 a_first=place == 0,
                 raw=optional_text(row, "text"),
+                judge=judge,
+                template=reviewer,
+                at=moment(row),
                 answer_id=answer_id,
                 place=place,
             )
@@ -51,13 +57,29 @@ def review(row: Mapping[str, Any]) -> list[Judgment]:
     return found
 
 
+def _reviewer(row: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """(judge, reviewer). The announcement numbers its reviewers, one for each kind of question; `reviewer.jsonl` names
+    them gpt-4-0328-default, -coding and -math."""
+    said = identifier(row, "reviewer_id")
+    if said is None or said.isdecimal():
+        return None, said
+    for kind in _KINDS:
+        said = said.removesuffix(kind)
+    return said, None
+
+
 def review_row(
-    question_id: str, models: tuple[str, str], answer_ids: tuple[str, str], verdicts: tuple[Mapping[str, Any], ...]
+    question_id: str,
+    models: tuple[str, str],
+    answer_ids: tuple[str, str],
+    reviewer: str,
+    verdicts: tuple[Mapping[str, Any], ...],
 ) -> dict[str, Any]:
-    """`verdicts`: value, status and raw of the answer shown first and of the other."""
+    """`verdicts`: value, status, raw and tstamp of the answer shown first and of the other."""
     scores = [verdict["value"] for verdict in verdicts]
     row: dict[str, Any] = {"question_id": question_id_out(question_id)}
     for place in (0, 1):
         row |= {f"answer{place + 1}_id": answer_ids[place], f"model_{place + 1}": models[place]}
-    row |= {"text": verdicts[0]["raw"], "score": [_UNPARSED, _UNPARSED] if None in scores else scores}
+    row |= {"reviewer_id": reviewer, "text": verdicts[0]["raw"], "tstamp": verdicts[0]["tstamp"]}
+    row["score"] = [_UNPARSED, _UNPARSED] if None in scores else scores
     return row if verdicts[0]["status"] == "ok" else {**row, "status": verdicts[0]["status"]}

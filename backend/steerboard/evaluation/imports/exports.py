@@ -98,7 +98,7 @@ def judgment_rows(session: Session, evaluation: Evaluation, judge: Judge, format
         return format, _singles(found, names, prompts, judge.model, format)
     if format == "vicuna_review":
         _check_two(session, judge)
-        return format, _reviews(found, names, prompts)
+        return format, _reviews(found, names, prompts, judge.model)
     if format == "alpaca_eval":
         return format, _annotations(session, found, names, prompts, judge.model)
     return format, _games(found, names, prompts, judge.model, format)
@@ -141,7 +141,9 @@ def _check_two(session: Session, judge: Judge) -> None:
         raise FormatTooNarrow(f"a review is of two answers, and {judge.name} judged {len(judged)}")
 
 
-def _reviews(found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt]) -> Rows:
+def _reviews(
+    found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dict[int, EvaluationPrompt], reviewer: str
+) -> Rows:
     """Both answers' verdicts follow each other, as one request gave them."""
     waiting: dict[tuple[int, int], Verdict] = {}
     for verdict in found:
@@ -152,7 +154,8 @@ def _reviews(found: Iterable[Verdict], names: dict[uuid.UUID, str], prompts: dic
         first, second = sorted((other, verdict), key=lambda one: one.a_first is False)
         models = names[first.a], names[second.a]
         ids = _answer_id(first.a, verdict.position), _answer_id(second.a, verdict.position)
-        yield vicuna.review_row(prompts[verdict.position].question_id, models, ids, (_said(first), _said(second)))
+        question_id, said = prompts[verdict.position].question_id, (_said(first), _said(second))
+        yield vicuna.review_row(question_id, models, ids, reviewer, said)
 
 
 def _answer_id(entrant: uuid.UUID, position: int) -> str:

@@ -69,7 +69,7 @@ def import_judgments(
     _look(imported, tally, left_out)
     left_out.refuse_bad(form.bad_rows, tally.rows)
     left_out.refuse_nothing(source.label, tally.verdicts, _ELSEWHERE)
-    model = _judge_model(imported.judges, form)
+    model = _judge_model(imported, form)
     style = STYLES[tally.format]
     judge = Judge(
         evaluation_id=evaluation.id,
@@ -134,18 +134,19 @@ def _store(session: Session, imported: ImportedVerdicts, judge: Judge, tally: Ta
     session.flush()
 
 
-def _judge_model(judges: Counter[str], form: JudgmentsForm) -> str:
-    """Raises `BadInput` (`several_judges`) where the file has the judgments of several and none was chosen."""
-    if form.model is not None:
-        return form.model
-    if len(judges) > 1:
-        named = ", ".join(f"{name} ({rows:,} rows)" for name, rows in judges.most_common(5))
+def _judge_model(imported: ImportedVerdicts, form: JudgmentsForm) -> str:
+    """Raises `BadInput` (`several_judges`) where the file has the judgments of several, some of whom it may not name,
+    and none was chosen."""
+    chosen = {name: imported.judges[name] for name in imported.chosen}
+    if len(chosen) > 1:
+        counted = sorted(chosen.items(), key=lambda one: -one[1])[:5]
+        named = ", ".join(f"{'not named' if name is None else name} ({rows:,} rows)" for name, rows in counted)
         raise BadInput(
             f"the file has judgments of several judges: {named}",
             code="several_judges",
             hint="Choose one with `model`, and import the file once for each.",
         )
-    return next(iter(judges), _UNKNOWN_JUDGE)
+    return form.model or next((name for name in chosen if name is not None), _UNKNOWN_JUDGE)
 
 
 def _settings(style: str, tally: Tally) -> dict[str, str]:

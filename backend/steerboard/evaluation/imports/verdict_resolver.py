@@ -11,6 +11,7 @@ from pathlib import PurePath
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.formats.records import Problem, Source
+from steerboard.evaluation.benchmark_files.judges import labels, said
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.formats.arena_hard import BASELINE
 from steerboard.evaluation.formats.detection import JUDGMENTS, read
@@ -47,7 +48,8 @@ class Resolved:
 class ImportedVerdicts:
     """Can be gone through several times, with the same verdicts in the same order.
 
-    `rows` of the last time; `judges`: how many rows each judge of the file has; `added`: entrants that it brought.
+    `rows` of the last time; `judges`: how many rows each judge of the file has, None for those that name nobody;
+    `added`: entrants that it brought.
     """
 
     def __init__(
@@ -58,13 +60,14 @@ class ImportedVerdicts:
         self._prompts = Prompts.of(session, evaluation)
         self._entrants = Entrants(entrants_of(session, evaluation))
         self.added: list[Entrant] = []
-        self.judges: Counter[str] = Counter()
+        self._judges = self._whose()
+        self.judges = Counter(self._judges)
         self.rows = 0
 
     def verdicts(self, left_out: LeftOut) -> Iterator[Resolved]:
         """What is about a prompt and entrants of the evaluation; `left_out` is told of everything else."""
         self._prompts.again()
-        self.judges.clear()
+        judges, chosen = iter(self._judges), self.chosen
         self.rows = 0
         unread = False
         before: Counter[tuple[str | None, str | None]] = Counter()
@@ -75,11 +78,11 @@ class ImportedVerdicts:
                 unread = True
                 continue
             first: Judgment = row[0]
-            if first.judge is not None:
-                self.judges[first.judge] += 1
-                if self._form.model is not None and first.judge != self._form.model:
-                    left_out.no_match(line, first.model, first.question_id, f"is a judgment of {first.judge}")
-                    continue
+            judge = next(judges)
+            if self._form.model is not None and judge not in chosen:
+                why = "names no judge, and others do" if judge is None else f"is a judgment of {judge}"
+                left_out.no_match(line, first.model, first.question_id, why)
+                continue
             if first.question_id is None and first.prompt is None:
                 left_out.no_match(
                     line, first.model, None, "has no question id, and its place is no proof of which it is"
@@ -97,6 +100,19 @@ class ImportedVerdicts:
             # All of a row or none of it: the score of one of two answers means little without the other.
             judgment, why = next((one, why) for one, why in zip(row, found, strict=True) if isinstance(why, str))
             left_out.no_match(line, judgment.model or judgment.answer_id, judgment.question_id, why)
+
+    @property
+    def chosen(self) -> list[str | None]:
+        """Of `judges` those that were asked for; a judge whom two versions of a template make two is both."""
+        model = self._form.model
+        if model is None or self.judges.keys() <= {None}:
+            return list(self.judges)
+        return [name for name in self.judges if name is not None and (name == model or name.startswith(f"{model} ("))]
+
+    def _whose(self) -> list[str | None]:
+        """The judge of each row that can be read."""
+        rows = (row for _, row in read(self._source, JUDGMENTS[self._format]))
+        return labels([said(row) for row in rows if not isinstance(row, Problem)])
 
     def _resolve(self, judgment: Judgment, position: int | None) -> Resolved | str:
         """The verdict, or why it does not belong here."""

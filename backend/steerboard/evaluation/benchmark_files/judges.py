@@ -1,0 +1,98 @@
+"""Whose judgments the rows of a file are: figures are of one judge, never of several together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from steerboard.evaluation.benchmark_files.reading import Found
+from steerboard.evaluation.formats.records import Judgment
+from steerboard_contracts.errors import BadInput
+
+T = TypeVar("T")
+
+_MATH, _TURNS = "-math", "-multi-turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Who judged a row: `judge`, None where nobody is named; `variant`, its prompt template or which reviewer it was;
+    `item`, what the row is about."""
+
+    judge: str | None
+    variant: str | None
+    item: Hashable
+
+
+def said(row: Sequence[Judgment]) -> Said:
+    """Of the judgments of one row."""
+    first = row[0]
+    about = frozenset(one.model or one.answer_id for one in row) | {first.other}
+    return Said(first.judge, first.template, (first.question_id, first.turn, about))
+
+
+def labels(rows: Sequence[Said]) -> list[str | None]:
+    """The judge of each row, with its variant where one judge has several that are no parts of one whole.
+
+    MT-Bench asks by one template about math and coding and by another about the rest, with a further one of each for
+    second turns. These are one judge, as are reviewers who each have questions of their own; two versions of a
+    template, or two variants that judge the same item, are two.
+    """
+    variants: dict[str | None, dict[str | None, set[Hashable]]] = {}
+    for row in rows:
+        variants.setdefault(row.judge, {}).setdefault(_base(row.variant), set()).add(row.item)
+    apart = {judge for judge, mine in variants.items() if not _one_whole(mine)}
+    return [_label(row.judge, _base(row.variant)) if row.judge in apart else row.judge for row in rows]
+
+
+def _base(variant: str | None) -> str | None:
+    return None if variant is None else variant.removesuffix(_TURNS)
+
+
+def _one_whole(variants: dict[str | None, set[Hashable]]) -> bool:
+    if sum(map(len, variants.values())) > len(set().union(*variants.values())):
+        return False
+    templates = [one for one in variants if one is not None and not one.isdecimal()]
+    return all(sum((_MATH in one) is math for one in templates) < 2 for math in (True, False))
+
+
+def _label(judge: str | None, variant: str | None) -> str | None:
+    if variant is None:
+        return judge
+    return variant if judge is None else f"{judge} ({variant})"
+
+
+def by_judge(
+    rows: Sequence[T], names: Sequence[str | None], wanted: str | None, answer: Callable[[Sequence[T]], Found]
+) -> Found:
+    """The figures of one judge, or of several each its own under `results`; never of several together. `names`: of the
+    judge of each row, see `labels`; `wanted`: one of them, or a judge of whom there are several variants.
+
+    `judges`: how many rows each has. Raises `BadInput` where `wanted` is none of them.
+    """
+    groups: dict[str | None, list[T]] = {}
+    for row, name in zip(rows, names, strict=True):
+        groups.setdefault(name, []).append(row)
+    counts = Counter({name: len(mine) for name, mine in groups.items() if name is not None})
+    judges = dict(counts.most_common())
+    if wanted is not None:
+        mine = [name for name in judges if name == wanted or name.startswith(f"{wanted} (")]
+        known(wanted, list(judges) if not mine else [wanted])
+        groups = {name: groups[name] for name in mine}
+        if len(groups) == 1:
+            return {"judges": judges, "judge": mine[0], **answer(groups[mine[0]])}
+    if len(groups) < 2:
+        return {"judges": judges, **answer(rows)}
+    return {"judges": judges, "results": [{"judge": name, **answer(groups[name])} for name in groups]}
+
+
+def known(wanted: str | None, judges: Sequence[str]) -> None:
+    """Raises `BadInput` where `wanted` is none of them."""
+    if wanted is not None and wanted not in judges:
+        raise BadInput(
+            f"there is no judgment of {wanted!r}; its judges are {', '.join(judges) or 'not named'}",
+            code="invalid_request",
+            hint="Name one of them with --judge.",
+        )
