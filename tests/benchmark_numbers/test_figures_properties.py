@@ -6,65 +6,17 @@ import csv
 import gzip
 import json
 import math
-import random
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark_numbers.figures_runner import pair, write
+from benchmark_numbers.mutations import CHANGES, Change, Row, changed, lost_share, mutated
 from steerboard.evaluation.benchmark_files.length_control import LengthControl
 from steerboard.evaluation.benchmark_files.tables import read_difficulty, read_weights
 from steerboard.evaluation.judgment_figures import Options, figures
-
-Row = Any
-"""An object, or the text of a broken line."""
-
-Change = tuple[str, float, int]
-"""(what is done, to which share of the rows, seed)"""
-
-CHANGES = st.lists(
-    st.tuples(
-        st.sampled_from(["drop", "double", "shuffle", "corrupt", "silence", "swap"]),
-        st.sampled_from([0.01, 0.03, 0.2, 0.8]),
-        st.integers(0, 999),
-    ),
-    max_size=3,
-)
-mutated = settings(
-    max_examples=8,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-
-
-def changed(
-    rows: list[Row], changes: list[Change], silence: Callable[[Row], Row], swap: Callable[[Row], Row]
-) -> list[Row]:
-    for what, share, seed in changes:
-        draw = random.Random(seed)
-        hit = [draw.random() < share for _ in rows]
-        if what == "drop":
-            rows = [row for row, gone in zip(rows, hit, strict=True) if not gone]
-        elif what == "double":
-            rows = rows + [row for row, twice in zip(rows, hit, strict=True) if twice]
-        elif what == "shuffle":
-            rows = draw.sample(rows, len(rows))
-        else:
-            done = {"corrupt": lambda row: json.dumps(row)[:-9], "silence": silence, "swap": swap}[what]
-            rows = [done(row) if one and isinstance(row, dict) else row for row, one in zip(rows, hit, strict=True)]
-    return rows
-
-
-def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
-    """Of what counts and of lines that nobody can read."""
-    broken = sum(isinstance(row, str) for row in rows)
-    silent = sum(not usable(row) for row in kept.values())
-    return max(silent / len(kept) if kept else 1.0, broken / len(rows))
 
 
 @given(CHANGES)

@@ -54,6 +54,8 @@ WEIGHTS: dict[str, int] = {
     "hep-rust": 164,
 }
 
+PAIRS: dict[str, int] = {**WEIGHTS, "math-prm": 447}
+
 
 @dataclass(frozen=True, slots=True)
 class Sections:

@@ -106,13 +106,24 @@ def _result(found: Found, to: Console) -> None:
     for name in _PLAIN:
         if found.get(name) is not None:
             to.print(f"{name}: {_cell(found[name])}")
+    if found.get("matrix"):
+        to.print("\nwin rates of rows against columns")
+        for table in _tables(*_matrix(found["matrix"], [one["model"] for one in found.get("models") or ()]), to.width):
+            to.print(table)
     styled = found.get("style_controlled")
     if styled and styled["models"]:
-        to.print(f"\nwith style controlled for, {styled['n']:,} battles")
+        weights = ", ".join(f"{name} {_cell(value)}" for name, value in styled["coefficients"].items())
+        to.print(f"\nwith style controlled for, {styled['n']:,} battles; coefficients: {weights}")
         for table in _tables(styled["models"], _LISTS["models"], to.width):
             to.print(table)
     if found.get("why"):
         to.print(found["why"])
+
+
+def _matrix(matrix: Found, best_first: Sequence[str]) -> tuple[list[Found], list[str]]:
+    """(rows, columns), in the order of the leaderboard."""
+    names = [*(name for name in best_first if name in matrix), *(name for name in matrix if name not in best_first)]
+    return [{"model": name, **matrix[name]} for name in names], ["model", *names]
 
 
 def _tables(rows: Sequence[Found], columns: Sequence[str], width: int) -> list[Table]:

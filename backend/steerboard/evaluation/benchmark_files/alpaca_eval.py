@@ -53,7 +53,7 @@ def figures(files: Sequence[FileRows], control: LengthControl, baseline: str | N
         annotations.read(rows)
     models = [model for model in annotations.models.values() if model.order]
     control.published([model.name for model in models])
-    found = [_figures(model, control, findings) for model in models]
+    found = [_figures(model, _asked(model, models), control, findings) for model in models]
     if baseline is not None:
         rates = length_control.against(found, baseline, control)
         for one in found:
@@ -149,8 +149,16 @@ def _length(row: Fields, name: str) -> float | None:
     return value
 
 
-def _figures(model: Model, control: LengthControl, findings: Findings) -> Found:
+def _asked(model: Model, models: Sequence[Model]) -> set[Hashable]:
+    """The prompts of all models that were compared with the same baseline."""
+    return {prompt for one in models if one.baseline == model.baseline for prompt in one.order}
+
+
+def _figures(model: Model, asked: set[Hashable], control: LengthControl, findings: Findings) -> Found:
     rows = list(model.rows.values())
+    missing = len(asked - model.order.keys())
+    findings.repeated(model.name, model.superseded, len(rows) + model.superseded)
+    findings.lacking(model.name, missing, len(asked), "prompts")
     lengths = [row.len_2 for row in rows if row.len_2 is not None]
     rate = alpaca_eval.of_probabilities([row.p for row in rows])
     found: Found = {
@@ -159,6 +167,7 @@ def _figures(model: Model, control: LengthControl, findings: Findings) -> Found:
         **asdict(rate),
         "avg_length": math.fsum(lengths) / len(lengths) if lengths else None,
         "superseded": model.superseded,
+        "missing": missing,
         "length_controlled": None,
     }
     try:

@@ -85,6 +85,7 @@ def _figures(rows: Sequence[Row], findings: Findings) -> Found:
     kept, superseded = newest(
         list(enumerate(rows)), lambda one: (one[1].judge, one[1].key(one[0])), lambda one: one[1].at
     )
+    findings.repeated(None, superseded, len(rows))
     pairs = [one[1].pair for one in kept]
     pairs_in_time = [one[1].pair for one in sorted(kept, key=lambda one: one[1].at or 0.0)]
     found: dict[str, Any] = {"n": len(by_battle(pairs)), "superseded": superseded}

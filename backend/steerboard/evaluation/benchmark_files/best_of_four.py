@@ -63,6 +63,7 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
     model = prompts[0].model if prompts else None
     lost = lost_subsets(findings, model)
     kept, superseded = newest(list(enumerate(prompts)), lambda one: (one[1].domain, one[1].id), lambda _: None)
+    findings.repeated(model, superseded, len(prompts))
     by_domain: dict[str, list[Prompt]] = {}
     for _, one in kept:
         by_domain.setdefault(one.domain, []).append(one)

@@ -20,13 +20,15 @@ Row = list[Judgment]
 _WINNERS: dict[float | None, fastchat.Winner] = {1.0: "model_1", 0.5: "tie", 0.0: "model_2", None: "error"}
 _RATES = ("win_rate", "win_rate_adjusted", "low", "high", "flip_rate")
 _ARENA = ("win_rate", "low", "high", "rating")
-_REVIEW = ("total_1", "total_2", "share_1", "wins_1", "ties", "wins_2")
+_REVIEW = ("total_1", "total_2", "share_1", "wins_1", "ties", "wins_2", "flip_rate")
 
 
 def pairs(rows: Sequence[Row], findings: Findings) -> Found:
     """Both orders of a pair on one question and turn. The same two the other way round are the same pair: two rows of
     one order each make up both orders, of others the newest counts. Invalid models are compared with nobody."""
     kept, superseded = _both_orders([_canonical(row) for row in rows])
+    findings.repeated(None, superseded, len(rows))
+    _point_out_missing(kept, findings)
     games = [
         fastchat.Games(
             str(row[0].model),
@@ -63,6 +65,16 @@ def pairs(rows: Sequence[Row], findings: Findings) -> Found:
         "models": models,
         **(_compared(kept, games, valid) if len(valid) > 1 else {}),
     }
+
+
+def _point_out_missing(rows: Sequence[Row], findings: Findings) -> None:
+    """Of two models the questions and turns that others were compared on."""
+    every = {(row[0].question_id, row[0].turn) for row in rows}
+    mine: dict[tuple[str, str], set[Hashable]] = {}
+    for row in rows:
+        mine.setdefault((str(row[0].model), str(row[0].other)), set()).add((row[0].question_id, row[0].turn))
+    for (one, other), judged in mine.items():
+        findings.lacking(f"{one} against {other}", len(every - judged), len(every), "questions and turns")
 
 
 def _compared(kept: Sequence[Row], games: Sequence[fastchat.Games], models: Sequence[str]) -> Found:
@@ -109,20 +121,59 @@ def _both_orders(rows: Sequence[Row]) -> tuple[list[Row], int]:
 
 
 def reviews(file: str, reviewer: str | None, rows: Sequence[Row], findings: Findings) -> Found:
-    """Of the two assistants of one file."""
-    kept, superseded = newest(
-        rows, lambda row: (row[0].question_id, row[0].answer_id, row[0].model), lambda row: row[0].at
-    )
-    scores = [None if None in (row[0].value, row[1].value) else [row[0].value, row[1].value] for row in kept]
+    """Of the two assistants of one file. The same two answers the other way round are the same pair, whose newest
+    review counts; those of both orders that prefer different answers are flips.
+
+    A file of several pairs of assistants has no figure.
+    """
+    straight = _straight(rows)
+    kept, superseded = newest(straight, lambda one: one[0], lambda one: one[1][0].at)
+    orders: dict[Hashable, dict[bool, float | None]] = {}
+    for key, row, turned in straight:
+        orders.setdefault(key, {})[turned] = _preferred(row)
+    both = [said for said in orders.values() if len(said) == 2]
+    scores = [None if None in (row[0].value, row[1].value) else [row[0].value, row[1].value] for _, row, _ in kept]
     summary = fastchat.review_summary(scores)
+    flips = {"flip_rate": sum(said[True] != said[False] for said in both) / len(both) if both else None}
+    findings.repeated(file, superseded - len(both), len(rows))
+    if len(both) < len(orders):
+        findings.warn(
+            f"{file}: {len(orders) - len(both):,} of {len(orders):,} pairs were reviewed in one order only: their "
+            "scores have position bias, and they have no flip rate"
+        )
     found = {
         "file": file,
         **({} if reviewer is None else {"judge": reviewer}),
         **asdict(summary),
+        **flips,
         "share_1": summary.share_1,
         "superseded": superseded,
     }
+    several = len(kept) - len({row[0].question_id for _, row, _ in kept})
+    if several:
+        why = f"{several:,} questions have reviews of further answers: the file is of several pairs of assistants"
+        findings.invalid(file, why)
+        return {"file": file, "n": len(kept), **dict.fromkeys(_REVIEW), "valid": False, "reason": why}
     return findings.marked(found, _REVIEW, summary.n, {"unparsed": summary.unparsed}, group=file)
+
+
+def _straight(rows: Sequence[Row]) -> list[tuple[Hashable, Row, bool]]:
+    """(what it is about, the review with the answers in the order of the file, whether they were turned for that)"""
+    first: dict[Hashable, Hashable] = {}
+    found: list[tuple[Hashable, Row, bool]] = []
+    for row in rows:
+        ids = [one.model or one.answer_id for one in row]
+        key = row[0].question_id, frozenset(ids)
+        # Models have one order in the whole file; answers, which nothing else joins, one on each question.
+        pair = frozenset(ids) if row[0].model is not None else key
+        turned = first.setdefault(pair, ids[0]) != ids[0]
+        found.append((key, row[::-1] if turned else row, turned))
+    return found
+
+
+def _preferred(row: Row) -> float | None:
+    one, other = row[0].value, row[1].value
+    return None if one is None or other is None else float(one > other) - float(one < other)
 
 
 def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Found:
@@ -146,6 +197,21 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
     silent = Counter(
         name for game in games if game.value is None for name in {str(game.model), game.other or chosen} - {chosen}
     )
+    # The benchmark has two games on a question; one of them alone has the bias of its order.
+    alone = Counter(name for row in kept if len(row) == 1 for name in _models(row, chosen) - {chosen})
+    findings.repeated(None, superseded, len(rows))
+    questions: dict[str, set[Hashable]] = {}
+    for row in kept:
+        for name in _models(row, chosen) - {chosen}:
+            questions.setdefault(name, set()).add(row[0].question_id)
+    every = set().union(*questions.values())
+    for name, mine in questions.items():
+        findings.lacking(name, len(every - mine), len(every), "questions")
+    if len(named) > 1:
+        findings.warn(
+            f"the rows compare with {len(named)} baselines ({', '.join(sorted(named))}); win rates are against "
+            f"{chosen}, by way of the others' games where there are no direct ones"
+        )
     try:
         rates = arena_hard.win_rates(battles, chosen)
     except ValueError as error:
@@ -154,16 +220,24 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         rates = []
     models = [
         findings.marked(
-            asdict(rate) | {"unparsed": silent[rate.model]}, _ARENA, rate.n, {"unparsed": silent[rate.model]}
+            asdict(rate) | {"unparsed": silent[rate.model]},
+            _ARENA,
+            rate.n,
+            {"unparsed": silent[rate.model], "without the game of the other order": alone[rate.model]},
         )
         for rate in rates
     ]
-    unrated = sorted({str(game.model) for game in games} - {rate.model for rate in rates})
+    unrated = sorted(
+        {name for row in kept for name in _models(row, chosen)} - {rate.model for rate in rates} - {chosen}
+    )
     for name in unrated:
-        if silent[name]:
-            dumb = {"model": name, "n": 0, "unparsed": silent[name], **dict.fromkeys(_ARENA)}
-            fought = sum(game.model == name and game.value is not None for game in games)
-            models.append(findings.marked(dumb, _ARENA, fought, {"unparsed": silent[name]}))
+        dumb = {"model": name, "n": 0, "unparsed": silent[name], **dict.fromkeys(_ARENA)}
+        fought = sum(name in (game.model, game.other or chosen) and game.value is not None for game in games)
+        made = findings.marked(dumb, _ARENA, fought, {"unparsed": silent[name]})
+        if made["valid"]:
+            made |= {"valid": False, "reason": f"no chain of games joins it to {chosen}"}
+            findings.invalid(name, made["reason"])
+        models.append(made)
     return {
         "baseline": chosen,
         "unparsed": sum(game.value is None for game in games),
@@ -172,3 +246,7 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         "unrated": unrated,
         "models": models + findings.unread(models, _ARENA),
     }
+
+
+def _models(row: Row, baseline: str) -> set[str]:
+    return {str(row[0].model), row[0].other or baseline}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -55,6 +56,9 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
         groups.setdefault((dataset, evaluator), [])
     known(judge, list(dict.fromkeys(evaluator for _, evaluator in groups)))
     found = []
+    keys: dict[str, set[str]] = {}
+    for (dataset, _), mine in groups.items():
+        keys.setdefault(dataset, set()).update(one.key for one in mine if one.key is not None)
     for (dataset, evaluator), mine in groups.items():
         if judge not in (None, evaluator):
             continue
@@ -64,6 +68,9 @@ def llmbar_figures(paths: Sequence[Path], judge: str | None, findings: Findings)
             nothing = {"dataset": dataset, "evaluator": evaluator, "n": 0, **dict.fromkeys(_LLMBAR)}
             found.append(findings.marked(nothing, _LLMBAR, 0, {}, what="verdicts", group=label))
             continue
+        findings.repeated(label, len(mine) - len(kept), len(mine))
+        if all(one.key is not None for one in mine):
+            findings.lacking(label, len(keys[dataset] - kept.keys()), len(keys[dataset]), "instances")
         figures = asdict(llmbar.agreement(list(kept.values())))
         verdicts = 2 * figures["n"]
         right = figures["correct_12"] + figures["correct_21"]
@@ -139,12 +146,13 @@ def pandalm_figures(paths: Sequence[Path], judge: str | None, findings: Findings
     in none of the files."""
     votes: dict[str, list[int]] = {}
     verdicts: dict[str, dict[str, int | None]] = {}
+    said: Counter[str] = Counter()
     for path in paths:
         for line, row in objects(path, findings):
             if isinstance(row, Problem):
                 continue
             try:
-                _pandalm_row(row, votes, verdicts)
+                _pandalm_row(row, votes, verdicts, said)
             except Unreadable as error:
                 findings.unreadable(path, line, str(error), models_of(path, row))
     if not votes or not verdicts:
@@ -156,6 +164,9 @@ def pandalm_figures(paths: Sequence[Path], judge: str | None, findings: Findings
         )
     known(judge, list(verdicts))
     wanted = {name: mine for name, mine in verdicts.items() if judge in (None, name)}
+    findings.repeated("annotators", said[""] - len(votes), said[""])
+    for name, mine in wanted.items():
+        findings.repeated(name, said[name] - len(mine), said[name])
     return {"models": [_judge(name, mine, votes, findings, unparsed_is_tie) for name, mine in wanted.items()]}
 
 
@@ -180,8 +191,10 @@ def _judge(
     return findings.marked(found | figures, _PANDALM, figures["n"] - figures["unparsed"], lost, what="items")
 
 
-def _pandalm_row(row: Fields, votes: dict[str, list[int]], verdicts: dict[str, dict[str, int | None]]) -> None:
-    """Raises `Unreadable`."""
+def _pandalm_row(
+    row: Fields, votes: dict[str, list[int]], verdicts: dict[str, dict[str, int | None]], said: Counter[str]
+) -> None:
+    """`said`: rows of each judge, of the annotators under an empty name. Raises `Unreadable`."""
     key = identifier(row, "idx")
     if key is None:
         raise Unreadable("has no `idx`")
@@ -190,9 +203,12 @@ def _pandalm_row(row: Fields, votes: dict[str, list[int]], verdicts: dict[str, d
         if None in given:
             raise Unreadable("has an annotator without a vote")
         votes[key] = [vote for vote in given if vote is not None]
+        said[""] += 1
     for name in row:
         if name.endswith(_RESULT):
-            verdicts.setdefault(name.removesuffix(_RESULT), {})[key] = _verdict(row, name)
+            judge = name.removesuffix(_RESULT)
+            verdicts.setdefault(judge, {})[key] = _verdict(row, name)
+            said[judge] += 1
 
 
 def _verdict(row: Fields, name: str) -> int | None:

@@ -105,6 +105,20 @@ class Findings:
         if warning not in self.warnings:
             self.warnings.append(warning)
 
+    def repeated(self, name: str | None, superseded: int, rows: int) -> None:
+        """Points out rows that later ones about the same take the place of, where they are many."""
+        if superseded > self.threshold * rows:
+            of = "" if name is None else f"{name}: "
+            self.warn(
+                f"{of}{superseded:,} of {rows:,} rows are about what another row is about too, and the newest of each "
+                "counts: are they of several judges or runs?"
+            )
+
+    def lacking(self, name: str, missing: int, wanted: int, what: str) -> None:
+        """Points out that others have items which this one lacks, so that their figures are not of the same."""
+        if missing > self.threshold * wanted:
+            self.warn(f"{name} has no judgment of {missing:,} of {wanted:,} {what} that others have")
+
     def marked(
         self,
         found: Found,

@@ -142,6 +142,14 @@ def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Fo
         valid[subset] = accuracies[subset] if reason is None else None
         if reason is not None:
             findings.invalid(label, reason)
+    findings.repeated(model, superseded, len(pairs))
+    few = [
+        f"{subset} {len(mine)} of {whole}"
+        for subset, mine in by_subset.items()
+        if (whole := rewardbench.PAIRS.get(subset, 0)) - len(mine) > findings.threshold * whole
+    ]
+    if few:
+        findings.warn(f"{len(few)} subsets have fewer pairs than RewardBench: {', '.join(few)}")
     found = {
         **sections(valid, findings, model),
         "pairs": {subset: len(mine) for subset, mine in by_subset.items()},

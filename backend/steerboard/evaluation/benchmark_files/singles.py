@@ -41,8 +41,9 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
             **_interval(ratings, one.model),
         }
         models.append(findings.marked(found, _FIGURES, one.n, {"unparsed": one.unparsed}))
-        if len(one.missing) > findings.threshold * (one.n + one.unparsed + len(one.missing)):
-            findings.warn(f"{one.model} has no judgment of {len(one.missing)} questions and turns that others have")
+        judged = one.n + one.unparsed
+        findings.lacking(one.model, len(one.missing), judged + len(one.missing), "questions and turns")
+        findings.repeated(one.model, one.superseded, judged + one.superseded)
     models += findings.unread(models, _FIGURES)
     compared = [one["model"] for one in models if one["valid"]]
     return {"models": models, **(_ranked(ratings, compared) if len(compared) > 1 else {})}

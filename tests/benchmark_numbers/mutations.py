@@ -1,0 +1,58 @@
+"""What may happen to a file of judgments, and how much of it is lost then."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+Row = Any
+"""An object, or the text of a broken line."""
+
+Change = tuple[str, float, int]
+"""(what is done, to which share of the rows, seed)"""
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["drop", "double", "shuffle", "corrupt", "silence", "swap"]),
+        st.sampled_from([0.01, 0.03, 0.2, 0.8]),
+        st.integers(0, 999),
+    ),
+    max_size=3,
+)
+# `make test-all` explores; the default suite has to stay quick.
+mutated = settings(
+    max_examples=200 if settings.default is settings.get_profile("explore") else 6,
+    deadline=None,
+    derandomize=settings.default is not settings.get_profile("explore"),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def changed(
+    rows: list[Row], changes: list[Change], silence: Callable[[Row], Row], swap: Callable[[Row], Row]
+) -> list[Row]:
+    for what, share, seed in changes:
+        draw = random.Random(seed)
+        hit = [draw.random() < share for _ in rows]
+        if what == "drop":
+            rows = [row for row, gone in zip(rows, hit, strict=True) if not gone]
+        elif what == "double":
+            rows = rows + [row for row, twice in zip(rows, hit, strict=True) if twice]
+        elif what == "shuffle":
+            rows = draw.sample(rows, len(rows))
+        else:
+            done = {"corrupt": lambda row: json.dumps(row)[:-9], "silence": silence, "swap": swap}[what]
+            rows = [done(row) if one and isinstance(row, dict) else row for row, one in zip(rows, hit, strict=True)]
+    return rows
+
+
+def lost_share(rows: list[Row], kept: dict[Any, Row], usable: Callable[[Row], bool]) -> float:
+    """Of what counts and of lines that nobody can read."""
+    broken = sum(isinstance(row, str) for row in rows)
+    silent = sum(not usable(row) for row in kept.values())
+    return max(silent / len(kept) if kept else 1.0, broken / len(rows))
