@@ -21,9 +21,6 @@ from steerboard_contracts.methods import TrainConfig, needed_method
 from steerboard_contracts.samples import Finite, TurnText
 from steerboard_contracts.selection import SelectConfig
 
-# Started by an evaluation, never by a recipe or a launch form.
-EVALUATION_RUNS = ("answer", "reward", "judge", "compare")
-
 # How work is cut up, kept and spread over devices: fields that change no result by more than rounding, so that a run
 # may continue with other values.
 EXECUTION_FIELDS = frozenset(

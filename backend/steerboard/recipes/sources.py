@@ -10,7 +10,7 @@ from steerboard.recipes.draft import Draft, Reference
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import Outside, StageRef, Value
 from steerboard.recipes.lookup import KnownDataset, KnownModel
-from steerboard.runs.kinds import ASK_ENDPOINTS, adapter_misfit, misfit, needs_whole
+from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
@@ -126,9 +126,9 @@ class Sources:
     def _check_complete(self, draft: Draft) -> None:
         stage: dict[str, Any] = self._document.data["stages"][draft.name]
         for slot_name, slot in draft.kind.slots.items():
-            elsewhere = (
-                slot_name == "model" and draft.kind.run in ASK_ENDPOINTS and stage.get("endpoint") is not None
-            ) or (slot_name == "rewards" and stage.get("decides") is True and stage.get("judge") is not None)
+            elsewhere = (slot_name == "model" and draft.kind.asks_endpoint and stage.get("endpoint") is not None) or (
+                slot_name == "rewards" and stage.get("decides") is True and stage.get("judge") is not None
+            )
             if slot.required and slot_name not in stage and not elsewhere:
                 what = "a model" if slot.thing == "model" else "a dataset"
                 self._document.fault(self._faults, draft.path, f"needs `{slot_name}`: {what}")

@@ -11,10 +11,6 @@ STAGE_OPTIONS = ("pool", "reuse")
 """Keys of every stage that say where it runs and whether a finished equal one is taken, not what it does."""
 
 
-ASK_ENDPOINTS = frozenset({"generate", "academic"})
-"""Kinds whose `model` may be an endpoint, by the field of that name."""
-
-
 def needs_whole(config: RunConfig | None, slot: str) -> str | None:
     """The setting that lets this input be no adapter over its base, such as `strategy zero3`; None where it may be."""
     if isinstance(config, TrainingConfig):

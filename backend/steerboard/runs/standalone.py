@@ -18,16 +18,16 @@ from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.service import get_model
 from steerboard.runs.errors import NoTrainingRows
 from steerboard.runs.inputs import resolve
-from steerboard.runs.kinds import ASK_ENDPOINTS, adapter_misfit, misfit, needs_whole
+from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.schemas import RunClone, RunCreate, RunWork
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Run
 from steerboard.runs.texts import all_held_out
-from steerboard_contracts.configs import EVALUATION_RUNS, RUN_CONFIG, BaseModelConfig, RunConfig
+from steerboard_contracts.configs import RUN_CONFIG, BaseModelConfig, RunConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.run_kinds import kind_of, run_kinds
+from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
@@ -108,7 +108,8 @@ def _check_training_rows(session: Session, project: Project, name: str, ref: str
 def _endpoint_apart(session: Session, project: Project, asked: RunWork, faults: list[ErrorLocation]) -> RunWork:
     """An endpoint may be named where some kinds want their model: it goes into the config, since it is no input that
     could be handed to a stage."""
-    if asked.config.get("run") not in ASK_ENDPOINTS:
+    kind = kind_of(asked.config.get("run"), asked.config.get("method"))
+    if kind is None or kind.asks_endpoint is None:
         return asked
     named, ref = asked.config.get("endpoint"), asked.inputs.get("model")
     if named is None and ref is not None and _is_endpoint(session, project, ref):
@@ -160,7 +161,7 @@ def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSp
         words = ", ".join(k.word for k in run_kinds())
         at = "config.method" if raw.get("run") == "train" else "config.run"
         message = f"is no kind of run; known: {words}"
-        if raw.get("run") in EVALUATION_RUNS:
+        if any_kind_of(raw.get("run")) is not None:
             message = "is started by its evaluation, and cannot be started alone"
         faults.append(ErrorLocation(location=at, message=message))
         return None, None
@@ -247,7 +248,7 @@ def _look_up(
 def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocation]) -> None:
     for name, slot in kind.slots.items():
         first = f"{name}.0" if slot.many else name
-        elsewhere = (name == "model" and kind.run in ASK_ENDPOINTS and asked.config.get("endpoint") is not None) or (
+        elsewhere = (name == "model" and kind.asks_endpoint and asked.config.get("endpoint") is not None) or (
             name == "rewards" and asked.config.get("decides") is True and _is_judged(asked)
         )
         if slot.required and first not in asked.inputs and not elsewhere:

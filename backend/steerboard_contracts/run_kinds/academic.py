@@ -17,5 +17,8 @@ SPEC = RunKindSpec(
     makes_thing=None,
     form=("tasks", "shots", "limit", "chat_template", "engine"),
     for_model=dict.fromkeys(sorted(POLICIES), "Run academic benchmarks"),
+    asks_endpoint="named",
+    # Tasks of a folder change under the same name.
+    may_change=("endpoint", "folder"),
     place=55,
 )

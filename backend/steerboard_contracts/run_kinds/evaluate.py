@@ -26,5 +26,6 @@ SPEC = RunKindSpec(
     makes_thing=None,
     lists={"entrants": "entrants"},
     form=("entrants", "prompts", "decoding", "engine"),
+    may_change=("judge",),
     place=40,
 )

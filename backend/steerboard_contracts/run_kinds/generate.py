@@ -16,5 +16,7 @@ SPEC = RunKindSpec(
     makes="instructions",
     makes_thing="dataset",
     form=("prompts", "decoding", "engine"),
+    asks_endpoint="named",
+    may_change=("endpoint",),
     place=10,
 )

@@ -1,10 +1,10 @@
-"""What the platform knows of a run kind that people start: its config, inputs and output, and how pages show it."""
+"""What the platform knows of a run kind: its config, inputs and output, and how pages show it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from steerboard_contracts.fields import Config, RunKind
 from steerboard_contracts.specs.method import MethodSpec
@@ -42,6 +42,14 @@ class RunKindSpec:
     """By kind of dataset, what its page offers."""
     for_model: Mapping[str, str] = field(default_factory=dict)
     """By role of a model, what its page offers."""
+    of_evaluation: bool = False
+    """Started by an evaluation, never by a recipe or a launch form."""
+    asks_endpoint: Literal["always", "named"] | None = None
+    """Whether its work is to ask an endpoint; `named`: where its config's `endpoint` names one, a stage's otherwise."""
+    may_change: tuple[str, ...] = ()
+    """Fields that, where given, name what may be another tomorrow: no finished equal run is taken instead."""
+    without_effect: frozenset[str] = frozenset()
+    """Fields of this kind alone that change nothing in its result."""
     training: MethodSpec | None = None
     place: int = 1000
     """Its position in lists; methods come first."""

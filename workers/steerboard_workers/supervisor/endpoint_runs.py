@@ -13,15 +13,16 @@ from pathlib import Path
 from steerboard.platform.settings import Settings
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
+from steerboard_contracts.run_kinds import any_kind_of
 
 KIND = "judge"
-# Done by an endpoint where their config names one, by a stage otherwise.
-_OF_ENDPOINTS = frozenset({"answer", "generate", "academic"})
 
 
 def asks_elsewhere(run: Run) -> bool:
     """Whether the work of a run is to ask an endpoint."""
-    return run.kind == KIND or (run.kind in _OF_ENDPOINTS and run.config.get("endpoint") is not None)
+    kind = any_kind_of(run.kind, run.method)
+    asks = kind.asks_endpoint if kind is not None else None
+    return asks == "always" or (asks == "named" and run.config.get("endpoint") is not None)
 
 
 def command(claim: Claim, run: Run) -> list[str]:

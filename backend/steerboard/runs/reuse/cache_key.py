@@ -11,11 +11,10 @@ from steerboard.datasets.tables import Dataset
 from steerboard.runs import inputs
 from steerboard.runs.reuse.code_version import code_version
 from steerboard.runs.tables import Run
+from steerboard_contracts.run_kinds import any_kind_of
 
 # Where and how often work is cut up or saved changes nothing in its result.
 WITHOUT_EFFECT = frozenset({"shards", "checkpoint_every", "checkpoint_seconds"})
-# For whom an entrant's answers are changes none of them: `prompts_hash` identifies the prompts.
-_FOR_WHOM = frozenset({"evaluation", "entrant"})
 
 
 def cache_key(session: Session, run: Run) -> str | None:
@@ -26,15 +25,13 @@ def cache_key(session: Session, run: Run) -> str | None:
     if run.changes:
         return None  # its config is not what it trains with
     code = code_version(run.kind, run.method, probes=run.config.get("probe") is not None)
-    # What a server elsewhere answers today it may not answer tomorrow.
-    asked = "judge" if run.kind == "evaluate" else "endpoint"
-    elsewhere = run.kind in ("generate", "academic", "evaluate") and run.config.get(asked) is not None
-    # Tasks of a folder change under the same name.
-    elsewhere = elsewhere or (run.kind == "academic" and run.config.get("folder") is not None)
-    if code is None or run.shard is not None or elsewhere:
+    kind = any_kind_of(run.kind, run.method)
+    if code is None or kind is None or run.shard is not None:
+        return None
+    if any(run.config.get(field) is not None for field in kind.may_change):
         return None
     things = inputs.resolve(session, run)
-    without_effect = WITHOUT_EFFECT | _FOR_WHOM if run.kind == "answer" else WITHOUT_EFFECT
+    without_effect = WITHOUT_EFFECT | kind.without_effect
     document = {
         "kind": run.kind,
         "config": {name: value for name, value in run.config.items() if name not in without_effect},

@@ -12,7 +12,7 @@ from steerboard.runs.state import wakeups
 from steerboard.runs.state.announcements import announce, note_end
 from steerboard.runs.state.states import ENDED, RunState
 from steerboard.runs.tables import Run, RunTransition
-from steerboard_contracts.configs import EVALUATION_RUNS
+from steerboard_contracts.run_kinds import any_kind_of
 
 __all__ = ["ALLOWED", "ENDED", "RunState", "lock", "lock_order", "move"]
 
@@ -51,7 +51,8 @@ def move(session: Session, run: Run, to: RunState, reason: str, code: str | None
     session.refresh(run, ["queued_at", "ended_at"])
     if to in ENDED:
         note_end(session, run)
-    if run.kind in EVALUATION_RUNS and (to in ENDED or before in ENDED):
+    kind = any_kind_of(run.kind)
+    if kind is not None and kind.of_evaluation and (to in ENDED or before in ENDED):
         evaluation_run_moved(session, uuid.UUID(run.config["evaluation"]))
     announce(
         session,
