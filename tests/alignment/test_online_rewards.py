@@ -16,6 +16,7 @@ from steerboard_contracts.online.policy_gradient import PolicyGradientConfig
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of
+from steerboard_workers.alignment.methods.ppo import CRITIC, PpoObjective
 from steerboard_workers.alignment.online.answers import Answers, equal_groups, length_metrics
 from steerboard_workers.alignment.online.matching import Matcher
 from steerboard_workers.alignment.online.objective import (
@@ -389,3 +390,70 @@ def test_a_tabular_policy_becomes_the_reference_times_the_exponential_of_its_rew
         with torch.no_grad():
             logits -= (2.0 if step < 80 else 0.3) * gradient
     np.testing.assert_allclose(logits.softmax(-1).detach().numpy(), wanted.numpy(), atol=0.03)
+
+
+def test_ppos_policy_becomes_the_same_and_its_critic_expects_what_that_is_worth():
+    """After which every answer is worth beta log Z, its KL deducted. By PPO's own judgement and objective."""
+    torch.manual_seed(0)
+    beta, n = 0.5, 512
+    rewards = torch.tensor([0.0, 0.5, 1.0, 0.25], dtype=torch.float64)
+    reference = torch.tensor([0.4, 0.3, 0.1, 0.2], dtype=torch.float64)
+    tilted = reference * (rewards / beta).exp()
+    config = config_of("ppo", answers=256, kl_weight=beta)
+    of, objective = training_of(config), PpoObjective(config, Turn(), 1)
+    logits = reference.log().clone().requires_grad_()
+    value = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    passes = SimpleNamespace(per_label=lambda examples, name: [[value.detach().numpy()]] * n)
+    context = SimpleNamespace(passes=passes, phases=Phases())
+    for step in range(120):
+        log_pi = logits.log_softmax(-1)
+        drawn = torch.multinomial(log_pi.exp().detach(), n, replacement=True)
+        old = log_pi.detach()[drawn]
+        apart = list((old - reference.log()[drawn]).numpy()[:, None])
+        found = of.judge(step, Answers(rewards[drawn].numpy()[None], apart), [SimpleNamespace(tokens=1)] * n, context)
+        given = {ADVANTAGES: found.advantages, **found.further}
+        values = {OLD: old} | {name: torch.from_numpy(np.concatenate(of_each)) for name, of_each in given.items()}
+        batch = SimpleNamespace(token_values=values, label_counts=torch.ones(n), weights=torch.ones(n))
+        loss, _ = objective.forward({"model": (log_pi[drawn], None), CRITIC: value.expand(n)}, batch)
+        of_policy, of_critic = torch.autograd.grad(loss / n, [logits, value])
+        with torch.no_grad():
+            logits -= (2.0 if step < 80 else 0.3) * of_policy
+            value -= 0.5 * of_critic
+    wanted = (tilted / tilted.sum()).numpy()
+    np.testing.assert_allclose(logits.softmax(-1).detach().numpy(), wanted, atol=0.03)
+    assert value.item() == pytest.approx(beta * tilted.sum().log().item(), abs=0.03)
+
+
+def test_gdpos_policy_becomes_the_reference_times_the_exponential_of_its_normalised_rewards():
+    """Which depend on the policy: the rewards are those under the policy that was reached. By GDPO's own advantages and
+    objective."""
+    torch.manual_seed(0)
+    beta, n, weights = 1.0, 512, {"a": 1.0, "b": 0.5}
+    sources = {"a": torch.tensor([0.0, 0.5, 1.0, 0.25]), "b": torch.tensor([10.0, 0.0, -10.0, 20.0])}
+    reference = torch.tensor([0.4, 0.3, 0.1, 0.2], dtype=torch.float64)
+    config = config_of("gdpo", answers=256, kl_weight=beta)
+    of, objective = training_of(config), PolicyGradientObjective(config, Turn(), 1)
+    logits = reference.log().clone().requires_grad_()
+    for step in range(120):
+        log_pi = logits.log_softmax(-1)
+        drawn = torch.multinomial(log_pi.exp().detach(), n, replacement=True)
+        given = {name: one.double()[drawn].numpy()[None] for name, one in sources.items()}
+        total = sum(weights[name] * one for name, one in given.items())
+        found = np.concatenate(of.advantages(Answers(total, [np.zeros(1)] * n, given, weights)))
+        old = log_pi.detach()[drawn]
+        values = {OLD: old, ADVANTAGES: torch.from_numpy(found), REFERENCE: reference.log()[drawn]}
+        batch = SimpleNamespace(token_values=values, label_counts=torch.ones(n))
+        loss, _ = objective.forward((log_pi[drawn], None), batch)
+        (gradient,) = torch.autograd.grad(loss / n, logits)
+        with torch.no_grad():
+            logits -= (1.0 if step < 80 else 0.2) * gradient
+    pi = logits.softmax(-1).detach().double()
+
+    def normalised(one: torch.Tensor) -> torch.Tensor:
+        apart = one - (pi * one).sum()
+        return apart / (pi * apart.square()).sum().sqrt()
+
+    worth = normalised(sum(weights[name] * normalised(one.double()) for name, one in sources.items()))
+    wanted = reference * (worth / beta).exp()
+    np.testing.assert_allclose(pi.numpy(), (wanted / wanted.sum()).numpy(), atol=0.03)
+    assert abs(pi - reference).max() > 0.1

@@ -82,8 +82,8 @@ class Trained:
     """A further model that learns in the same steps, such as a critic: an input and an output, both named by its role.
 
     One that reads `ends` has a head of one number; it gives that number for each place that the method reads. Where it
-    is not `required` and not given, it starts from the frozen model `like`, if that is given, and otherwise from the
-    model that training starts from, with a fresh head.
+    is not `required` and not given, it starts from the frozen model `like`, if that is given and reads the same tokens,
+    and otherwise from the model that training starts from, with a fresh head.
     """
 
     role: ModelRole

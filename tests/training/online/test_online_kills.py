@@ -1,7 +1,8 @@
 """kill -9 inside of each phase of a step, at a place that the seed draws: the run that resumes has the rollouts,
 rewards and weights of one that nobody killed, bit for bit.
 
-STEERBOARD_TEST_SEEDS=20 asks for 20 seeds instead of 2.
+Rewards are of a rule and of a reward model, from which the critic starts. STEERBOARD_TEST_SEEDS asks for another number
+of seeds than 20.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import pytest
 import torch
 from running import forked, metrics_of, weights_of
 
+from steerboard_contracts.stage import ModelInput
 from steerboard_workers.phases import Phases
+from steerboard_workers.stages.runtime import Stage
 
 pytestmark = pytest.mark.long
 
-SEEDS = int(os.environ.get("STEERBOARD_TEST_SEEDS", "2"))
+SEEDS = int(os.environ.get("STEERBOARD_TEST_SEEDS", "20"))
 CONFIG = {
     "run": "train",
     "method": "ppo",
@@ -60,14 +63,20 @@ def dying_in(monkeypatch, phase: str, occurrence: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_run_that_is_killed_in_any_phase_resumes_bit_for_bit(make_stage, base_model, monkeypatch, seed):
+def test_a_run_that_is_killed_in_any_phase_resumes_bit_for_bit(make_stage, base_model, reward_model, monkeypatch, seed):
     draw = random.Random(seed)
-    config = {**CONFIG, "seed": seed}
-    plain = make_stage(config, model=base_model)
+    given = ModelInput(name="reward", path=str(reward_model), content_hash="r")
+
+    def scored() -> Stage:
+        stage = make_stage({**CONFIG, "seed": seed}, model=base_model)
+        stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, "reward": given}})
+        return stage
+
+    plain = scored()
     metrics = metrics_of(forked(plain, 1, None, draw))
     assert len(metrics) == 10
     for phase in ("generate", "score", "reference", "value", "update"):
-        stage = make_stage(config, model=base_model)
+        stage = scored()
         with monkeypatch.context() as patch:
             dying_in(patch, phase, draw.randint(2, 4), draw.uniform(0, 0.01))
             forked(stage, 1, None, draw, kills_itself=True)

@@ -141,8 +141,9 @@ def test_answers_without_rewards_fail_the_run_as_in_other_methods(make_stage, ba
         ran(make_stage(config, model=base_model))
 
 
-def test_a_reward_model_of_another_family_scores_the_text(make_stage, base_model, foreign_model, tmp_path):
-    """Its tokenizer is another one, which the run's log mentions."""
+@pytest.mark.parametrize("changes", [{}, {"method": "ppo", "minibatches": 1}], ids=["online_dpo", "ppo"])
+def test_a_reward_model_of_another_family_scores_the_text(make_stage, base_model, foreign_model, tmp_path, changes):
+    """Its tokenizer is another one, which the run's log mentions. A critic then starts from the policy."""
     judge = tmp_path / "judge"
     shutil.copytree(foreign_model, judge)
     model = AutoModelForSequenceClassification.from_pretrained(foreign_model, num_labels=1)
@@ -150,12 +151,17 @@ def test_a_reward_model_of_another_family_scores_the_text(make_stage, base_model
     model.save_pretrained(judge)
     info = json.loads((judge / "steerboard.json").read_text())
     (judge / "steerboard.json").write_text(json.dumps(info | {"role": "reward"}))
-    stage = make_stage({**QUICK, "rules": [], "max_steps": 1}, model=base_model)
+    stage = make_stage({**QUICK, "rules": [], "max_steps": 1, **changes}, model=base_model)
     given = ModelInput(name="judge", path=str(judge), content_hash="j")
     stage.spec = stage.spec.model_copy(update={"inputs": {**stage.spec.inputs, "reward": given}})
     values = ran(stage)[1]
     assert (values["unscored"], values["reward"] != 0) == (0, True)
-    assert any("is given each answer as text" in event.message for event in recorded(stage, "log"))
+    said = [event.message for event in recorded(stage, "log")]
+    assert any("is given each answer as text" in message for message in said)
+    if changes:
+        assert any("the critic starts from the latter, with a new head" in message for message in said)
+        critic = json.loads((stage.directory / "outputs" / "critic" / "steerboard.json").read_text())
+        assert critic["lineage"]["parent"] == stage.model("model").content_hash
 
 
 def test_pairs_that_are_labelled_by_their_chances_lead_to_the_best_policy():

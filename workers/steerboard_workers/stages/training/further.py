@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.training import TrainingConfig
 from steerboard_workers.alignment.batches.batching import Batcher
@@ -17,10 +19,21 @@ from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.setup import Setup, batcher_of, open_model
 
 
-def source_of(stage: Stage, config: TrainingConfig, name: str) -> str:
-    """The input that a trained model starts from."""
+def source_of(stage: Stage, config: TrainingConfig, name: str, tokenizer: Any) -> str:
+    """The input that a trained model starts from. `tokenizer`: of the main model; a frozen model that reads other
+    tokens scores texts, and no model that learns with the main one can start from it."""
     like = next((one.like for one in needed_method(config.method).also_trains if one.role == name), None)
-    return next((one for one in (name, like) if one is not None and stage.has_input(one)), JointModule.MAIN)
+    if stage.has_input(name):
+        return name
+    if like is None or not stage.has_input(like):
+        return JointModule.MAIN
+    try:
+        check_tokenizer(stage, like, tokenizer)
+    except BadInput as error:
+        if error.code != "tokenizer_differs":
+            raise
+        return JointModule.MAIN
+    return like
 
 
 def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: Strategy) -> dict[str, Setup]:
@@ -29,7 +42,13 @@ def open_further(stage: Stage, config: TrainingConfig, start: Setup, sharing: St
     for one in needed_method(config.method).also_trains:
         if one.required:
             stage.model(one.role)  # raises
-        source = source_of(stage, config, one.role)
+        source = source_of(stage, config, one.role, start.tokenizer)
+        if source == JointModule.MAIN and one.like is not None and stage.has_input(one.like):
+            stage.log(
+                f"{stage.model(one.like).name} has another tokenizer than the model to train: the {one.role} starts "
+                "from the latter, with a new head",
+                "warning",
+            )
         if source != JointModule.MAIN:
             check_tokenizer(stage, source, start.tokenizer)
         with stage.phases.measure("load"), sharing.loading(), stage.using_model(source, "opening"):

@@ -112,7 +112,7 @@ def save_all(
     main = sharing.accelerator.is_main_process
     ready = []
     for name, setup in trained.items():
-        source = source_of(stage, config, name)
+        source = source_of(stage, config, name, trained[JointModule.MAIN].tokenizer)
         writer = SavedModel(setup, config, stage.model_path(source))
         whole = sharing.whole(writer.trained_only, setup.model)
         ready.append((name, setup, source, writer, {name: tensor.to("cpu") for name, tensor in whole if main}))
