@@ -17,6 +17,8 @@ SPEC = RunKindSpec(
     makes_thing=None,
     form=("tasks", "shots", "limit", "chat_template", "engine"),
     for_model=dict.fromkeys(sorted(POLICIES), "Run academic benchmarks"),
+    by_harness=True,
+    reads_hub=True,
     asks_endpoint="named",
     # Tasks of a folder change under the same name.
     may_change=("endpoint", "folder"),

@@ -15,5 +15,6 @@ SPEC = RunKindSpec(
     makes="base",
     makes_thing="model",
     form=("source", "max_length"),
+    reads_hub=True,
     place=60,
 )

@@ -46,6 +46,10 @@ class RunKindSpec:
     """Started by an evaluation, never by a recipe or a launch form."""
     asks_endpoint: Literal["always", "named"] | None = None
     """Whether its work is to ask an endpoint; `named`: where its config's `endpoint` names one, a stage's otherwise."""
+    by_harness: bool = False
+    """Whether its work is lm-evaluation-harness's, in an environment of its own."""
+    reads_hub: bool = False
+    """Whether its stage may download from a hub."""
     may_change: tuple[str, ...] = ()
     """Fields that, where given, name what may be another tomorrow: no finished equal run is taken instead."""
     without_effect: frozenset[str] = frozenset()

@@ -31,6 +31,7 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.files.disk import FULL, Disk
+from steerboard_contracts.run_kinds import any_kind_of
 from steerboard_contracts.stage import Checkpointed, Paused, Succeeded
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
@@ -175,7 +176,7 @@ class Supervisor:
         # Where vLLM only samples for a training, the stage itself runs here.
         by_vllm = run.config.get("engine") == "vllm" and run.kind != "train" and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
-        if run.kind == "academic":
+        if _by_harness(run):
             python = lm_eval.require_python(self._settings)
         shared: list[Path] = []
         of_roles: dict[str, str] = {}
@@ -237,7 +238,7 @@ class Supervisor:
                 attempt=claim.attempt,
                 threads=self._settings.stage_threads,
                 # Below it there may be a harness, which loads what people bring.
-                memory=stage_memory(self._settings) if run.kind == "academic" else 0,
+                memory=stage_memory(self._settings) if _by_harness(run) else 0,
                 devices=[],
                 command=endpoint_runs.command(claim, run),
                 variables=self._hub_variables(run) | endpoint_runs.variables(self._settings, python),
@@ -258,12 +259,13 @@ class Supervisor:
     def _variables(self, run: Run, python: Path | None) -> dict[str, str]:
         """What a stage is told besides the worker's own environment. `python`: another one than this."""
         hub = self._hub_variables(run)
-        if run.kind == "academic":
+        if _by_harness(run):
             return hub | lm_eval.variables(self._home)
         return hub | (vllm.variables(python, self._home) if python else {})
 
     def _hub_variables(self, run: Run) -> dict[str, str]:
-        return process.hub_variables() if run.kind in ("base", "academic") else {}
+        kind = any_kind_of(run.kind, run.method)
+        return process.hub_variables() if kind is not None and kind.reads_hub else {}
 
     def _leaving(self, lease: LeaseKeeper) -> bool:
         return lease.cancelled.is_set() or self._stopping.is_set()
@@ -397,3 +399,8 @@ class Supervisor:
 
 def _disk_of(workspace: Workspace) -> Disk:
     return disk_of(workspace.directory, "the run's files")
+
+
+def _by_harness(run: Run) -> bool:
+    kind = any_kind_of(run.kind, run.method)
+    return kind is not None and kind.by_harness
