@@ -5,11 +5,9 @@ Like the project's events it reads Postgres, is woken by Redis or polls, and hol
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fastapi import FastAPI
@@ -18,7 +16,7 @@ from pydantic import BaseModel
 
 from steerboard.accounts.http import event_stream
 from steerboard.platform.concurrency import in_slot
-from steerboard.platform.events.wakeups import listen, pause
+from steerboard.platform.events.wakeups import listening
 from steerboard.playground import service
 from steerboard.playground.claims import channel_of
 from steerboard.playground.schemas import AnswerChange, AnswerOut
@@ -56,19 +54,17 @@ async def follow(
 ) -> AsyncIterator[bytes]:
     """`answer` events until all answers have ended, then `end`. Ends without it after `stream.LIFE_SECONDS`, or soon
     after the right to read does. `shown`: what of a change its reader may see."""
-    wake = asyncio.Event()
-    listener = asyncio.create_task(listen(app.state.settings.redis_url, channel_of(comparison_id), wake))
     told = Told()
     ends = time.monotonic() + event_stream.LIFE_SECONDS
     said = checked = time.monotonic()
     yield event_stream.START
-    try:
+    async with listening(app.state.settings.redis_url, channel_of(comparison_id)) as wakeups:
         while time.monotonic() < ends and not app.state.stopping.is_set():
             if time.monotonic() - checked >= event_stream.CHECK_SECONDS:
                 if not await in_slot(app, may_read):
                     return
                 checked = time.monotonic()
-            wake.clear()
+            wakeups.news.clear()
             answers, ended = await in_slot(app, _read, app, comparison_id)
             for change in filter(None, map(told.news, answers)):
                 said = time.monotonic()
@@ -79,11 +75,7 @@ async def follow(
             if time.monotonic() - said >= event_stream.HEARTBEAT_SECONDS:
                 said = time.monotonic()
                 yield event_stream.HEARTBEAT
-            await pause(app, wake, listener)
-    finally:
-        listener.cancel()
-        with suppress(asyncio.CancelledError):
-            await listener
+            await wakeups.pause(app)
 
 
 def _read(app: FastAPI, comparison_id: uuid.UUID) -> tuple[list[AnswerOut], bool]:

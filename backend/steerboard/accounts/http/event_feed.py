@@ -19,14 +19,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from steerboard.platform.concurrency import in_slot
 from steerboard.platform.events import log as events
-from steerboard.platform.events.wakeups import listen, pause
+from steerboard.platform.events.wakeups import Wakeups, listening
 
 log = logging.getLogger(__name__)
 
 BATCH = 200
 # Readers further behind read from the database themselves.
 KEPT = 5000
-_PATIENCE_SECONDS = 1.0
 
 
 class Feed:
@@ -67,31 +66,30 @@ class Feed:
                 await self._changed.wait_for(lambda: self._last > last or self.ended)
 
     async def _follow(self) -> None:
-        wake = asyncio.Event()
-        listener = asyncio.create_task(
-            listen(self._app.state.settings.redis_url, events.channel(self._project_id), wake)
-        )
+        try:
+            async with listening(self._app.state.settings.redis_url, events.channel(self._project_id)) as wakeups:
+                await self._read_on(wakeups)
+        except SQLAlchemyError as error:
+            log.warning("the events of a project cannot be read, its readers have to come again: %s", error)
+
+    async def _read_on(self, wakeups: Wakeups) -> None:
         try:
             self._last = await in_slot(self._app, _last_id, self._app, self._project_id)
             self._floor = self._last
             self._started.set()
             while not self._app.state.stopping.is_set():
-                wake.clear()
+                wakeups.news.clear()
                 batch = await read(self._app, self._project_id, self._last)
                 if batch:
                     await self._take(batch)
                 if len(batch) < BATCH:
-                    await pause(self._app, wake, listener)
-        except SQLAlchemyError as error:
-            log.warning("the events of a project cannot be read, its readers have to come again: %s", error)
+                    await wakeups.pause(self._app)
         finally:
-            # Readers are told first: a client of Redis that is cancelled while it connects may never end.
+            # Readers are told at once, before the listener ends.
             self.ended = True
             self._started.set()
             async with self._changed:
                 self._changed.notify_all()
-            listener.cancel()
-            await asyncio.wait({listener}, timeout=_PATIENCE_SECONDS)
 
     async def _take(self, batch: list[tuple[int, bytes]]) -> None:
         self._recent.extend(batch)
