@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmark_numbers.figures_runner import annotation, figures, invalid, write
+from benchmark_numbers.figures_runner import annotation, figures, invalid, run, write
 from steerboard_contracts.errors import BadInput
 
 
@@ -59,7 +60,7 @@ def test_annotations_give_the_figures_of_the_table_that_was_made_of_them(publish
     ]
     control = ["--difficulty", folder / "instruction_difficulty_recovered.csv"]
     control += ["--gamed", folder / "df_gamed_reconstructed.csv", "--c", 2.7825594022071245]
-    by_place = figures(write(tmp_path / "unsaid.jsonl", *rows), *control)["models"][0]
+    by_place = figures(write(tmp_path / "unsaid.jsonl", *reversed(rows)), *control)["models"][0]
     assert (by_place["length_controlled"], "--in-order" in by_place["why"]) == (None, True)
     control.append("--in-order")
     (mine,) = figures(write(tmp_path / "annotations.jsonl", *rows), *control)["models"]
@@ -280,6 +281,24 @@ def test_a_format_that_does_not_exist_and_a_file_of_none(tmp_path: Path) -> None
         figures(rows, "--format", "alpaca")
     with pytest.raises(BadInput, match="holds answers"):
         figures(rows)
+
+
+def test_results_files_of_several_models_are_a_result_each(published: Path, tmp_path: Path) -> None:
+    (file,) = (published / "rewardbench").glob("subset_scores*.json")
+    mine = json.loads(file.read_text())
+    other, unnamed = tmp_path / "other.json", tmp_path / "unnamed.json"
+    other.write_text(json.dumps({**mine, "model": "other", "hep-cpp": 0.0}))
+    unnamed.write_text(json.dumps({name: value for name, value in mine.items() if name not in ("model", "math-prm")}))
+    found = figures(file, other, unnamed)
+    results = {one["judge"]: one for one in found["results"]}
+    assert list(results) == [mine["model"], "other", "unnamed.json"]
+    assert results[mine["model"]]["overall"] == figures(file)["overall"] > results["other"]["overall"]
+    assert results["unnamed.json"]["overall"] is None
+    assert figures(file, other, "--judge", "other")["overall"] == results["other"]["overall"]
+    twice = figures(file, shutil.copy(file, tmp_path / "again.json"))
+    assert [one["judge"] for one in twice["results"]] == [file.name, "again.json"]
+    with pytest.raises(BadInput, match="others are not"):
+        run(file, write(tmp_path / "pairs.jsonl", {"subset": "hep-go", "chosen_reward": 1, "rejected_reward": 0}))
 
 
 def test_rewardbench_of_a_results_file_and_of_pairs(published: Path, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_a_judge_is_never_asked_for_in_vain(published: Path, tmp_path: Path) -> 
         with pytest.raises(BadInput, match="no judgment of 'nobody'"):
             run(*files, "--judge", "nobody")
     (results,) = (published / "rewardbench").glob("subset_scores*.json")
-    with pytest.raises(BadInput, match="no results of 'nobody'"):
+    with pytest.raises(BadInput, match="no judgment of 'nobody'"):
         run(results, "--judge", "nobody")
 
 

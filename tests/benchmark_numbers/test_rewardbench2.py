@@ -102,6 +102,15 @@ def test_a_prompt_that_comes_twice_counts_once_and_bad_rows_are_named_by_line(tm
         figures(tmp_path / "a.jsonl", "--judge", "gpt-4")
 
 
+def test_prompts_that_another_model_has_and_those_of_the_benchmark_are_missed(tmp_path: Path) -> None:
+    whole = [{**row("Math", str(n), [2, 1, 0, 0]), "model": "whole"} for n in range(rewardbench2.PROMPTS["Math"])]
+    half = [{**one, "model": "half"} for one in whole[:90]]
+    found = figures(write(tmp_path / "a.jsonl", *whole, *half))
+    assert "half has no judgment of 93 of 183 prompts that others have" in found["warnings"]
+    assert "half: 1 domains have fewer prompts than RewardBench 2: Math 90 of 183" in found["warnings"]
+    assert not any(warning.startswith("whole has no") or "whole: 1" in warning for warning in found["warnings"])
+
+
 SCORES = st.lists(st.integers(-5, 5), min_size=3, max_size=6)
 
 

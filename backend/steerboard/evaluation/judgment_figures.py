@@ -85,6 +85,7 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             return _rewards(paths, options.judge, findings)
         case "rewardbench2":
             prompts = parsed(paths, best_of_four.prompt, findings, groups_of=rewards.subset_of)
+            best_of_four.point_out_missing(prompts, findings)
             return by_judge(
                 prompts,
                 [one.model for one in prompts],
@@ -176,16 +177,18 @@ def _of_table(columns: set[str]) -> str:
 
 
 def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Found:
-    documents = [rewards.results(path) for path in paths]
-    if documents[0] is not None:
-        if len(documents) > 1:
-            raise BadInput("a RewardBench results file is read alone", code="invalid_request", hint="Give one file.")
-        if judge is not None and judge != documents[0].get("model"):
+    documents = [document for path in paths if (document := rewards.results(path)) is not None]
+    if documents:
+        if len(documents) < len(paths):
             raise BadInput(
-                f"{paths[0].name} has no results of {judge!r}", code="invalid_request", hint="Leave --judge out."
+                "some of the files are RewardBench's results, and others are not",
+                code="invalid_request",
+                hint="Give those of one kind.",
             )
-        findings.rows += 1
-        return rewards.sections(documents[0], findings)
+        findings.rows += len(documents)
+        return by_judge(
+            documents, rewards.result_names(paths, documents), judge, lambda mine: rewards.of_results(mine[0], findings)
+        )
     pairs = parsed(paths, rewards.pair, findings, "subset", groups_of=rewards.subset_of)
     if not pairs:
         raise WrongFileType(

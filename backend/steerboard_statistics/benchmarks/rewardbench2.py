@@ -12,7 +12,9 @@ from typing import Literal
 from steerboard_contracts.report.benchmark import TiesParts
 
 TIES = "Ties"
-DOMAINS = ("Factuality", "Precise IF", "Math", "Safety", "Focus", TIES)
+# How many prompts the published data has of each.
+PROMPTS = {"Factuality": 475, "Precise IF": 160, "Math": 183, "Safety": 450, "Focus": 495, TIES: 102}
+DOMAINS = tuple(PROMPTS)
 
 TieKind = Literal["ref", "tied"]
 """A prompt with one right answer, or its twin with many that are equally right."""

@@ -42,7 +42,7 @@ _LISTS: dict[str, tuple[str, ...]] = {
         "errors",
         "superseded",
     ),
-    "files": ("file", "total_1", "total_2", "share_1", "wins_1", "ties", "wins_2", "n", "unparsed"),
+    "files": ("file", "total_1", "total_2", "share_1", "wins_1", "ties", "wins_2", "flip_rate", "n", "unparsed"),
     "evaluators": (
         "dataset",
         "evaluator",

@@ -193,7 +193,8 @@ def _controlled(model: Model, control: LengthControl) -> Found:
     rows = [model.rows[key] for key in model.order if key in model.rows]
     difficulty, note = None, None
     if control.difficulty is not None:
-        found, note = length_control.places(prompts, control, model.lost)
+        lengths = [model.rows[key].len_1 if key in model.rows else None for key in model.order]
+        found, note = length_control.places(prompts, lengths, control, model.lost)
         placed = [place for place, prompt in zip(found, prompts, strict=True) if place is not None and prompt]
         # In the benchmark's order: it decides the folds of the cross-validation.
         order = sorted(range(len(rows)), key=lambda row: placed[row])

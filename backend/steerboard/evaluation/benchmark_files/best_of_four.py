@@ -12,7 +12,7 @@ from steerboard.evaluation.benchmark_files.rewards import labelled, lost_subsets
 from steerboard.evaluation.formats.records import Unreadable, number
 from steerboard_contracts.report.benchmark import TiesParts
 from steerboard_statistics.benchmarks import rewardbench2
-from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, TieKind
+from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, PROMPTS, TIES, TieKind
 
 _FIGURES = ("domains", "ties", "overall")
 
@@ -57,6 +57,16 @@ def prompt(row: Mapping[str, Any]) -> Prompt:
     return Prompt(domain, str(id_), scores, right, twins, model_of(row))
 
 
+def point_out_missing(prompts: Sequence[Prompt], findings: Findings) -> None:
+    """Of several models the prompts that others have scores of."""
+    of_model: dict[str | None, set[tuple[str, str]]] = {}
+    for one in prompts:
+        of_model.setdefault(one.model, set()).add((one.domain, one.id))
+    every = set().union(*of_model.values())
+    for model, mine in of_model.items():
+        findings.lacking(model or "the model without a name", len(every - mine), len(every), "prompts")
+
+
 def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
     """`without_score`: prompts with a score missing, which are lost; where they are too many, their domain has no
     figure. The newest of equal prompts counts."""
@@ -77,11 +87,19 @@ def figures(prompts: Sequence[Prompt], findings: Findings) -> Found:
         if reason is not None:
             findings.invalid(label, reason)
         domains[name] = _figure(name, mine, of_ties) if reason is None else None
+    of = "" if model is None else f"{model}: "
+    few = [
+        f"{name} {len(mine)} of {whole}"
+        for name, mine in by_domain.items()
+        if (whole := PROMPTS[name]) - len(mine) > findings.threshold * whole
+    ]
+    if few:
+        findings.warn(f"{of}{len(few)} domains have fewer prompts than RewardBench 2: {', '.join(few)}")
     lacking = [name for name in DOMAINS if name not in domains]
     if lacking:
-        findings.warn(f"no overall figure, since domains are missing: {', '.join(lacking)}")
+        findings.warn(f"{of}no overall figure, since domains are missing: {', '.join(lacking)}")
     if TIES in domains and of_ties is None:
-        findings.warn("no figure of ties, since no prompt `ref:NUMBER` has its `tied:NUMBER`")
+        findings.warn(f"{of}no figure of ties, since no prompt `ref:NUMBER` has its `tied:NUMBER`")
     found = {
         "domains": domains,
         "ties": None if of_ties is None or domains.get(TIES) is None else of_ties.model_dump(),

@@ -7,6 +7,7 @@ and the rows of gamed baselines, or with weights that were fitted so. Without th
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,12 @@ KEYS: dict[Variant, str] = {
     "minimal": "length_controlled_minimal",
 }
 FIGURES = (*KEYS.values(), "lc_standard_error")
-# The data sets of the benchmark's 805 prompts in its order, as annotations name them.
-_BLOCKS = ("helpful_base", 129), ("koala", 156), ("oasst", 188), ("selfinstruct", 252), ("vicuna", 80)
+# The data sets of the benchmark's prompts in its order, as annotations name them.
+_DATASETS = ("helpful_base", "koala", "oasst", "selfinstruct", "vicuna")
+# SHA-256 of the lengths in characters of AlpacaEval 2's baseline (gpt4_1106_preview) on the 805 prompts in their order,
+# with commas between them. Rows in this order are proven to be in the benchmark's: its data sets alone prove nothing,
+# for a file may have been shuffled within each of them.
+_BASELINE_LENGTHS = "eb58f1e0c66beb54e25cf34a49a36ed0997f19ed35d5a1468e991d636b2328ff"
 # What AlpacaEval calls the outputs of somebody who has not named them.
 _UNNAMED = ("example",)
 
@@ -88,10 +93,14 @@ class Prompt:
 
 
 def places(
-    prompts: Sequence[Prompt | None], control: LengthControl, lost: str | None
+    prompts: Sequence[Prompt | None],
+    baseline_lengths: Sequence[float | None],
+    control: LengthControl,
+    lost: str | None,
 ) -> tuple[list[int | None], str | None]:
-    """(the place of each prompt in the benchmark, a note on how far to trust them); `prompts` in the order of the file,
-    None for one that cannot be read; `lost`: a row before some of them that nobody can read at all.
+    """(the place of each prompt in the benchmark, a note on how far to trust them); `prompts`, and the lengths of the
+    baseline's answers to them, in the order of the file, None for what cannot be read; `lost`: a row before some of
+    them that nobody can read at all.
 
     Never by the order of the rows alone: a file may have been shuffled. Raises `CannotFit`.
     """
@@ -102,17 +111,26 @@ def places(
         return _by_text(prompts, control.prompts), None
     if lost is not None:
         raise CannotFit(f"{lost} cannot be read, so nobody knows which prompts the rows after it are about")
-    total = len(control.difficulty or ())
-    counted = [prompt.dataset for prompt in known]
-    ordered = len(prompts) == len(known) == total and counted == [n for n, size in _BLOCKS for _ in range(size)]
-    if not ordered and not control.in_order:
+    if _in_order(baseline_lengths):
+        return list(range(len(prompts))), None
+    if not control.in_order:
         raise CannotFit(
             "the rows do not say which of the benchmark's prompts they are about: give their texts with --prompts, a "
             "column `index` from 0, or --in-order if the file is in the benchmark's order"
         )
-    said = "as --in-order claims" if control.in_order else "as their data sets are in the benchmark's order"
+    blocks = [_DATASETS.index(prompt.dataset) for prompt in known if prompt.dataset in _DATASETS]
+    if blocks != sorted(blocks):
+        raise CannotFit("the rows are not in the benchmark's order, as --in-order claims: their data sets are mixed")
+    total = len(control.difficulty or ())
     first = f"first {len(prompts)} of the {total}" if len(prompts) < total else f"{total}"
-    return list(range(len(prompts))), f"the rows are taken for the {first} prompts in their order, {said}"
+    return list(range(len(prompts))), f"the rows are taken for the {first} prompts in their order, as --in-order claims"
+
+
+def _in_order(baseline_lengths: Sequence[float | None]) -> bool:
+    if any(length is None or not length.is_integer() for length in baseline_lengths):
+        return False
+    said = ",".join(f"{length:.0f}" for length in baseline_lengths)
+    return hashlib.sha256(said.encode()).hexdigest() == _BASELINE_LENGTHS
 
 
 def _by_text(prompts: Sequence[Prompt | None], texts: Sequence[str]) -> list[int | None]:

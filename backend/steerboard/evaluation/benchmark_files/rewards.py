@@ -51,6 +51,23 @@ def results(path: Path) -> dict[str, Any] | None:
     return document if known else None
 
 
+def result_names(paths: Sequence[Path], documents: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """The model of each results file; of one that names none, or the same as another, its own name."""
+    models = [model_of(document) for document in documents]
+    if len(models) == 1:
+        return list(models)
+    files = [path.name for path in paths]
+    return [
+        (path.name if files.count(path.name) == 1 else str(path)) if model is None or models.count(model) > 1 else model
+        for path, model in zip(paths, models, strict=True)
+    ]
+
+
+def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
+    """Raises `BadInput`."""
+    return sections(document, findings, model_of(document))
+
+
 def is_pair(row: Mapping[str, Any]) -> bool:
     return "subset" in row and any(chosen in row and rejected in row for chosen, rejected in _REWARDS)
 
@@ -101,8 +118,9 @@ def sections(accuracies: Mapping[str, Any], findings: Findings, model: str | Non
         raise BadInput(str(error), code="bad_row", hint="Give accuracies as shares, not in percent.") from error
     if found.incomplete:
         missing = [name for subsets in found.incomplete.values() for name in subsets]
+        of = "" if model is None else f"{model}: "
         findings.warn(
-            f"no overall accuracy, since {len(missing)} of {len(rewardbench.WEIGHTS)} subsets are missing: "
+            f"{of}no overall accuracy, since {len(missing)} of {len(rewardbench.WEIGHTS)} subsets are missing: "
             + ", ".join(missing)
         )
     # A section without a subset that is there, but invalid, would have the mean of what is left.
@@ -149,7 +167,8 @@ def of_pairs(pairs: Sequence[Pair], model: str | None, findings: Findings) -> Fo
         if (whole := rewardbench.PAIRS.get(subset, 0)) - len(mine) > findings.threshold * whole
     ]
     if few:
-        findings.warn(f"{len(few)} subsets have fewer pairs than RewardBench: {', '.join(few)}")
+        of = "" if model is None else f"{model}: "
+        findings.warn(f"{of}{len(few)} subsets have fewer pairs than RewardBench: {', '.join(few)}")
     found = {
         **sections(valid, findings, model),
         "pairs": {subset: len(mine) for subset, mine in by_subset.items()},
