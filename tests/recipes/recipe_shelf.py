@@ -7,6 +7,7 @@ import uuid
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard_contracts.configs import BaseModelConfig
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
 class Shelf:
@@ -32,6 +33,12 @@ class Shelf:
         with self.folders.open(config.source) as folder:
             folder.check()
             return config.model_copy(update={"source": folder.path, "fingerprint": folder.fingerprint()})
+
+    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
+        return None
+
+    def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:
+        return None
 
     def dataset_names(self) -> list[str]:
         return list(self.datasets)

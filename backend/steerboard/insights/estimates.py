@@ -44,7 +44,7 @@ def estimate(session: Session, store: ArtifactStore, project: Project, asked: Ru
 
     Raises `InvalidRun` for what `single.start_run` would refuse.
     """
-    config, refs = checked(session, project, asked)
+    config, refs = checked(session, project, asked, store=store)
     things: dict[str, Dataset | Model] = {}
     for name, ref in refs.items():
         things[name] = session.get_one(Dataset, ref.dataset) if ref.dataset else session.get_one(Model, ref.model)

@@ -43,21 +43,22 @@ def check_recipe(body: RecipeRequest, request: Request, session: Db, access: Rea
     """The stages that a start would create, with resolved configs and inputs. Starts nothing.
 
     A folder that is named as a base model is looked at only for those who may start runs."""
-    folders = folders_for(request, access)
-    return PlanOut.of(service.plan(session, access.project, _text(body), body.set, folders))
+    folders, store = folders_for(request, access), request.app.state.store
+    return PlanOut.of(service.plan(session, access.project, _text(body), body.set, folders, store))
 
 
 @router.post("/recipes/draft", responses=problems(404, 422))
 def draft_recipe(body: RecipeRequest, request: Request, session: Db, access: Reader) -> DraftOut:
     """The stages of a recipe that is still being written, each fault at its field. Refuses a text without stages."""
-    folders = folders_for(request, access)
-    return DraftOut.of(service.read(session, access.project, _text(body), body.set, folders))
+    folders, store = folders_for(request, access), request.app.state.store
+    return DraftOut.of(service.read(session, access.project, _text(body), body.set, folders, store))
 
 
 @router.post("/pipelines", status_code=201, responses=problems(404, 409, 422))
 def start_pipeline(body: PipelineCreate, request: Request, session: Db, access: Runner) -> PipelineDetail:
     """Check a recipe and start it: the pipeline and all its runs, or nothing."""
-    planned = service.plan(session, access.project, _text(body), body.set, folders_for(request, access))
+    folders, store = folders_for(request, access), request.app.state.store
+    planned = service.plan(session, access.project, _text(body), body.set, folders, store)
     pipeline = service.start(session, access.project, planned, access.actor, reuse=body.reuse)
     detail = {"recipe": planned.name, "set": body.set, "stages": [stage.name for stage in planned.stages]}
     audit(session, access, "pipeline.start", f"pipeline {pipeline.name} {pipeline.id}", detail)

@@ -13,8 +13,10 @@ from steerboard.recipes.document import Document, Path
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.recipes.validation import add_validation_faults
+from steerboard.runs.kinds import misfit
 from steerboard_contracts.base_sources import source_type
 from steerboard_contracts.samples import SampleKind
+from steerboard_contracts.specs.slots import datasets
 
 NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
 NAME_RULE = "must start with a letter and hold only letters, digits, `_` and `-`, at most 64"
@@ -132,7 +134,8 @@ def _dataset(
         document.fault(faults, path, message)
         return None
     if dataset.kind != declaration.kind:
-        document.fault(faults, path, f"needs a dataset of kind {declaration.kind}; `{ref}` is of kind {dataset.kind}")
+        what = f"`{ref}` is of kind {dataset.kind}"
+        document.fault(faults, path, misfit(datasets(declaration.kind), what, dataset.kind, ref))
         return None
     return dataset
 

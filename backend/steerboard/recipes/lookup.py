@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,14 @@ class Catalogue(Protocol):
 
     def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
         """With what a folder holds now (`registry.base_sources.pinned`). Raises `BadInput`."""
+        ...
+
+    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
+        """`datasets.conversions.launch.rows_fault`"""
+        ...
+
+    def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:
+        """`registry.tokenizers.tokenizer_fault`"""
         ...
 
     def dataset_names(self) -> list[str]: ...

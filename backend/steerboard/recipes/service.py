@@ -8,11 +8,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.conversions.launch import rows_fault
 from steerboard.datasets.service import get_dataset
 from steerboard.datasets.tables import Dataset
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import names_like, next_name
 from steerboard.platform.package_files import folder as shipped_folder
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.recipes.document import MAX_BYTES
 from steerboard.recipes.errors import UnknownRecipe, did_you_mean
 from steerboard.recipes.inputs import StageRef
@@ -23,10 +25,12 @@ from steerboard.registry.base_sources import pinned
 from steerboard.registry.endpoints.service import endpoints_of
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Model
+from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
 from steerboard_contracts.configs import BaseModelConfig
 from steerboard_contracts.files.local_folders import LocalFolders
+from steerboard_contracts.specs.run_kind import RunKindSpec
 
 SHIPPED = shipped_folder("recipes")
 SUGGESTIONS = 1000
@@ -35,10 +39,13 @@ SUGGESTIONS = 1000
 class ProjectCatalogue:
     """The `Catalogue` of a project in the database."""
 
-    def __init__(self, session: Session, project: Project, folders: LocalFolders | None) -> None:
+    def __init__(
+        self, session: Session, project: Project, folders: LocalFolders | None, store: ArtifactStore | None
+    ) -> None:
         self._session = session
         self._project = project
         self._folders = folders
+        self._store = store
 
     def dataset(self, ref: str) -> KnownDataset | None:
         try:
@@ -58,6 +65,15 @@ class ProjectCatalogue:
     def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
         return pinned(self._session, self._project, config, self._folders)
 
+    def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
+        return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot)
+
+    def tokenizer_fault(self, model: KnownModel, other: KnownModel) -> str | None:
+        if self._store is None:
+            return None
+        both = (self._session.get_one(Model, one.id) for one in (model, other))
+        return tokenizer_fault(self._session, self._store, *both)
+
     def dataset_names(self) -> list[str]:
         mine = select(Dataset.name).where(Dataset.project_id == self._project.id)
         return list(self._session.scalars(mine.order_by(Dataset.id.desc()).limit(SUGGESTIONS)))
@@ -71,19 +87,30 @@ class ProjectCatalogue:
 
 
 def plan(
-    session: Session, project: Project, text: str, overrides: list[str], folders: LocalFolders | None = None
+    session: Session,
+    project: Project,
+    text: str,
+    overrides: list[str],
+    folders: LocalFolders | None = None,
+    store: ArtifactStore | None = None,
 ) -> Plan:
     """What a start would do. Raises `InvalidRecipe` with every fault by line.
 
-    `folders`: which folders of this machine may be read for the caller; with None, none."""
-    return make_plan(text, overrides, ProjectCatalogue(session, project, folders))
+    `folders`: which folders of this machine may be read for the caller; with None, none. `store`: where the files of
+    models are; without it their tokenizers are left to the runs."""
+    return make_plan(text, overrides, ProjectCatalogue(session, project, folders, store))
 
 
 def read(
-    session: Session, project: Project, text: str, overrides: list[str], folders: LocalFolders | None = None
+    session: Session,
+    project: Project,
+    text: str,
+    overrides: list[str],
+    folders: LocalFolders | None = None,
+    store: ArtifactStore | None = None,
 ) -> Reading:
     """As far as the recipe can be read, with its faults. Raises `InvalidRecipe` where no stage can be read."""
-    return read_recipe(text, overrides, ProjectCatalogue(session, project, folders))
+    return read_recipe(text, overrides, ProjectCatalogue(session, project, folders, store))
 
 
 def start(session: Session, project: Project, planned: Plan, actor: str, *, reuse: bool = True) -> Pipeline:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steerboard.datasets.conversions.launch import MORE_ANSWERS
 from steerboard.recipes.document import Document, Path
 from steerboard.recipes.draft import Draft, Reference
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import Outside, StageRef, Value
-from steerboard.recipes.lookup import KnownDataset, KnownModel
+from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
+from steerboard_contracts.configs import GenerateConfig
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
+
+# Kinds of run that give each answer a reward, and change nothing else.
+_PASSING_ON = ("score", "combine")
 
 Source = KnownDataset | KnownModel | StageRef
 
@@ -23,11 +28,17 @@ class Sources:
     """Resolves references, and checks that they fit."""
 
     def __init__(
-        self, document: Document, drafts: Mapping[str, Draft], values: Mapping[str, Value], faults: Faults
+        self,
+        document: Document,
+        drafts: Mapping[str, Draft],
+        values: Mapping[str, Value],
+        catalogue: Catalogue,
+        faults: Faults,
     ) -> None:
         self._document = document
         self._drafts = drafts
         self._values = values
+        self._catalogue = catalogue
         self._faults = faults
 
     def of(self, draft: Draft) -> dict[str, Source]:
@@ -40,6 +51,10 @@ class Sources:
             wrong = self._misfit(slots[slot_name.split(".")[0]], source, reference)
             if draft.kind.run == "train" and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
                 wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, and training reads none of those"
+            if isinstance(source, KnownDataset):
+                wrong = wrong or self._catalogue.rows_fault(source, draft.kind, slot_name.split(".")[0])
+            else:
+                wrong = wrong or self._single_answers(draft, reference)
             setting = needs_whole(draft.config, slot_name.split(".")[0])
             if setting and isinstance(source, KnownModel) and source.adapter:
                 wrong = wrong or adapter_misfit(source.name, setting)
@@ -48,8 +63,31 @@ class Sources:
                 chosen: Path | None = ("inputs", reference.name) if reference.to_input else None
                 self._document.fault(self._faults, reference.path, wrong, field=chosen)
             found[slot_name] = source
+        self._check_tokenizers(draft, found)
         self._check_complete(draft)
         return found
+
+    def _single_answers(self, draft: Draft, reference: Reference) -> str | None:
+        """Where a stage compares the answers of another one that writes one to each prompt."""
+        if "group" not in draft.kind.needs_field.values():
+            return None
+        maker = None if reference.to_input else self._drafts.get(reference.name)
+        while maker is not None and maker.kind.run in _PASSING_ON:
+            of = maker.references.get("data") or maker.references.get("data.0")
+            maker = None if of is None or of.to_input else self._drafts.get(of.name)
+        if maker is None or not isinstance(maker.config, GenerateConfig) or maker.config.decoding.n > 1:
+            return None
+        return f"`{maker.name}` writes one answer to each prompt, and there is nothing to compare. {MORE_ANSWERS}"
+
+    def _check_tokenizers(self, draft: Draft, found: Mapping[str, Source]) -> None:
+        start = found.get("model")
+        if not isinstance(draft.config, TrainingConfig) or not isinstance(start, KnownModel):
+            return
+        for name in needed_method(draft.config.method).given_tokens(draft.config):
+            other = found.get(name)
+            fault = self._catalogue.tokenizer_fault(start, other) if isinstance(other, KnownModel) else None
+            if fault is not None:
+                self._document.fault(self._faults, draft.references[name].path, fault)
 
     def _check_room(self, draft: Draft, slot_name: str, source: Source | None) -> None:
         if slot_name != "model" or not isinstance(draft.config, TrainingConfig):
@@ -121,7 +159,7 @@ class Sources:
             what = f"`{source.name}` is {_describe(thing, makes)}"
         if thing == slot.thing and makes in slot.allowed:
             return None
-        return misfit(slot, what, makes if thing == "model" else None)
+        return misfit(slot, what, makes, source.name if isinstance(source, KnownDataset) else None)
 
     def _check_complete(self, draft: Draft) -> None:
         stage: dict[str, Any] = self._document.data["stages"][draft.name]

@@ -11,6 +11,7 @@ from steerboard.accounts.http.model_folders import folders_for
 from steerboard.accounts.http.routes import Router
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import queries, queue, standalone
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
@@ -35,6 +36,7 @@ from steerboard.runs.state import lifecycle, oversight
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.fields import RunKind
+from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.online.answer_groups import AnswerGroup
 from steerboard_contracts.report.academic import AcademicResult
 from steerboard_contracts.report.combination import CombinationResult
@@ -75,7 +77,7 @@ def list_runs(
 @router.post("/runs", status_code=201, responses=problems(404, 409, 422))
 def start_run(body: RunCreate, request: Request, session: Db, access: Runner) -> RunDetail:
     """Start a run outside any pipeline."""
-    run = standalone.start_run(session, access.project, body, access.actor, folders_for(request, access))
+    run = standalone.start_run(session, access.project, body, access.actor, *_readable(request, access))
     audit(session, access, "run.start", f"run {run.name} {run.id}", {"config": run.config, "inputs": body.inputs})
     return queries.detail(session, run)
 
@@ -237,11 +239,15 @@ def resume_run(run: str, session: Db, access: Runner, body: RunResume | None = N
 def clone_run(run: str, body: RunClone, request: Request, session: Db, access: Runner) -> RunDetail:
     """The same run again, with changes."""
     original = queries.get_run(session, access.project, run)
-    folders = folders_for(request, access)
-    cloned = standalone.clone_run(session, access.project, original, body, access.actor, folders)
+    cloned = standalone.clone_run(session, access.project, original, body, access.actor, *_readable(request, access))
     detail = {"from": str(original.id), "config": body.config, "inputs": body.inputs}
     audit(session, access, "run.clone", f"run {cloned.name} {cloned.id}", detail)
     return queries.detail(session, cloned)
+
+
+def _readable(request: Request, access: Access) -> tuple[LocalFolders | None, ArtifactStore]:
+    """What may be read to check a run of this caller."""
+    return folders_for(request, access), request.app.state.store
 
 
 def _fresh(session: Db, run: Run) -> RunDetail:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steerboard.datasets.conversions.plans import ways_into
 from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.models import JUDGES, what_to_name
 from steerboard_contracts.specs.slots import Slot
@@ -23,11 +24,14 @@ def needs_whole(config: RunConfig | None, slot: str) -> str | None:
     return None
 
 
-def misfit(slot: Slot, what: str, given: str | None) -> str:
-    """Why an input does not fit. `what` it is instead; `given`: its role or kind, None for what is no input at all."""
+def misfit(slot: Slot, what: str, given: str | None, dataset: str | None = None) -> str:
+    """Why an input does not fit, and what would. `what` it is instead; `given`: its role or kind, None for what is no
+    input at all; `dataset`: the name of one that can be converted."""
     wanted = " or ".join(sorted(slot.allowed))
     if slot.thing == "dataset":
-        return f"needs a dataset of kind {wanted}; {what}"
+        ways = [] if dataset is None or given is None else ways_into(given, slot.allowed)
+        fitting = f". Convert it: `steerboard datasets convert {dataset} {' | '.join(ways)}`" if ways else ""
+        return f"needs a dataset of kind {wanted}; {what}{fitting}"
     way_out = f". {what_to_name(given, slot.allowed)}" if given in JUDGES and slot.allowed & JUDGES else ""
     return f"needs a model of role {wanted}; {what}{way_out}"
 

@@ -10,12 +10,16 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.conversions.launch import rows_fault
 from steerboard.datasets.service import get_dataset
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import next_name_of_all
+from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.base_sources import pinned
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.service import get_model
+from steerboard.registry.tables import Model
+from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.errors import NoTrainingRows
 from steerboard.runs.inputs import resolve
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
@@ -41,10 +45,15 @@ class InvalidRun(BadInput):
 
 
 def start_run(
-    session: Session, project: Project, asked: RunCreate, actor: str, folders: LocalFolders | None = None
+    session: Session,
+    project: Project,
+    asked: RunCreate,
+    actor: str,
+    folders: LocalFolders | None = None,
+    store: ArtifactStore | None = None,
 ) -> Run:
     """Check and create a run. Raises `InvalidRun` with every fault by field."""
-    config, refs = checked(session, project, asked, folders)
+    config, refs = checked(session, project, asked, folders, store)
     return create_run(
         session,
         project,
@@ -59,11 +68,16 @@ def start_run(
 
 
 def checked(
-    session: Session, project: Project, asked: RunWork, folders: LocalFolders | None = None
+    session: Session,
+    project: Project,
+    asked: RunWork,
+    folders: LocalFolders | None = None,
+    store: ArtifactStore | None = None,
 ) -> tuple[RunConfig, dict[str, InputRef]]:
     """The config with its defaults, and the inputs by id. Raises `InvalidRun` with every fault by field.
 
-    `folders`: which folders of this machine may be read for the caller; with None, none."""
+    `folders`: which folders of this machine may be read for the caller; with None, none. `store`: where the files of
+    models are; without it their tokenizers are left to the run."""
     faults: list[ErrorLocation] = []
     asked = _endpoint_apart(session, project, asked, faults)
     kind, config = _config(asked.config, faults)
@@ -79,6 +93,8 @@ def checked(
             misplaced = needed_method(config.method).placement_fault(config, asked.inputs)
             if misplaced is not None:
                 faults.append(ErrorLocation(location="config.placement", message=misplaced))
+            if store is not None:
+                faults += _tokenizer_faults(session, store, config, refs)
     code = None
     if isinstance(config, BaseModelConfig):
         try:
@@ -103,6 +119,19 @@ def _check_training_rows(session: Session, project: Project, name: str, ref: str
             hint="Nothing was started. Add prompts that the project does not hold out. Pairs from rankings can be made "
             "again with all of them for training.",
         )
+
+
+def _tokenizer_faults(
+    session: Session, store: ArtifactStore, config: TrainingConfig, refs: Mapping[str, InputRef]
+) -> list[ErrorLocation]:
+    """Of models that would be given the tokens of the model to train, and read them as another text."""
+    models = {name: session.get_one(Model, ref.model) for name, ref in refs.items() if ref.model is not None}
+    start, faults = models.get("model"), []
+    for name in needed_method(config.method).given_tokens(config) if start else ():
+        fault = tokenizer_fault(session, store, start, models[name]) if start and name in models else None
+        if fault is not None:
+            faults.append(ErrorLocation(location=f"inputs.{name}", message=fault))
+    return faults
 
 
 def _endpoint_apart(session: Session, project: Project, asked: RunWork, faults: list[ErrorLocation]) -> RunWork:
@@ -137,6 +166,7 @@ def clone_run(
     changes: RunClone,
     actor: str,
     folders: LocalFolders | None = None,
+    store: ArtifactStore | None = None,
 ) -> Run:
     """A new run like `run`, with the changes. Its inputs are what the original's came to be.
 
@@ -152,7 +182,7 @@ def clone_run(
         priority=run.priority,
         reuse=changes.reuse,
     )
-    return start_run(session, project, asked, actor, folders)
+    return start_run(session, project, asked, actor, folders, store)
 
 
 def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSpec | None, RunConfig | None]:
@@ -196,22 +226,23 @@ def _inputs(
         try:
             refs[name] = _look_up(session, project, slot, name, ref, config, faults)
             if slot.thing == "dataset":
-                _check_field(session, project, name, ref, kind.needs_field, faults)
+                _check_rows(session, project, name, ref, kind, faults)
         except NotFound as error:
             faults.append(ErrorLocation(location=f"inputs.{name}", message=error.detail))
     return refs
 
 
-def _check_field(
-    session: Session, project: Project, name: str, ref: str, needed: Mapping[str, str], faults: list[ErrorLocation]
+def _check_rows(
+    session: Session, project: Project, name: str, ref: str, kind: RunKindSpec, faults: list[ErrorLocation]
 ) -> None:
-    """Of datasets whose fields are known. `needed`: by kind of dataset."""
-    if not needed:
-        return
+    """Fields of datasets of which they are known, and rows of which nothing can be learned."""
     dataset = get_dataset(session, project, ref)
-    field, fields = needed.get(dataset.kind), dataset.origin.get("fields")
+    field, fields = kind.needs_field.get(dataset.kind), dataset.origin.get("fields")
     if field is not None and fields is not None and field not in fields:
-        message = f"needs rows with `{field}`; those of `{ref}` have {', '.join(fields)}"
+        message: str | None = f"needs rows with `{field}`; those of `{ref}` have {', '.join(fields)}"
+    else:
+        message = rows_fault(session, dataset, kind, name)
+    if message is not None:
         faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
 
 
@@ -238,7 +269,7 @@ def _look_up(
         found, what = InputRef(dataset=dataset.id), dataset.kind
     if what not in slot.allowed:
         word = "role" if slot.thing == "model" else "kind"
-        message = misfit(slot, f"`{ref}` is of {word} {what}", what)
+        message = misfit(slot, f"`{ref}` is of {word} {what}", what, ref if slot.thing == "dataset" else None)
         faults.append(ErrorLocation(location=f"inputs.{name}", message=message))
     elif setting is not None:
         faults.append(ErrorLocation(location=f"inputs.{name}", message=adapter_misfit(ref, setting)))

@@ -268,6 +268,11 @@ class MethodSpec:
             f"inputs and fields keeps none for it. Leave placement.{unused[0]} at 0"
         )
 
+    def given_tokens(self, config: TrainingConfig) -> list[str]:
+        """Inputs, where they are given, that read the very token ids of the model to train."""
+        frozen = [one.name for one in self.frozen if one.used_by(config) and not one.by_text]
+        return [*frozen, *(one.role for one in self.also_trains)]
+
     def _held(self, config: TrainingConfig, given: Container[str]) -> list[Frozen]:
         """Frozen models that are in memory while training goes on, wherever that is."""
         used = [one for one in self.frozen if one.stays and one.used_by(config)]

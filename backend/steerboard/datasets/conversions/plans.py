@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from types import MappingProxyType
@@ -317,6 +317,11 @@ _ALL = (
 CONVERSIONS: Mapping[tuple[SampleKind, ConversionName], Conversion] = MappingProxyType(
     {(one.takes, one.name): one for one in _ALL}
 )
+
+
+def ways_into(kind: str, wanted: Collection[str]) -> list[ConversionName]:
+    """Conversions of rows of a kind into one of those that are wanted."""
+    return [one.name for one in CONVERSIONS.values() if one.takes == kind and one.gives in wanted]
 
 
 def conversions_of(kind: SampleKind) -> list[Conversion]:

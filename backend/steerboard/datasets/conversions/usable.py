@@ -80,8 +80,22 @@ def _why_not(spec: MethodSpec, kind: SampleKind, rows: Sequence[Learnable], trai
     if "both_thumbs" in spec.needs and kind == "unpaired":
         desirable = sum(bool(row.desirable) for row in train)
         if desirable in (0, len(train)):
-            which = "desirable" if desirable else "undesirable"
-            return f"all {len(train):,} training rows are {which}, and {spec.label} needs both kinds"
+            return one_sided(spec, len(train), bool(desirable))
     if "two_prompts" in spec.needs and len({row.prompt for row in train}) < 2:
-        return f"all training rows answer one prompt, and {spec.label} compares answers to different prompts"
+        return one_prompt(spec)
     return None
+
+
+def one_sided(spec: MethodSpec, rows: int, desirable: bool) -> str:
+    """Why answers with one kind of thumb do not do."""
+    have, lack = ("desirable", "undesirable") if desirable else ("undesirable", "desirable")
+    other = ", or learn these with another method, such as SFT" if desirable else ""
+    return f"all {rows:,} training rows are {have}, and {spec.label} needs both kinds: add {lack} answers{other}"
+
+
+def one_prompt(spec: MethodSpec) -> str:
+    """Why answers to a single prompt do not do."""
+    return (
+        f"all training rows answer one prompt, and {spec.label} compares answers to different prompts: add rows with "
+        "other prompts"
+    )

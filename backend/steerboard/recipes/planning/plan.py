@@ -125,7 +125,7 @@ def read_recipe(text: str, overrides: list[str], catalogue: Catalogue) -> Readin
 
     drafts = read_stages(document, faults)
     check_endpoints(document, drafts, catalogue, faults)
-    sources = Sources(document, drafts, values, faults)
+    sources = Sources(document, drafts, values, catalogue, faults)
     inputs = {name: sources.of(draft) for name, draft in drafts.items()}
     if rounds is not None:
         rounds = _with_start(rounds, values)
