@@ -164,8 +164,8 @@ _REPORT: Row = {
             "truncated": 0.0,
             "distinct_1": 0.4,
             "distinct_2": 0.7,
-            "win_rate_vs_sft": None if method == "sft" else 0.6,
-            "independent_win_rate_vs_sft": None if method == "sft" else 0.58,
+            "win_rate_vs_baseline": None if method == "sft" else 0.6,
+            "independent_win_rate_vs_baseline": None if method == "sft" else 0.58,
             "device_seconds": 120.0,
         }
         for method, score in _METHODS

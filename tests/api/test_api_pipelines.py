@@ -234,7 +234,7 @@ def test_a_report_says_in_words_what_the_command_line_does(world: ApiWorld) -> N
     for _ in range(3):
         world.work()
     row = {"n": 9, "length_mean": 4.0, "truncated": 0.0, "distinct_1": 1.0, "distinct_2": 1.0, "device_seconds": 2.0}
-    row |= {"win_rate_vs_sft": None, "independent_win_rate_vs_sft": None}
+    row |= {"win_rate_vs_baseline": None, "independent_win_rate_vs_baseline": None}
     methods = [
         {"method": "sft", "entrant": "s", "score": None, "reward_mean": 0.0, "reward_low": -0.1, "reward_high": 0.1},
         {"method": "rwr", "entrant": "r", "score": None, "reward_mean": 1.0, "reward_low": 0.9, "reward_high": 1.1},
@@ -252,6 +252,24 @@ def test_a_report_says_in_words_what_the_command_line_does(world: ApiWorld) -> N
     }
     (shown,) = world.get("runs/small-1.judge")["outputs"]
     assert (shown["document"]["summary"], shown["document"]["baseline"]) == (summary, "SFT")
+
+
+def test_win_rates_of_a_report_that_names_sft_in_its_fields_are_against_the_baseline(world: ApiWorld) -> None:
+    world.start(text=RECIPE + "  judge: {run: evaluate, entrants: [sft], rewards: [reward], data: $data}\n")
+    for _ in range(3):
+        world.work()
+    row = {"n": 9, "length_mean": 4.0, "truncated": 0.0, "distinct_1": 1.0, "distinct_2": 1.0, "device_seconds": 2.0}
+    row |= {"method": "rwr", "entrant": "r", "score": None, "reward_mean": 1.0, "reward_low": 0.9, "reward_high": 1.1}
+    former = {"win_rate_vs_sft": 0.7, "independent_win_rate_vs_sft": 0.6, "judge_win_rate_vs_sft": 0.5}
+    world.kept_report("small-1.judge", {**EMPTY_REPORT, "methods": [row | former]})
+    (of_pipeline,) = world.get("pipelines/small-1/report")["methods"]
+    (output,) = world.get("runs/small-1.judge")["outputs"]
+    for found in (of_pipeline, *output["document"]["methods"]):
+        assert {name: value for name, value in found.items() if "win_rate" in name} == {
+            "win_rate_vs_baseline": 0.7,
+            "independent_win_rate_vs_baseline": 0.6,
+            "judge_win_rate_vs_baseline": 0.5,
+        }
 
 
 def test_another_projects_pipelines_do_not_exist(world: ApiWorld) -> None:

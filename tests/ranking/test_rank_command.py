@@ -132,7 +132,7 @@ def method_row(
         truncated=0.0,
         distinct_1=1.0,
         distinct_2=1.0,
-        win_rate_vs_sft=None,
-        independent_win_rate_vs_sft=None,
+        win_rate_vs_baseline=None,
+        independent_win_rate_vs_baseline=None,
         device_seconds=1.0,
     )

@@ -236,7 +236,7 @@ def _document(output: RunOutput) -> dict[str, Any] | None:
         report = in_words(Report.model_validate(output.document))
     except ValidationError:
         return output.document
-    return {**output.document, **report.model_dump(mode="json", include={"baseline", "summary"})}
+    return {**output.document, **report.model_dump(mode="json", include={"baseline", "methods", "summary"})}
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.report.decision import RoundDecision
+
+_FORMER_WIN_RATES = ("win_rate_vs_sft", "independent_win_rate_vs_sft", "judge_win_rate_vs_sft")
 
 
 class MethodRow(BaseModel):
     """One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
 
+    Win rates are against the report's `baseline`; None for the baseline itself.
     `variant`: the entrant, where several are of one method, such as those of a sweep.
     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
     entrant in the evaluation, as rules of a gate call it.
@@ -41,15 +44,26 @@ class MethodRow(BaseModel):
     truncated: float
     distinct_1: float
     distinct_2: float
-    win_rate_vs_sft: float | None
-    independent_win_rate_vs_sft: float | None
-    judge_win_rate_vs_sft: float | None = None
+    win_rate_vs_baseline: float | None
+    independent_win_rate_vs_baseline: float | None
+    judge_win_rate_vs_baseline: float | None = None
     quality_mean: float | None = None
     quality_low: float | None = None
     quality_high: float | None = None
     device_seconds: float
     log_prob_seconds: float = 0.0
     log_prob_seconds_shared: float = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_an_older_report(cls, values: Any) -> Any:
+        """Reports stored by earlier versions name SFT as the baseline in their fields."""
+        if not isinstance(values, dict):
+            return values
+        return {
+            name.replace("_vs_sft", "_vs_baseline") if name in _FORMER_WIN_RATES else name: value
+            for name, value in values.items()
+        }
 
 
 class RewardModelSummary(BaseModel):

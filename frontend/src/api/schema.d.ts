@@ -5705,10 +5705,10 @@ export interface components {
             entrant: string;
             /** Independent Reward Mean */
             independent_reward_mean?: number | null;
-            /** Independent Win Rate Vs Sft */
-            independent_win_rate_vs_sft: number | null;
-            /** Judge Win Rate Vs Sft */
-            judge_win_rate_vs_sft?: number | null;
+            /** Independent Win Rate Vs Baseline */
+            independent_win_rate_vs_baseline: number | null;
+            /** Judge Win Rate Vs Baseline */
+            judge_win_rate_vs_baseline?: number | null;
             /** Length Mean */
             length_mean: number;
             /**
@@ -5746,8 +5746,8 @@ export interface components {
             truncated: number;
             /** Variant */
             variant?: string | null;
-            /** Win Rate Vs Sft */
-            win_rate_vs_sft: number | null;
+            /** Win Rate Vs Baseline */
+            win_rate_vs_baseline: number | null;
         };
         /** EvaluationChange */
         EvaluationChange: {
@@ -7778,6 +7778,7 @@ export interface components {
          * MethodRow
          * @description One model at one requested score, or the best of `best_of` of its answers by the reward model `chosen_by`.
          *
+         *     Win rates are against the report's `baseline`; None for the baseline itself.
          *     `variant`: the entrant, where several are of one method, such as those of a sweep.
          *     `reward_low`/`reward_high`: bootstrap 95% interval over prompts. `entrant` is the model's name, `name` that of the
          *     entrant in the evaluation, as rules of a gate call it.
@@ -7799,10 +7800,10 @@ export interface components {
             entrant: string;
             /** Independent Reward Mean */
             independent_reward_mean?: number | null;
-            /** Independent Win Rate Vs Sft */
-            independent_win_rate_vs_sft: number | null;
-            /** Judge Win Rate Vs Sft */
-            judge_win_rate_vs_sft?: number | null;
+            /** Independent Win Rate Vs Baseline */
+            independent_win_rate_vs_baseline: number | null;
+            /** Judge Win Rate Vs Baseline */
+            judge_win_rate_vs_baseline?: number | null;
             /** Length Mean */
             length_mean: number;
             /**
@@ -7838,8 +7839,8 @@ export interface components {
             truncated: number;
             /** Variant */
             variant?: string | null;
-            /** Win Rate Vs Sft */
-            win_rate_vs_sft: number | null;
+            /** Win Rate Vs Baseline */
+            win_rate_vs_baseline: number | null;
         };
         /**
          * MethodsOut

@@ -32,8 +32,8 @@ def row(entrant: str, score: float | None, reward: float) -> dict[str, Any]:
         "truncated": 0.0,
         "distinct_1": 0.5,
         "distinct_2": 0.5,
-        "win_rate_vs_sft": 0.4,
-        "independent_win_rate_vs_sft": None,
+        "win_rate_vs_baseline": 0.4,
+        "independent_win_rate_vs_baseline": None,
         "device_seconds": 1.0,
     }
 
@@ -61,7 +61,7 @@ def test_a_model_has_its_rows_of_every_report_newest_first(world: ApiWorld) -> N
     assert [[r["reward"] for r in found["rows"]] for found in of_base] == [[0.0], [0.0]]
     again, of_sft = world.get(f"models/{model_of(world, first, 'sft')}/evaluations")
     assert again["rows"] == of_sft["rows"]
-    assert [(r["score"], r["reward"], r["reward_low"], r["win_rate_vs_sft"]) for r in of_sft["rows"]] == [
+    assert [(r["score"], r["reward"], r["reward_low"], r["win_rate_vs_baseline"]) for r in of_sft["rows"]] == [
         (-1.0, 1.0, 0.0, 0.4),
         (1.0, 2.0, 1.0, 0.4),
     ]

@@ -60,7 +60,7 @@ def test_raft_answers_better_than_sft_by_reward_and_by_known_quality(platform: W
     assert raft["method"] == "raft"
     assert raft["reward_low"] > sft["reward_mean"]
     assert raft["quality_mean"] > sft["quality_mean"]
-    assert raft["independent_win_rate_vs_sft"] > 0.5
+    assert raft["independent_win_rate_vs_baseline"] > 0.5
     # Its own training, and the generation, scoring and selection behind its data.
     stages = ("answers", "scored", "best", "raft")
     parts = [platform.get(f"runs/{name}.{stage}")["device_seconds"] for stage in stages]

@@ -135,7 +135,7 @@ def test_a_preference_model_decides_and_another_evaluation_shows_its_win_rates(
     rows = asked.get("evaluations/check-2/report")["recipe"]["methods"]
     (pair,) = asked.get("evaluations/check-2/report")["judges"][0]["comparison"]["pairs"]
     ours = pair["win_rate"]["value"] if pair["a"] == "dt_5" else 1 - pair["win_rate"]["value"]
-    assert [row["judge_win_rate_vs_sft"] for row in rows] == [None, pytest.approx(ours)]
+    assert [row["judge_win_rate_vs_baseline"] for row in rows] == [None, pytest.approx(ours)]
 
 
 def test_a_stage_that_nobody_judges_is_refused(asked: EvaluationWorld, other: OtherServer) -> None:

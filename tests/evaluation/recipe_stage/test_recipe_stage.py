@@ -100,8 +100,8 @@ def test_every_figure_of_the_report_is_that_of_the_answers(asked: EvaluationWorl
         assert row["reward_low"] < row["reward_mean"] < row["reward_high"]
         if row["name"] != "sft":
             wins = [(a > b) + 0.5 * (a == b) for a, b in zip(by_name[row["name"]], by_name["sft"], strict=True)]
-            assert row["win_rate_vs_sft"] == pytest.approx(np.mean(wins))
-    assert report["methods"][0]["win_rate_vs_sft"] is None
+            assert row["win_rate_vs_baseline"] == pytest.approx(np.mean(wins))
+    assert report["methods"][0]["win_rate_vs_baseline"] is None
     assert report["control"]["requested"] == [-5.0, 5.0]
     assert report["control"]["achieved"] == [row["reward_mean"] for row in report["methods"][1:]]
     example = report["examples"][0]
@@ -279,10 +279,10 @@ def test_the_best_of_several_answers_is_an_entrant_whose_reward_model_is_circula
     best = next(one for one in evaluation["entrants"] if one["name"] == "sft_best_of_4")
     rows = {row["name"]: row for row in report["methods"]}
     assert rows["sft_best_of_4"]["reward_mean"] > rows["sft"]["reward_mean"]
-    assert rows["sft_best_of_4"]["win_rate_vs_sft"] > 0.5
+    assert rows["sft_best_of_4"]["win_rate_vs_baseline"] > 0.5
     described = {name: (row["best_of"], row["chosen_by"]) for name, row in rows.items() if name.startswith("sft")}
     assert described == {"sft_best_of_4": (4, "reward"), "sft": (None, None)}
-    assert rows["sft"]["win_rate_vs_sft"] is None
+    assert rows["sft"]["win_rate_vs_baseline"] is None
     spent = asked.get(f"runs/{best['run']['id']}")["device_seconds"]
     assert rows["sft_best_of_4"]["device_seconds"] == pytest.approx(rows["sft"]["device_seconds"] + spent)
     assert spent > 0

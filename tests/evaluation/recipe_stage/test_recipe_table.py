@@ -56,8 +56,8 @@ def test_rewards_and_percentiles_are_in_the_units_of_the_first_reward_model() ->
     )
     assert [row.reward_mean for row in found.methods] == [0.5, 2.0]
     assert [row.independent_reward_mean for row in found.methods] == [1.5, 1.5]
-    assert [row.win_rate_vs_sft for row in found.methods] == [None, 1.0]
-    assert [row.independent_win_rate_vs_sft for row in found.methods] == [None, 0.5]
+    assert [row.win_rate_vs_baseline for row in found.methods] == [None, 1.0]
+    assert [row.independent_win_rate_vs_baseline for row in found.methods] == [None, 0.5]
     assert (found.units, found.units_of) == ("z", "the labelled data")
     percentiles = found.labelled_rewards
     assert percentiles is not None
@@ -92,7 +92,7 @@ def test_entrants_of_one_method_are_told_apart_by_their_stage() -> None:
 
 def test_without_sft_nothing_is_compared_with_it() -> None:
     found = made([entry("base", "base"), entry("dpo", "rwr")], scores([1.0, 1.0], [2.0, 2.0]))
-    assert [row.win_rate_vs_sft for row in found.methods] == [None, None]
+    assert [row.win_rate_vs_baseline for row in found.methods] == [None, None]
 
 
 def test_the_control_curve_holds_the_means_in_order_of_the_score() -> None:

@@ -79,9 +79,9 @@ def _print_methods(console: Console, report: Report) -> None:
             None if row.score is None else f"{row.score:.1f}",
             f"{row.reward_mean:.2f} [{row.reward_low:.2f}, {row.reward_high:.2f}]",
             f"{row.length_mean:.0f}",
-            _percent(row.win_rate_vs_sft),
-            _percent(row.independent_win_rate_vs_sft),
-            *([_percent(row.judge_win_rate_vs_sft)] if report.judge else []),
+            _percent(row.win_rate_vs_baseline),
+            _percent(row.independent_win_rate_vs_baseline),
+            *([_percent(row.judge_win_rate_vs_baseline)] if report.judge else []),
             None if row.quality_mean is None else f"{row.quality_mean:.2f}",
             f"{row.device_seconds:.1f}",
         )
@@ -100,7 +100,7 @@ def _below(report: Report) -> Iterator[RenderableType]:
     if report.methods:
         units = f"z units of {report.units_of}" if report.units == "z" else "raw"
         words = f"Rewards are {units}, over {report.prompts} held-out prompts."
-        if any(row.win_rate_vs_sft is not None for row in report.methods):
+        if any(row.win_rate_vs_baseline is not None for row in report.methods):
             words += " A tie is half a win."
         yield Text(words, style="dim")
         yield ""

@@ -94,8 +94,8 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
     """Raises nothing of its own: everything that can be wrong was refused when the stage began."""
     bootstrap = Resamples(len(findings.prompts), config.bootstrap, config.seed)
     rewards = [findings.main.in_units(rewards) for rewards in findings.main.rewards]
-    sft = next((i for i, entry in enumerate(findings.entries) if entry.is_baseline), None)
-    rows = [_row(findings, bootstrap, i, rewards, sft) for i in range(len(findings.entries))]
+    baseline = next((i for i, entry in enumerate(findings.entries) if entry.is_baseline), None)
+    rows = [_row(findings, bootstrap, i, rewards, baseline) for i in range(len(findings.entries))]
     main, independent = findings.main, findings.independent
     return Report(
         methods=rows,
@@ -118,14 +118,14 @@ def report(config: EvaluateConfig, findings: Findings) -> Report:
 
 
 def _row(
-    findings: Findings, bootstrap: Resamples, index: int, rewards: list[list[float]], sft: int | None
+    findings: Findings, bootstrap: Resamples, index: int, rewards: list[list[float]], baseline: int | None
 ) -> MethodRow:
     entry = findings.entries[index]
     reward = bootstrap.interval(rewards[index])
     rated = bootstrap.interval(findings.quality[index]) if findings.quality else None
     independent = findings.independent
     own = independent.rewards[index] if independent else None
-    compare = sft is not None and not entry.is_baseline
+    against = None if entry.is_baseline else baseline
     return MethodRow(
         method=entry.method,
         name=entry.name,
@@ -143,11 +143,11 @@ def _row(
         truncated=_mean([not finished for finished in entry.finished]),
         distinct_1=distinct_n(entry.texts, 1),
         distinct_2=distinct_n(entry.texts, 2),
-        win_rate_vs_sft=win_rate(rewards[index], rewards[sft]) if compare and sft is not None else None,
-        independent_win_rate_vs_sft=(
-            win_rate(own, independent.rewards[sft]) if compare and sft is not None and own and independent else None
+        win_rate_vs_baseline=None if against is None else win_rate(rewards[index], rewards[against]),
+        independent_win_rate_vs_baseline=(
+            win_rate(own, independent.rewards[against]) if against is not None and own and independent else None
         ),
-        judge_win_rate_vs_sft=_by_judge(findings, index, sft) if compare else None,
+        judge_win_rate_vs_baseline=_by_judge(findings, index, against),
         quality_mean=rated.mean if rated else None,
         quality_low=rated.low if rated else None,
         quality_high=rated.high if rated else None,
@@ -178,9 +178,9 @@ def without_rewards(prompts: int) -> Report:
     )
 
 
-def _by_judge(findings: Findings, index: int, sft: int | None) -> float | None:
+def _by_judge(findings: Findings, index: int, against: int | None) -> float | None:
     judged = findings.judged
-    return judged.win_rate(index, sft) if judged is not None and sft is not None else None
+    return judged.win_rate(index, against) if judged is not None and against is not None else None
 
 
 def _control(rows: list[MethodRow]) -> Control | None:

@@ -64,7 +64,7 @@ export function Evaluations({ project, model, entered }: Properties) {
     {
       title: winsVs(query.data.map((one) => one.baseline)),
       right: true,
-      cell: ({ row }) => percent(row.win_rate_vs_sft),
+      cell: ({ row }) => percent(row.win_rate_vs_baseline),
     },
     { title: "Length (tokens)", right: true, wide: true, cell: ({ row }) => row.length_mean.toFixed(1) },
     { title: "Prompts", right: true, wide: true, cell: ({ row }) => count(row.n) },

@@ -23,7 +23,7 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
   const low = Math.min(0, ...rows.map((row) => row.reward_low));
   const high = Math.max(0, ...rows.map((row) => row.reward_high));
   const quality = rows.some((row) => row.quality_mean !== null && row.quality_mean !== undefined);
-  const judged = rows.some((row) => row.judge_win_rate_vs_sft != null);
+  const judged = rows.some((row) => row.judge_win_rate_vs_baseline != null);
   return (
     <Table.ScrollContainer minWidth={880}>
       <Table aria-label="Methods with reward, interval, length, win rate and cost">
@@ -80,9 +80,9 @@ export function MethodsTable({ groups }: { groups: MethodGroup[] }) {
                 </Table.Td>
                 <Table.Td ta="right">{row.length_mean.toFixed(1)}</Table.Td>
                 <Table.Td ta="right">{row.distinct_2.toFixed(2)}</Table.Td>
-                <Table.Td ta="right">{percent(row.win_rate_vs_sft)}</Table.Td>
-                <Table.Td ta="right">{percent(row.independent_win_rate_vs_sft)}</Table.Td>
-                {judged && <Table.Td ta="right">{percent(row.judge_win_rate_vs_sft)}</Table.Td>}
+                <Table.Td ta="right">{percent(row.win_rate_vs_baseline)}</Table.Td>
+                <Table.Td ta="right">{percent(row.independent_win_rate_vs_baseline)}</Table.Td>
+                {judged && <Table.Td ta="right">{percent(row.judge_win_rate_vs_baseline)}</Table.Td>}
                 {quality && <Table.Td ta="right">{row.quality_mean?.toFixed(2) ?? "–"}</Table.Td>}
                 <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
                   {seconds(row.device_seconds)}
