@@ -8,8 +8,9 @@ from typing import NamedTuple, cast
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.conversions.definitions import Conversion, conversions_of
 from steerboard.datasets.conversions.facts import Fact, read_facts, with_rewards
-from steerboard.datasets.conversions.plans import Conversion, Made, Plan, conversions_of
+from steerboard.datasets.conversions.plans import Made, Plan
 from steerboard.datasets.conversions.schemas import DatasetMethods, MethodFit, Way
 from steerboard.datasets.conversions.usable import Learnable, usable
 from steerboard.datasets.statistics.service import graded_by

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from steerboard.datasets.conversions.facts import Fact
-from steerboard_contracts.samples import SampleKind
 
-ConversionName = Literal[
-    "chosen_responses",
-    "thumbs_from_pairs",
-    "desirable_responses",
-    "pairs_from_thumbs",
-    "pairs_from_ranks",
-    "best_against_worst",
-    "best_responses",
-    "thumbs_from_scores",
-    "all_responses",
-    "prompts_only",
-    "pinned_rewards",
-]
 Lost = Literal[
     "equal_sides",
     "undesirable",
@@ -66,30 +51,7 @@ class Plan:
         return max(0, len(self.made) - len({row for one in self.made for row in one.rows}))
 
 
-@dataclass(frozen=True)
-class Conversion:
-    name: ConversionName
-    title: str
-    about: str
-    takes: SampleKind
-    gives: SampleKind
-    plan: Callable[[Sequence[Fact]], Plan]
-
-
-def _rewarded(plan: Callable[[Sequence[Fact]], Plan]) -> Callable[[Sequence[Fact]], Plan]:
-    """Of the rows that have a reward; others are lost."""
-
-    def planned(facts: Sequence[Fact]) -> Plan:
-        given = [fact for fact in facts if fact.reward is not None]
-        made = plan(given)
-        if lost := len(facts) - len(given):
-            made.lost["no_reward"] = lost
-        return made
-
-    return planned
-
-
-def _chosen(facts: Sequence[Fact]) -> Plan:
+def chosen_responses(facts: Sequence[Fact]) -> Plan:
     """Several pairs may have the same chosen answer: it is learned once."""
     plan, seen = Plan(), set()
     for fact in facts:
@@ -102,7 +64,7 @@ def _chosen(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _thumbs_of_pairs(facts: Sequence[Fact]) -> Plan:
+def thumbs_from_pairs(facts: Sequence[Fact]) -> Plan:
     plan = Plan()
     for fact in facts:
         if fact.equal_sides:
@@ -113,15 +75,15 @@ def _thumbs_of_pairs(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _desirable(facts: Sequence[Fact]) -> Plan:
+def desirable_responses(facts: Sequence[Fact]) -> Plan:
     kept = [fact for fact in facts if fact.desirable]
-    plan = _each(kept)
+    plan = each_row(kept)
     if lost := len(facts) - len(kept):
         plan.lost["undesirable"] = lost
     return plan
 
 
-def _pairs_of_thumbs(facts: Sequence[Fact]) -> Plan:
+def pairs_from_thumbs(facts: Sequence[Fact]) -> Plan:
     plan = Plan()
     for answers in _by_prompt(facts):
         up, down = [one for one in answers if one.desirable], [one for one in answers if not one.desirable]
@@ -134,7 +96,7 @@ def _pairs_of_thumbs(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _pairs_of_ranks(facts: Sequence[Fact]) -> Plan:
+def pairs_from_ranks(facts: Sequence[Fact]) -> Plan:
     plan = Plan()
     for answers in _by_prompt(facts):
         different = [(one, other) for one, other in combinations(answers, 2) if one.answer != other.answer]
@@ -147,7 +109,7 @@ def _pairs_of_ranks(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _extremes(facts: Sequence[Fact]) -> Plan:
+def best_against_worst(facts: Sequence[Fact]) -> Plan:
     plan = Plan()
     for answers in _by_prompt(facts):
         best, worst = max(answers, key=_reward), min(answers, key=_reward)
@@ -164,7 +126,7 @@ def _extremes(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _best(facts: Sequence[Fact]) -> Plan:
+def best_responses(facts: Sequence[Fact]) -> Plan:
     """Of equal ones the first."""
     plan = Plan()
     for answers in _by_prompt(facts):
@@ -174,7 +136,7 @@ def _best(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _thumbs_of_scores(facts: Sequence[Fact]) -> Plan:
+def thumbs_from_scores(facts: Sequence[Fact]) -> Plan:
     """Desirable above the mean of all rows, which is a z of 0."""
     plan = Plan()
     rewards = [_reward(fact) for fact in facts]
@@ -188,13 +150,13 @@ def _thumbs_of_scores(facts: Sequence[Fact]) -> Plan:
     return plan
 
 
-def _each(facts: Sequence[Fact]) -> Plan:
+def each_row(facts: Sequence[Fact]) -> Plan:
     return Plan([Made((fact.row,), fact) for fact in facts])
 
 
-def _prompts(facts: Sequence[Fact]) -> Plan:
+def prompts_only(facts: Sequence[Fact]) -> Plan:
     """Each prompt once."""
-    plan = _each([answers[0] for answers in _by_prompt(facts)])
+    plan = each_row([answers[0] for answers in _by_prompt(facts)])
     if lost := len(facts) - len(plan.made):
         plan.lost["repeated"] = lost
     return plan
@@ -225,104 +187,3 @@ def _reward(fact: Fact) -> float:
 def _mean(values: Sequence[float]) -> float:
     """As `Normaliser.fit` has it."""
     return math.fsum(values) / len(values) if values else 0.0
-
-
-_ANSWERED: tuple[SampleKind, ...] = ("instructions", "preferences", "unpaired", "labelled")
-_ALL = (
-    Conversion(
-        "chosen_responses",
-        "Chosen answers as responses",
-        "Each chosen answer once; the rejected ones are left out.",
-        "preferences",
-        "instructions",
-        _chosen,
-    ),
-    Conversion(
-        "thumbs_from_pairs",
-        "Thumbs from pairs",
-        "The chosen answer is desirable, the rejected one is not.",
-        "preferences",
-        "unpaired",
-        _thumbs_of_pairs,
-    ),
-    Conversion(
-        "desirable_responses",
-        "Desirable answers as responses",
-        "The undesirable ones are left out.",
-        "unpaired",
-        "instructions",
-        _desirable,
-    ),
-    Conversion(
-        "pairs_from_thumbs",
-        "Pairs from thumbs",
-        "Each desirable answer against each undesirable one to the same prompt.",
-        "unpaired",
-        "preferences",
-        _pairs_of_thumbs,
-    ),
-    Conversion(
-        "pairs_from_ranks",
-        "Pairs from ranks",
-        "Any two answers to a prompt that have different scores; the margin is their difference.",
-        "labelled",
-        "preferences",
-        _rewarded(_pairs_of_ranks),
-    ),
-    Conversion(
-        "best_against_worst",
-        "Best against worst",
-        "One pair a prompt: its answers with the highest and the lowest score.",
-        "labelled",
-        "preferences",
-        _rewarded(_extremes),
-    ),
-    Conversion(
-        "best_responses",
-        "Best answers as responses",
-        "The answer with the highest score to each prompt.",
-        "labelled",
-        "instructions",
-        _rewarded(_best),
-    ),
-    Conversion(
-        "thumbs_from_scores",
-        "Thumbs from scores",
-        "Answers above the mean score are desirable, those below it are not.",
-        "labelled",
-        "unpaired",
-        _rewarded(_thumbs_of_scores),
-    ),
-    Conversion(
-        "all_responses",
-        "All answers as responses",
-        "Every answer, whatever its score.",
-        "labelled",
-        "instructions",
-        _each,
-    ),
-    Conversion(
-        "pinned_rewards",
-        "Rewards pinned",
-        "The rows with the rewards of one source, normalised over all of them.",
-        "instructions",
-        "labelled",
-        _each,
-    ),
-    *(
-        Conversion("prompts_only", "Prompts only", "Each prompt once, without its answers.", kind, "prompts", _prompts)
-        for kind in _ANSWERED
-    ),
-)
-CONVERSIONS: Mapping[tuple[SampleKind, ConversionName], Conversion] = MappingProxyType(
-    {(one.takes, one.name): one for one in _ALL}
-)
-
-
-def ways_into(kind: str, wanted: Collection[str]) -> list[ConversionName]:
-    """Conversions of rows of a kind into one of those that are wanted."""
-    return [one.name for one in CONVERSIONS.values() if one.takes == kind and one.gives in wanted]
-
-
-def conversions_of(kind: SampleKind) -> list[Conversion]:
-    return [one for (takes, _), one in CONVERSIONS.items() if takes == kind]

@@ -10,8 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
+from steerboard.datasets.conversions.definitions import CONVERSIONS, Conversion, conversions_of
 from steerboard.datasets.conversions.facts import read_facts
-from steerboard.datasets.conversions.plans import CONVERSIONS, Conversion, Made, Plan, conversions_of
+from steerboard.datasets.conversions.plans import Made, Plan
 from steerboard.datasets.conversions.schemas import ConversionCreate, ConversionOrigin
 from steerboard.datasets.creation import complete, new_dataset
 from steerboard.datasets.lookup import announce, owner_of
