@@ -16,7 +16,7 @@ from steerboard.accounts.tables import AuditEntry, Membership, Project, User
 from steerboard.platform.database import transaction
 from steerboard.platform.events.tables import Event
 from steerboard.runs import queue
-from steerboard.runs.schemas import RunPlace
+from steerboard.runs.schemas.requests import RunPlace
 from steerboard.runs.state import claims
 from steerboard.runs.tables import Run
 

@@ -19,7 +19,7 @@ from steerboard.insights.schemas import EarlierRun, RunEstimate
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve_all
-from steerboard.runs.schemas import RunWork
+from steerboard.runs.schemas.requests import RunWork
 from steerboard.runs.standalone import checked
 from steerboard.runs.tables import Run
 from steerboard_contracts.academic import AcademicConfig

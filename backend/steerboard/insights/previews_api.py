@@ -18,7 +18,7 @@ from steerboard.insights.schemas import (
     WeightsPreviewIn,
 )
 from steerboard.platform.http.errors import problems
-from steerboard.runs.schemas import RunWork
+from steerboard.runs.schemas.requests import RunWork
 from steerboard_contracts.methods import methods
 
 router = Router(tags=["runs"])

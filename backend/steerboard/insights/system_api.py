@@ -15,9 +15,10 @@ from steerboard.accounts.tables import Project
 from steerboard.platform.http.errors import problems
 from steerboard.platform.settings import Settings
 from steerboard.runs import queue
-from steerboard.runs.schemas import MethodLeftOut, MethodOut, MethodsOut, PipelineRef
+from steerboard.runs.schemas.kinds import MethodLeftOut, MethodOut, MethodsOut
+from steerboard.runs.schemas.runs import PipelineRef
+from steerboard.runs.schemas.worker import QueueOut, QueueRuns, WorkerOut, WorkerRun
 from steerboard.runs.tables import Pipeline, Run, WorkerRow
-from steerboard.runs.worker_schemas import QueueOut, QueueRuns, WorkerOut, WorkerRun
 from steerboard_contracts import methods
 
 system_router = Router(prefix="/system", tags=["system"])

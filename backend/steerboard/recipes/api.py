@@ -13,7 +13,7 @@ from steerboard.platform.http.errors import problems
 from steerboard.recipes import service
 from steerboard.recipes.schemas import DraftOut, PipelineCreate, PlanOut, RecipeOut, RecipeRequest, RecipeText
 from steerboard.runs.pipelines import service as pipelines
-from steerboard.runs.schemas import PipelineDetail
+from steerboard.runs.schemas.runs import PipelineDetail
 
 router = Router(tags=["recipes"])
 

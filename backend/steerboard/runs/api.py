@@ -19,19 +19,9 @@ from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, 
 from steerboard.runs.results.probe_answers import RunProbes, probes_of
 from steerboard.runs.results.sampled_groups import RunGroups, group_of, groups_of
 from steerboard.runs.results.selections import academic_result_of, combination_of, selection_of
-from steerboard.runs.schemas import (
-    LogLine,
-    MetricSeries,
-    RunChanges,
-    RunClone,
-    RunCreate,
-    RunDetail,
-    RunKindCard,
-    RunKindOut,
-    RunPlace,
-    RunResume,
-    RunSummary,
-)
+from steerboard.runs.schemas.kinds import RunKindCard, RunKindOut
+from steerboard.runs.schemas.requests import RunChanges, RunClone, RunCreate, RunPlace, RunResume
+from steerboard.runs.schemas.runs import LogLine, MetricSeries, RunDetail, RunSummary
 from steerboard.runs.state import lifecycle, oversight
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog

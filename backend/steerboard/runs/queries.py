@@ -22,7 +22,7 @@ from steerboard.runs.checkpoints.resumption import resumption
 from steerboard.runs.inputs import main_first
 from steerboard.runs.ledger import ledger_of, phases_of
 from steerboard.runs.results.academic import without_scores
-from steerboard.runs.schemas import (
+from steerboard.runs.schemas.runs import (
     AttemptOut,
     MetricPoint,
     MetricSeries,

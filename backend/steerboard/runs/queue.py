@@ -9,13 +9,13 @@ from steerboard.accounts.access import Caller
 from steerboard.accounts.service import visible_projects
 from steerboard.accounts.tables import Project
 from steerboard.runs.errors import RunNotWaiting
-from steerboard.runs.schemas import RunPlace
+from steerboard.runs.schemas.requests import RunPlace
+from steerboard.runs.schemas.worker import QueuedRun, QueueRuns
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import QUEUE_ORDER, is_due
 from steerboard.runs.state.dependencies import shards_of
 from steerboard.runs.state.transitions import lock, lock_order
 from steerboard.runs.tables import Run
-from steerboard.runs.worker_schemas import QueuedRun, QueueRuns
 
 _WAITING = ("pending", "queued")
 

@@ -23,7 +23,7 @@ from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.errors import NoTrainingRows
 from steerboard.runs.inputs import resolve
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
-from steerboard.runs.schemas import RunClone, RunCreate, RunWork
+from steerboard.runs.schemas.requests import RunClone, RunCreate, RunWork
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Run
 from steerboard.runs.texts import all_held_out

@@ -12,7 +12,7 @@ from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.report import pipeline_report
-from steerboard.runs.schemas import PipelineDetail, PipelineSummary
+from steerboard.runs.schemas.runs import PipelineDetail, PipelineSummary
 from steerboard.runs.tables import Pipeline
 from steerboard_contracts.report.pipeline import Report
 

@@ -14,7 +14,7 @@ from steerboard.platform.names import find
 from steerboard.runs import queries
 from steerboard.runs.errors import PipelineNotResumable
 from steerboard.runs.ledger import summed
-from steerboard.runs.schemas import PipelineDetail, PipelineSummary
+from steerboard.runs.schemas.runs import PipelineDetail, PipelineSummary
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.states import state_of
 from steerboard.runs.state.transitions import ENDED, lock, lock_order

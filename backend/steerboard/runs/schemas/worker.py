@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from steerboard.runs.schemas import PipelineRef
+from steerboard.runs.schemas.runs import PipelineRef
 
 
 class WorkerRun(BaseModel):

@@ -1,0 +1,184 @@
+"""The API's schemas of runs and pipelines."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steerboard.runs.state.states import PipelineState, RunState
+from steerboard_contracts.watching.health import Finding
+from steerboard_contracts.watching.ledger import Ledger, PhaseCost
+
+
+class _Out(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+
+class PipelineRef(_Out):
+    id: uuid.UUID
+    name: str
+
+
+class RunSummary(_Out):
+    """`device_seconds` of finished attempts; of a reused run what it cost when it ran is `reused_device_seconds`.
+    `paused_seconds` of pauses that are over; `paused_since` of the one that lasts."""
+
+    id: uuid.UUID
+    name: str
+    kind: str
+    method: str | None
+    state: RunState
+    reason: str
+    reason_code: str | None
+    pipeline_id: uuid.UUID | None
+    pipeline: PipelineRef | None
+    parent_id: uuid.UUID | None
+    shard: int | None
+    pool: str
+    priority: int
+    attempt: int
+    max_attempts: int
+    progress: dict[str, Any] | None
+    device_seconds: float
+    failed_device_seconds: float
+    reused_from_id: uuid.UUID | None
+    created_by: str
+    created_at: dt.datetime
+    queued_at: dt.datetime | None
+    started_at: dt.datetime | None
+    ended_at: dt.datetime | None
+    paused_seconds: float
+    paused_since: dt.datetime | None
+    cancel_requested_at: dt.datetime | None
+
+
+class RunInputOut(BaseModel):
+    """`label` is the name of the dataset, model or upstream run."""
+
+    name: str
+    type: Literal["run", "dataset", "model"]
+    id: uuid.UUID
+    label: str
+
+
+class RunOutputOut(BaseModel):
+    """A dataset or model by id and name; reports and answers are in `document`."""
+
+    name: str
+    type: str
+    id: uuid.UUID | None
+    label: str | None
+    document: dict[str, Any] | None
+
+
+class TransitionOut(_Out):
+    attempt: int
+    from_state: str | None
+    to_state: str
+    reason: str
+    created_at: dt.datetime
+
+
+class AttemptOut(_Out):
+    attempt: int
+    worker: str
+    devices: int
+    started_at: dt.datetime
+    heartbeat_at: dt.datetime
+    ended_at: dt.datetime | None
+    outcome: str | None
+    reason: str | None
+    device_seconds: float
+    phases: list[PhaseCost] = Field(description="Of its device-seconds; they add up to them once it has ended.")
+
+
+class RunChange(BaseModel):
+    """Settings that were changed while the run trained. `step`: the first optimiser step that has them; null while
+    none has."""
+
+    number: int
+    values: dict[str, float]
+    step: int | None
+    by: str
+    at: dt.datetime
+
+
+class RunFinding(Finding):
+    """A health rule that came to hold after `step`."""
+
+    at: dt.datetime
+
+
+class RunDetail(RunSummary):
+    """`queue_position`: 1 is the next that a worker of the pool takes; null unless queued. `ledger` counts all of its
+    attempts, and those of its shards or parts."""
+
+    queue_position: int | None
+    resumable: bool
+    resume_hint: str = Field(description="What a resumed run would start from, or why it cannot be resumed.")
+    config: dict[str, Any]
+    summary: dict[str, Any] | None
+    error: dict[str, Any] | None
+    reuse: bool
+    inputs: list[RunInputOut]
+    outputs: list[RunOutputOut]
+    timeline: list[TransitionOut]
+    pause_requested_at: dt.datetime | None
+    changes: list[RunChange]
+    findings: list[RunFinding]
+    changeable: dict[str, float] = Field(description="Settings that can change while it trains, as they are now.")
+    attempts: list[AttemptOut]
+    ledger: Ledger
+    shards: list[RunSummary]
+
+
+class MetricPoint(BaseModel):
+    """Steps that fall together are averaged; `low` and `high` are their extremes, so that no spike is hidden."""
+
+    step: int
+    value: float
+    low: float
+    high: float
+
+
+class MetricSeries(BaseModel):
+    """`steps`: how many steps were logged, before down-sampling."""
+
+    name: str
+    steps: int
+    points: list[MetricPoint]
+
+
+class LogLine(_Out):
+    id: int
+    attempt: int
+    level: str
+    message: str
+    created_at: dt.datetime
+
+
+class PipelineSummary(BaseModel):
+    """`stages` counts the runs by state; shards are not counted."""
+
+    id: uuid.UUID
+    name: str
+    recipe: str
+    state: PipelineState
+    stages: dict[str, int]
+    device_seconds: float
+    failed_device_seconds: float
+    created_by: str
+    created_at: dt.datetime
+    ended_at: dt.datetime | None
+
+
+class PipelineDetail(PipelineSummary):
+    """`ledger`: of all its stages; the work of one that was reused counts once, and is named."""
+
+    ledger: Ledger
+    runs: list[RunSummary]
+    recipe_text: str
+    settings: dict[str, Any]
