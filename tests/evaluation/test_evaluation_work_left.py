@@ -8,8 +8,8 @@ from evaluation_world import SHORT, EvaluationWorld
 from sqlalchemy import update
 
 from steerboard.accounts.tables import Project
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
-from steerboard.evaluation.tables import Judge
 from steerboard.insights.inbox import waiting
 from steerboard.platform.database import transaction
 

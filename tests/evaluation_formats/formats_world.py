@@ -13,7 +13,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlalchemy.orm import Session, sessionmaker
 
-from steerboard.evaluation.tables import Entrant, Judge, Response, Verdict
+from steerboard.evaluation.judge_tables import Judge, Verdict
+from steerboard.evaluation.tables import Entrant, Response
 
 ROOT = "/api/v1/projects/default"
 

@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import select
 
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Jury, Verdict
 from steerboard.evaluation.report.document.contents import document_of
 from steerboard.evaluation.report.document.page import page_of
-from steerboard.evaluation.tables import Judge, JudgeAnswer, Jury, Verdict
 from steerboard.platform.database import transaction
 from steerboard_contracts.report.sections.judges import JuryReport
 from steerboard_statistics.agreement import kappa_interval

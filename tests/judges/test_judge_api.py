@@ -8,7 +8,8 @@ import pytest
 from judge_world import PROJECT, JudgeWorld, post
 from sqlalchemy import select, update
 
-from steerboard.evaluation.tables import Entrant, Evaluation, JudgeAnswer, Verdict
+from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
+from steerboard.evaluation.tables import Entrant, Evaluation
 from steerboard.platform.database import transaction
 from steerboard.runs.state import attempt_outcomes, claims, lifecycle
 from steerboard.runs.tables import Run

@@ -6,9 +6,10 @@ import pytest
 from judge_world import JudgeWorld, completion
 from sqlalchemy import select, update
 
+from steerboard.evaluation.judge_tables import RepeatedVerdict, Verdict
 from steerboard.evaluation.judges import runner
 from steerboard.evaluation.report import assembly
-from steerboard.evaluation.tables import Evaluation, RepeatedVerdict, Verdict
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from steerboard_contracts.report.sections.judges import JudgeReport

@@ -10,7 +10,8 @@ from sqlalchemy import select
 from steerboard.accounts.tables import Project
 from steerboard.evaluation import contamination
 from steerboard.evaluation.entrants.lineage import training_data
-from steerboard.evaluation.tables import Entrant, Evaluation, Judge, Response, Verdict
+from steerboard.evaluation.judge_tables import Judge, Verdict
+from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Artifact, Model
 

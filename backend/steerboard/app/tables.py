@@ -6,6 +6,7 @@ from steerboard.datasets import derived_tables as statistics
 from steerboard.datasets import tables as datasets
 from steerboard.datasets.collections import tables as collections
 from steerboard.datasets.imports import tables as imports
+from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as rankings
 from steerboard.evaluation.report import tables as reports
@@ -22,6 +23,7 @@ __all__ = [
     "datasets",
     "evaluation",
     "imports",
+    "judges",
     "metadata",
     "playground",
     "rankings",

@@ -11,6 +11,7 @@ from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.evaluation import lookup, queries, rewards, service
 from steerboard.evaluation.entrants.schemas import EntrantIn, EntrantOut
+from steerboard.evaluation.prompt_pages import prompt_page
 from steerboard.evaluation.schemas import (
     EvaluationChange,
     EvaluationCreate,
@@ -108,7 +109,7 @@ def list_evaluation_prompts(
     """By position, with every entrant's answers and their rewards. With long texts a page may be short and still have a
     `next`."""
     found = lookup.get_evaluation(session, access.project, evaluation)
-    return queries.prompt_page(session, found, after=after, limit=limit, seen=seen, category=category, whole=whole)
+    return prompt_page(session, found, after=after, limit=limit, seen=seen, category=category, whole=whole)
 
 
 @router.post("/{evaluation}/rewards", status_code=201, responses=problems(404))

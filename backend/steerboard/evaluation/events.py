@@ -8,7 +8,8 @@ from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from steerboard.accounts.access import Access
-from steerboard.evaluation.tables import CALIBRATION, Evaluation, Judge
+from steerboard.evaluation.judge_tables import Judge
+from steerboard.evaluation.tables import CALIBRATION, Evaluation
 from steerboard.platform.database import new_id
 from steerboard.platform.events.log import channel, wake
 from steerboard.platform.statements import Statement

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sqlalchemy import func, select
@@ -16,6 +15,7 @@ from steerboard.evaluation.divergence import kl_to_of
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.schemas import EntrantOut, RunRef
 from steerboard.evaluation.entrants.service import decoding_of
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges.presenters import judges_out
 from steerboard.evaluation.ranking.campaigns.queries import campaigns_out
 from steerboard.evaluation.ranking.tables import Campaign
@@ -26,23 +26,10 @@ from steerboard.evaluation.schemas import (
     EvaluationDetail,
     EvaluationOut,
     EvaluationState,
-    PromptOut,
-    PromptPage,
-    ResponseOut,
     RewardAssessmentOut,
-    SeenOut,
 )
 from steerboard.evaluation.service import unfinished
-from steerboard.evaluation.tables import (
-    Entrant,
-    Evaluation,
-    EvaluationPrompt,
-    Judge,
-    Response,
-    RewardAssessment,
-    RewardValue,
-)
-from steerboard.platform.row_sizes import PAGE_BYTES, ROW_BYTES, ROWS_AT_ONCE, shown_part, take, weight
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response, RewardAssessment, RewardValue
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.state.states import ENDED, RunState
 from steerboard.runs.tables import Run
@@ -196,91 +183,6 @@ def assessments_out(
             )
         )
     return found
-
-
-def prompt_page(
-    session: Session,
-    evaluation: Evaluation,
-    *,
-    after: int,
-    limit: int,
-    seen: bool | None,
-    category: str | None,
-    whole: bool,
-) -> PromptPage:
-    """Prompts with all their responses and rewards, by position. `seen`: only those that training data has, or has
-    not. `whole`: do not cut long texts, until there are too many of them."""
-    mine = select(EvaluationPrompt).where(
-        EvaluationPrompt.evaluation_id == evaluation.id, EvaluationPrompt.position > after
-    )
-    if seen is not None:
-        is_seen = func.coalesce(func.jsonb_typeof(EvaluationPrompt.seen) == "object", False)
-        mine = mine.where(is_seen if seen else ~is_seen)
-    if category is not None:
-        mine = mine.where(EvaluationPrompt.category == category)
-    mine = mine.order_by(EvaluationPrompt.position).execution_options(yield_per=ROWS_AT_ONCE)
-    page, more = take(session.scalars(mine), limit)
-    responses, end = _responses(session, evaluation, [prompt.position for prompt in page], whole)
-    shown = [prompt for prompt in page if end is None or prompt.position < end]
-    items = [_prompt_out(one, responses[one.position], whole) for one in shown]
-    return PromptPage(items=items, next=shown[-1].position if more or len(shown) < len(page) else None)
-
-
-def _prompt_out(prompt: EvaluationPrompt, responses: list[ResponseOut], whole: bool) -> PromptOut:
-    texts = {"messages": prompt.messages, "follow_ups": prompt.follow_ups, "reference": prompt.reference}
-    cut = not whole and weight(texts) > ROW_BYTES
-    return PromptOut(
-        position=prompt.position,
-        question_id=prompt.question_id,
-        category=prompt.category,
-        **(shown_part(texts) if cut else texts),
-        seen=SeenOut.model_validate(prompt.seen) if prompt.seen else None,
-        responses=responses,
-        cut=cut,
-    )
-
-
-def _responses(
-    session: Session, evaluation: Evaluation, positions: Sequence[int], whole: bool
-) -> tuple[Mapping[int, list[ResponseOut]], int | None]:
-    """By position, and the position from which on they are too many for a page."""
-    rewards: dict[tuple[uuid.UUID, int, int], dict[str, float]] = defaultdict(dict)
-    values = session.execute(
-        select(RewardValue, RewardAssessment.name)
-        .join(RewardAssessment, RewardAssessment.id == RewardValue.assessment_id)
-        .where(RewardAssessment.evaluation_id == evaluation.id, RewardValue.position.in_(positions))
-        .order_by(RewardAssessment.id)
-    )
-    for value, name in values:
-        rewards[(value.entrant_id, value.position, value.sample)][name] = value.value
-    found: dict[int, list[ResponseOut]] = defaultdict(list)
-    size = 0
-    rows = session.execute(
-        select(Response, Entrant.name)
-        .join(Entrant, Entrant.id == Response.entrant_id)
-        .where(Entrant.evaluation_id == evaluation.id, Response.position.in_(positions))
-        .order_by(Response.position, Entrant.position, Entrant.id, Response.sample)
-        .execution_options(yield_per=ROWS_AT_ONCE)
-    )
-    with closing(rows):
-        for one, name in rows:
-            if size >= PAGE_BYTES and one.position not in found and one.position != positions[0]:
-                return found, one.position
-            own = weight(one)
-            size += own
-            cut = own > ROW_BYTES and not (whole and size < 2 * PAGE_BYTES)
-            found[one.position].append(
-                ResponseOut(
-                    entrant=name,
-                    sample=one.sample,
-                    turns=shown_part({"turns": one.turns})["turns"] if cut else one.turns,
-                    tokens=one.tokens,
-                    finished=one.finished,
-                    rewards=rewards.get((one.entrant_id, one.position, one.sample), {}),
-                    cut=cut,
-                )
-            )
-    return found, None
 
 
 def _state(states: Sequence[str]) -> EvaluationState:

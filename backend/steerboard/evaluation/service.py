@@ -14,10 +14,11 @@ from steerboard.evaluation.entrants import service as entrants
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.schemas import EntrantIn
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.prompts import service as prompts
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.schemas import EvaluationChange, EvaluationCreate
-from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
+from steerboard.evaluation.tables import Entrant, Evaluation, RewardAssessment
 from steerboard.platform.names import check_name
 from steerboard.runs.state.lifecycle import request_cancel
 from steerboard.runs.state.states import ENDED

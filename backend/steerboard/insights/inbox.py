@@ -17,8 +17,9 @@ from sqlalchemy.orm import Session, aliased
 from steerboard.accounts.roles import Scope
 from steerboard.accounts.tables import Project
 from steerboard.datasets.collections.tables import Collection, CollectionRow
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem
-from steerboard.evaluation.tables import Entrant, Evaluation, Judge, RewardAssessment
+from steerboard.evaluation.tables import Entrant, Evaluation, RewardAssessment
 from steerboard.platform.settings import get_settings
 from steerboard.platform.storage.disk import need_room
 from steerboard.runs.state.states import DONE

@@ -16,6 +16,7 @@ from steerboard.runs import queries, queue, standalone
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
+from steerboard.runs.results.metric_curves import metrics
 from steerboard.runs.results.probe_answers import RunProbes, probes_of
 from steerboard.runs.results.sampled_groups import RunGroups, group_of, groups_of
 from steerboard.runs.results.selections import academic_result_of, combination_of, selection_of
@@ -96,7 +97,7 @@ def get_metrics(
     points: Annotated[int, Query(ge=1, le=10_000, description="At most this many points a metric.")] = 500,
 ) -> list[MetricSeries]:
     """Metrics by name, down-sampled in the database."""
-    return queries.metrics(session, queries.get_run(session, access.project, run), name, points)
+    return metrics(session, queries.get_run(session, access.project, run), name, points)
 
 
 @router.get("/runs/{run}/logs", responses=problems(404, 422))

@@ -9,8 +9,9 @@ import pytest
 from judge_world import JudgeWorld, completion, post
 from sqlalchemy import select, update
 
+from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.evaluation.judges import runner
-from steerboard.evaluation.tables import Entrant, Evaluation, JudgeAnswer, Response, Verdict
+from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from support.servers.other_server import Answer, Seen

@@ -8,7 +8,7 @@ import pytest
 from judge_world import PROJECT, SECRET, JudgeWorld, completion, saying
 from sqlalchemy import update
 
-from steerboard.evaluation.tables import JudgeAnswer, Verdict
+from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.platform.database import transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.runs.state import lifecycle

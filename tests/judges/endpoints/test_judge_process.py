@@ -10,7 +10,7 @@ from judge_world import SECRET, JudgeWorld, completion
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.tables import Judge, JudgeAnswer
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
 from steerboard_workers.supervisor.device_group import DeviceGroup

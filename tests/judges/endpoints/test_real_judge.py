@@ -20,8 +20,8 @@ from faulty_proxy import FaultyProxy, faulty_proxy
 from judge_world import SECRET, JudgeWorld
 from served_model import served, wait_until_served
 
+from steerboard.evaluation.judge_tables import JudgeAnswer, Verdict
 from steerboard.evaluation.judges.verdict_parser import rating
-from steerboard.evaluation.tables import JudgeAnswer, Verdict
 from steerboard.platform.settings import get_settings
 
 PROMPTS, ENTRANTS = 8, ("anna", "bert", "carl")

@@ -11,18 +11,10 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project, User
+from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
 from steerboard.evaluation.report import assembly
-from steerboard.evaluation.tables import (
-    Entrant,
-    Evaluation,
-    EvaluationPrompt,
-    Judge,
-    Response,
-    RewardAssessment,
-    RewardValue,
-    Verdict,
-)
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response, RewardAssessment, RewardValue
 from steerboard.platform.database import new_id, transaction
 from steerboard.registry.tables import Artifact, Model
 from steerboard_contracts.report.evaluation import EvaluationReport

@@ -16,6 +16,7 @@ from steerboard.arena import tables as arena
 from steerboard.datasets import tables as datasets
 from steerboard.datasets.collections.tables import Collection, CollectionRow
 from steerboard.datasets.imports.tables import Import
+from steerboard.evaluation import judge_tables as judges
 from steerboard.evaluation import tables as evaluation
 from steerboard.evaluation.ranking import tables as ranking
 from steerboard.evaluation.report.tables import ReportLink
@@ -228,7 +229,7 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
         session.flush()
         session.add(evaluation.Response(entrant_id=entrant.id, position=0, sample=0, turns=[f"answer {place}"]))
         entrants.append(entrant)
-    judge = evaluation.Judge(
+    judge = judges.Judge(
         evaluation_id=compared.id,
         name=f"{who}-judge",
         style="single",
@@ -238,7 +239,7 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
         created_by=who,
     )
     made.add(session, "judge", judge, name=True)
-    jury = evaluation.Jury(
+    jury = judges.Jury(
         evaluation_id=compared.id, name=f"{who}-jury", judges=[str(judge.id)], rule="majority", created_by=who
     )
     made.add(session, "jury", jury, name=True)

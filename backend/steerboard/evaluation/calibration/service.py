@@ -16,9 +16,10 @@ from steerboard.datasets.lookup import get_dataset
 from steerboard.datasets.tables import Dataset, SampleRow
 from steerboard.evaluation.calibration.schemas import CalibrationIn
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.service import create_judge, judges_of
-from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Judge, Response
+from steerboard.evaluation.tables import CALIBRATION, Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.names import free_name, names_like
 from steerboard_contracts.errors import BadInput, EmptySelection
 

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.formats import alpaca_eval, arena_hard, fastchat, vicuna
-from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Judge, Response, Verdict
+from steerboard.evaluation.judge_tables import Judge, Verdict
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard_contracts.errors import BadInput
 
 _BATCH = 1000

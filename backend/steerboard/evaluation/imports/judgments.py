@@ -21,7 +21,8 @@ from steerboard.evaluation.formats.unmatched import LeftOut
 from steerboard.evaluation.imports.answers import add_response
 from steerboard.evaluation.imports.schemas import JudgmentsForm
 from steerboard.evaluation.imports.verdict_resolver import ImportedVerdicts, Item
-from steerboard.evaluation.tables import Evaluation, Judge
+from steerboard.evaluation.judge_tables import Judge
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.names import check_name, free_name
 from steerboard_contracts.errors import BadInput
 

@@ -12,6 +12,7 @@ from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges import service as judges
 from steerboard.evaluation.judges.presenters import judges_out
 from steerboard.evaluation.judges.schemas import (
@@ -24,7 +25,7 @@ from steerboard.evaluation.judges.schemas import (
     VerdictStatus,
 )
 from steerboard.evaluation.lookup import get_evaluation
-from steerboard.evaluation.tables import Evaluation, Judge, Verdict
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 from steerboard.platform.row_sizes import ROW_BYTES, shown_part, weight

@@ -15,10 +15,11 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.rows.exporting import renamed_at_end
 from steerboard.datasets.rows.row_writer import copy_in
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.judge_inputs import JudgedPrompt, Material, written_out
 from steerboard.evaluation.judges.queries import material_of
 from steerboard.evaluation.judges.schemas import JudgeSettings
-from steerboard.evaluation.tables import Evaluation, Judge, Verdict
+from steerboard.evaluation.tables import Evaluation
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run
 from steerboard_contracts.stage import ComparisonsInput

@@ -17,8 +17,9 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.evaluation.endpoint_client.answers import Answer
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, RepeatedVerdict, Verdict
 from steerboard.evaluation.judges.requests import Outcome, Place, Question
-from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, RepeatedVerdict, Verdict
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import transaction
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim

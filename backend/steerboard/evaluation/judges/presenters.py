@@ -9,11 +9,12 @@ from typing import Any
 from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Verdict
 from steerboard.evaluation.judges.schemas import JudgeOut, JudgeRun, JudgeSettings
 from steerboard.evaluation.judges.service import judges_of
 from steerboard.evaluation.judges.spending.budget import Prices
 from steerboard.evaluation.judges.spending.costs import spent
-from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Verdict
+from steerboard.evaluation.tables import Evaluation
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.tables import Run
 from steerboard_statistics.validity import assess

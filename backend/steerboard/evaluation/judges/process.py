@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.evaluation.endpoint_client.client import Asker
 from steerboard.evaluation.endpoint_client.rate_limit import Pace
 from steerboard.evaluation.endpoint_client.voice import Voice
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges import styles
 from steerboard.evaluation.judges.judge_inputs import Material
@@ -34,7 +35,7 @@ from steerboard.evaluation.judges.runner import EndpointDown, Runner
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.spending.budget import BudgetReached, Prices, Purse
 from steerboard.evaluation.judges.spending.costs import spent
-from steerboard.evaluation.tables import Evaluation, Judge
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.database import make_lease_engine, make_sessions, transaction
 from steerboard.platform.leases import LeaseLost
 from steerboard.platform.security.secrets import Secrets

@@ -11,10 +11,11 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.entrants.responses import entrants_of
+from steerboard.evaluation.judge_tables import JudgeAnswer, RepeatedVerdict, Verdict
 from steerboard.evaluation.judges.judge_inputs import JudgedEntrant, JudgedPrompt, Material
 from steerboard.evaluation.judges.requests import Place, Question
 from steerboard.evaluation.judges.schemas import JudgeSettings
-from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, JudgeAnswer, RepeatedVerdict, Response, Verdict
+from steerboard.evaluation.tables import Evaluation, EvaluationPrompt, Response
 
 _KEYS_AT_ONCE = 1000
 

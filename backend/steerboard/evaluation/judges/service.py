@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import InUse, NameTaken
 from steerboard.evaluation.entrants.service import family_of
+from steerboard.evaluation.judge_tables import Judge, Jury
 from steerboard.evaluation.judges import comparisons, styles
 from steerboard.evaluation.judges import queries as reading
 from steerboard.evaluation.judges.checks import InvalidJudge, check_who, checked, judged_entrants
@@ -19,7 +20,7 @@ from steerboard.evaluation.judges.requests import Question, key_of
 from steerboard.evaluation.judges.schemas import JudgeChange, JudgeEstimate, JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices
 from steerboard.evaluation.recipe_runs import RecipeStage, child_of
-from steerboard.evaluation.tables import Entrant, Evaluation, Judge, Jury
+from steerboard.evaluation.tables import Entrant, Evaluation
 from steerboard.platform.http.errors import Conflict, NotFound
 from steerboard.platform.names import find, free_name, names_like
 from steerboard.registry.endpoints.service import get_endpoint

@@ -9,10 +9,11 @@ from fastapi import Depends
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.evaluation.events import changed
+from steerboard.evaluation.judge_tables import Jury
 from steerboard.evaluation.juries import service as juries
 from steerboard.evaluation.juries.schemas import Juries, JuryIn, JuryOut
 from steerboard.evaluation.lookup import get_evaluation
-from steerboard.evaluation.tables import Evaluation, Jury
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import problems
 
 router = Router(prefix="/evaluations/{evaluation}/juries", tags=["evaluations"])

@@ -8,10 +8,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.datasets.errors import NameTaken
+from steerboard.evaluation.judge_tables import Jury
 from steerboard.evaluation.judges.checks import InvalidJudge
 from steerboard.evaluation.judges.service import get_judge, judges_of
 from steerboard.evaluation.juries.schemas import JuryIn, JuryOut
-from steerboard.evaluation.tables import Evaluation, Jury
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.names import find
 from steerboard_contracts.errors import ErrorLocation

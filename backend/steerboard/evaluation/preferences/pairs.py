@@ -13,8 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import User
+from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.ranking.tables import Campaign, RankingItem, RankingTask
-from steerboard.evaluation.tables import Judge, Verdict
 
 Choice = Literal["all", "best_worst", "votes"]
 _PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")

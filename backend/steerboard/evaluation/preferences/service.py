@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.service import register_rows
 from steerboard.datasets.tables import Dataset
+from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.service import get_judge
 from steerboard.evaluation.preferences.agreement import by_majority
 from steerboard.evaluation.preferences.pairs import Choice, Pair, judged_pairs, ranked_pairs
@@ -24,7 +25,7 @@ from steerboard.evaluation.preferences.schemas import (
 )
 from steerboard.evaluation.ranking.campaigns.service import get_campaign
 from steerboard.evaluation.ranking.tables import Campaign, RankingTask
-from steerboard.evaluation.tables import Evaluation, Judge, Verdict
+from steerboard.evaluation.tables import Evaluation
 from steerboard.platform.names import check_name, names_like, next_name
 from steerboard.platform.storage import scratch
 from steerboard.platform.storage.disk import create_file

@@ -10,10 +10,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from steerboard.evaluation.calibration.service import same_judge
+from steerboard.evaluation.judge_tables import Judge
 from steerboard.evaluation.report.data import Floats, Ints, Verdicts
 from steerboard.evaluation.report.sources import share, signs_of
 from steerboard.evaluation.report.verdict_tables import PAIR_STYLES, pair_units, pair_values, score_units
-from steerboard.evaluation.tables import CALIBRATION, Evaluation, EvaluationPrompt, Judge
+from steerboard.evaluation.tables import CALIBRATION, Evaluation, EvaluationPrompt
 from steerboard.runs.tables import Run
 from steerboard_contracts.report.sections.judges import Calibration
 

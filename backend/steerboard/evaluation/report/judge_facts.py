@@ -9,11 +9,12 @@ import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Jury, RepeatedVerdict, Verdict
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices
 from steerboard.evaluation.judges.spending.costs import spent
 from steerboard.evaluation.report.data import Floats, Ints, JudgeCost, JuryFacts, Repeats
-from steerboard.evaluation.tables import Evaluation, Judge, JudgeAnswer, Jury, RepeatedVerdict, Verdict
+from steerboard.evaluation.tables import Evaluation
 
 
 def repeats_of(

@@ -15,6 +15,7 @@ from sqlalchemy.types import Integer
 
 from steerboard.evaluation import service
 from steerboard.evaluation.divergence import kl_to_of
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Verdict
 from steerboard.evaluation.prompts.service import said_of
 from steerboard.evaluation.recipe_runs import report_of
 from steerboard.evaluation.report.calibrations import accuracy, calibrations_of, prompts_of
@@ -32,17 +33,7 @@ from steerboard.evaluation.report.data import (
 )
 from steerboard.evaluation.report.judge_facts import costs_of, juries_of, repeats_of
 from steerboard.evaluation.report.lineage import reward_models_upstream
-from steerboard.evaluation.tables import (
-    Entrant,
-    Evaluation,
-    EvaluationPrompt,
-    Judge,
-    JudgeAnswer,
-    Response,
-    RewardAssessment,
-    RewardValue,
-    Verdict,
-)
+from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response, RewardAssessment, RewardValue
 from steerboard.registry.tables import Model
 from steerboard.runs.results.benchmarks import newest_benchmarks
 from steerboard.runs.tables import Run

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from steerboard.evaluation.judge_tables import Judge, JudgeAnswer
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.judges.spending.budget import Prices
-from steerboard.evaluation.tables import Judge, JudgeAnswer
 
 
 def spent(session: Session, judge: Judge, settings: JudgeSettings) -> float:
