@@ -6,17 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from contests.claim_costs import (
-    Point,
-    at_one_epoch,
-    at_samples,
-    best_of_n,
-    cost_of,
-    curve,
-    ratios,
-    spread,
-    until,
-)
+from contests.claim_costs import Point, at_one_epoch, at_samples, best_of_n, cost_of, curve, ratios, spread, until
 from contests.claim_platform import BATCH, BEST_OF, DT_STAGES, ENTRANTS, ONLINE, Outcome, Sizes
 from contests.claim_words import may, may_not
 

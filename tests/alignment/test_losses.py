@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 from steerboard_contracts.online.reward_weights import exponential_weight
 from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.batches.order import Order, Together, cosine_with_warmup
-from steerboard_workers.alignment.losses import (
-    correlation,
-    effective_sample_size,
-    weighted_nll,
-)
+from steerboard_workers.alignment.losses import correlation, effective_sample_size, weighted_nll
 from steerboard_workers.alignment.methods.reward_model import bradley_terry
 from steerboard_workers.alignment.modules import label_log_probs
 

@@ -12,13 +12,7 @@ from scipy import optimize, special, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from steerboard_statistics import bootstrap
-from steerboard_statistics.bootstrap import (
-    MOST_GROUPS,
-    Resamples,
-    mean_interval,
-    ratio_interval,
-    tail_share,
-)
+from steerboard_statistics.bootstrap import MOST_GROUPS, Resamples, mean_interval, ratio_interval, tail_share
 from steerboard_statistics.proportions import proportion_interval, win_rate_interval
 
 finite = st.floats(-1e6, 1e6)

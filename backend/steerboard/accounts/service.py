@@ -13,15 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts import attempts
 from steerboard.accounts.access import Caller
 from steerboard.accounts.roles import OPERATOR
-from steerboard.accounts.tables import (
-    ApiToken,
-    BrowserSession,
-    IdempotencyKey,
-    Membership,
-    Project,
-    SignInLink,
-    User,
-)
+from steerboard.accounts.tables import ApiToken, BrowserSession, IdempotencyKey, Membership, Project, SignInLink, User
 from steerboard.platform.events.tables import EventStream
 from steerboard.platform.http.errors import Conflict, NotFound, Unauthenticated
 from steerboard.platform.names import find

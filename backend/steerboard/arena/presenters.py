@@ -11,16 +11,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.arena.conversations import read_conversations
 from steerboard.arena.outcomes import LETTERS, Verdict
-from steerboard.arena.schemas import (
-    ArenaOut,
-    ArenaState,
-    BattleOut,
-    Revealed,
-    Side,
-    SideChange,
-    SideState,
-    TurnOut,
-)
+from steerboard.arena.schemas import ArenaOut, ArenaState, BattleOut, Revealed, Side, SideChange, SideState, TurnOut
 from steerboard.arena.tables import Arena, Battle, Vote
 from steerboard.playground.queue_position import NO_WORKER, Waiting
 from steerboard.playground.schemas import AnswerChange

@@ -14,9 +14,7 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.errors import NameTaken
 from steerboard.datasets.lookup import check_free_name
-from steerboard.datasets.rows.row_writer import (
-    RowWriter,
-)
+from steerboard.datasets.rows.row_writer import RowWriter
 from steerboard.datasets.search.indexing import add_segments
 from steerboard.datasets.statistics.service import save_statistics
 from steerboard.datasets.tables import Dataset

@@ -28,12 +28,7 @@ from steerboard.datasets.rewards.service import (
 )
 from steerboard.datasets.rewards.sums import add_weighted, combined_source
 from steerboard.datasets.rows.exporting import write_export, write_for_stage
-from steerboard.datasets.rows.row_writer import (
-    COPY_SAMPLES,
-    canonical_json,
-    copy_in,
-    sample_fields,
-)
+from steerboard.datasets.rows.row_writer import COPY_SAMPLES, canonical_json, copy_in, sample_fields
 from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
 from steerboard_contracts.samples import SAMPLE_CLASSES, LabelledSample, SampleKind, validate_sample

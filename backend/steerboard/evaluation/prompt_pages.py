@@ -10,12 +10,7 @@ from contextlib import closing
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.schemas import (
-    PromptOut,
-    PromptPage,
-    ResponseOut,
-    SeenOut,
-)
+from steerboard.evaluation.schemas import PromptOut, PromptPage, ResponseOut, SeenOut
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response, RewardAssessment, RewardValue
 from steerboard.platform.row_sizes import PAGE_BYTES, ROW_BYTES, ROWS_AT_ONCE, shown_part, take, weight
 

@@ -19,13 +19,7 @@ from steerboard.runs.tables import WorkerRow
 from steerboard_contracts.academic import AcademicConfig
 from steerboard_contracts.configs import BenchmarkConfig, GenerateConfig, RunConfig, ScoreConfig
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.memory import (
-    MemoryEstimate,
-    ModelShape,
-    generation_memory,
-    scoring_memory,
-    training_memory,
-)
+from steerboard_contracts.memory import MemoryEstimate, ModelShape, generation_memory, scoring_memory, training_memory
 from steerboard_contracts.placement_plan import Machines, placed, training_load
 from steerboard_contracts.selection import SelectConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig

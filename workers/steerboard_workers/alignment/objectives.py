@@ -20,10 +20,7 @@ from torch import Tensor
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.batches.batching import MicroBatch
 from steerboard_workers.alignment.examples import Example
-from steerboard_workers.alignment.losses import (
-    effective_sample_size,
-    weighted_nll,
-)
+from steerboard_workers.alignment.losses import effective_sample_size, weighted_nll
 from steerboard_workers.alignment.rendering.render import Renderer
 
 

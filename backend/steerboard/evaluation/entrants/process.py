@@ -20,13 +20,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants import endpoint_generation, endpoint_harness
-from steerboard.evaluation.entrants.endpoint_answers import (
-    Respondent,
-    Target,
-    seed_of,
-    target_of,
-    write_lines,
-)
+from steerboard.evaluation.entrants.endpoint_answers import Respondent, Target, seed_of, target_of, write_lines
 from steerboard.evaluation.entrants.responses import turns_before_last
 from steerboard.evaluation.tables import Entrant
 from steerboard.platform.database import make_engine, make_sessions, transaction

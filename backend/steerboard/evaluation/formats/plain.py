@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from steerboard.evaluation.formats.records import (
-    Question,
-    Unreadable,
-    identifier,
-    optional_text,
-    text,
-    texts,
-    user,
-)
+from steerboard.evaluation.formats.records import Question, Unreadable, identifier, optional_text, text, texts, user
 
 _ROLES = ("system", "user", "assistant")
 

@@ -16,7 +16,7 @@ from steerboard.evaluation.judges.schemas import JudgeIn, JudgeSettings
 from steerboard.evaluation.judges.service import create_judge, judges_of
 from steerboard.evaluation.recipe_runs import RecipeStage
 from steerboard.evaluation.report.data import Floats
-from steerboard.evaluation.report.loader import verdicts_of
+from steerboard.evaluation.report.loading.verdicts import verdicts_of
 from steerboard.evaluation.report.sections.judging.validity import invalid_entrants
 from steerboard.evaluation.report.verdict_tables import PAIR_STYLES, pair_units, pair_values, score_units
 from steerboard.evaluation.tables import Evaluation

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.evaluation import service
 from steerboard.evaluation.prompts.service import said_of
 from steerboard.evaluation.recipe_runs import report_of
-from steerboard.evaluation.report.costs import entrant_costs
 from steerboard.evaluation.report.data import EvaluationData
-from steerboard.evaluation.report.loader import read
+from steerboard.evaluation.report.loading.costs import entrant_costs
+from steerboard.evaluation.report.loading.loader import read
 from steerboard.evaluation.report.sections.agreement import agreement_rows
 from steerboard.evaluation.report.sections.entrants import contamination, entrant_rows, length_ratios, mean_lengths
 from steerboard.evaluation.report.sections.frontier import frontier

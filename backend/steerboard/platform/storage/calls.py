@@ -6,13 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from steerboard.platform.storage.errors import (
-    BadStoreUrl,
-    NoSuchBucket,
-    StoreFailed,
-    StoreRefused,
-    StoreUnavailable,
-)
+from steerboard.platform.storage.errors import BadStoreUrl, NoSuchBucket, StoreFailed, StoreRefused, StoreUnavailable
 from steerboard_contracts.errors import SteerboardError
 
 _CONNECT_SECONDS, _READ_SECONDS = 10, 30

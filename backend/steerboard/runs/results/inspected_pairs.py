@@ -20,13 +20,7 @@ from steerboard.registry.tables import Artifact
 from steerboard.runs import inputs
 from steerboard.runs.tables import LivePairRow, Run, RunOutput
 from steerboard_contracts.samples import Split
-from steerboard_contracts.watching.inspected_pairs import (
-    INDEX_FILE,
-    LivePair,
-    PairsIndex,
-    StepPairs,
-    step_file,
-)
+from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, LivePair, PairsIndex, StepPairs, step_file
 
 
 class RunPairs(BaseModel):

@@ -9,10 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from steerboard.platform.storage.sized_cache import SizedCache
-from steerboard.runs.schemas.runs import (
-    MetricPoint,
-    MetricSeries,
-)
+from steerboard.runs.schemas.runs import MetricPoint, MetricSeries
 from steerboard.runs.tables import Run
 
 

@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.online.policy_gradient import PRETRAINING, PolicyGradientConfig
-from steerboard_workers.alignment.batches.batch_source import (
-    BadSource,
-    Batch,
-    Besides,
-    pack_examples,
-    unpack_examples,
-)
+from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, Besides, pack_examples, unpack_examples
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.answers import Answers, length_metrics, sampler_metrics, sampler_weights
 from steerboard_workers.alignment.online.groups import Sampling, answer_group

@@ -21,13 +21,7 @@ from steerboard_contracts.stage import HealthFound, Paused
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import PhaseTime
-from steerboard_workers.alignment.batches.batch_source import (
-    BadSource,
-    Batch,
-    BatchSource,
-    check_state,
-    digest,
-)
+from steerboard_workers.alignment.batches.batch_source import BadSource, Batch, BatchSource, check_state, digest
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.batches.order import cosine_with_warmup
 from steerboard_workers.alignment.examples import Example

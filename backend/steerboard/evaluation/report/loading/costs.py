@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from steerboard.evaluation.report.lineage import upstream
+from steerboard.evaluation.report.loading.lineage import upstream
 from steerboard.evaluation.tables import Entrant, Evaluation
 from steerboard.runs.ledger import ledgers
 from steerboard.runs.tables import Run
