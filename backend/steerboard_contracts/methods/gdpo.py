@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, GroupedConfig, KlPlace
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace
+from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
 GRPO = {"source": "arXiv 2402.03300, Section 4.2, on which arXiv 2601.05242 builds"}

@@ -7,14 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import (
-    KL_REFERENCE,
-    PRETRAINING,
-    REWARDS,
-    GroupedConfig,
-    KlPlace,
-    Reducer,
-)
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, KlPlace, Reducer
+from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
 PAPERS = {"source": "arXiv 2402.03300, Section 4.2"}

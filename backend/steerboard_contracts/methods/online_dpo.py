@@ -8,7 +8,7 @@ from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
 from steerboard_contracts.models import POLICIES
-from steerboard_contracts.online.policy_gradient import REWARDS, RewardedOnlineConfig
+from steerboard_contracts.online.rewarded import REWARDS, RewardedOnlineConfig
 from steerboard_contracts.pairs import Reduction, SftWeight
 from steerboard_contracts.specs.method import Frozen, MethodSpec
 

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.models import POLICIES, SCALARS
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, PolicyGradientConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, PolicyGradientConfig
+from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import MethodSpec, Trained
 from steerboard_contracts.training import PAPER

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, PolicyGradientConfig
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, PolicyGradientConfig
+from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
 PAPERS = {"source": "arXiv 2501.03262, its table of hyper-parameters"}

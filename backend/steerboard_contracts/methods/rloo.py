@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from steerboard_contracts.fields import NonNegative, Positive
-from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, REWARDS, GroupedConfig, Reducer
+from steerboard_contracts.online.policy_gradient import KL_REFERENCE, PRETRAINING, GroupedConfig, Reducer
+from steerboard_contracts.online.rewarded import REWARDS
 from steerboard_contracts.specs.method import MethodSpec
 
 ONE_ACTION = {"source": "arXiv 2402.14740, Section 3.2: a whole answer is one action"}

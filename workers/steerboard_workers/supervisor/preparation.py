@@ -28,9 +28,9 @@ from steerboard_contracts.base_sources import source_type
 from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import OutsideReward
+from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.stage import UPLOADED, DatasetInput, EngineProcess, ModelInput, Shard, StageInput, StageSpec
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 

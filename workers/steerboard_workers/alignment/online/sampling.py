@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.online.policy_gradient import RewardedOnlineConfig
+from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_workers.alignment.batches.batch_source import Batch
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.ahead import Ahead

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.errors import BadInput, SteerboardError
-from steerboard_contracts.online.policy_gradient import REWARD_MODELS, RewardedOnlineConfig
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import ExactMatch, HttpReward, PythonReward, RegexMatch, RewardRule
+from steerboard_contracts.online.rewarded import REWARD_MODELS, RewardedOnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.objectives import Passes
 from steerboard_workers.alignment.online.matching import SHOWN, TOO_SLOW, Found, Matcher

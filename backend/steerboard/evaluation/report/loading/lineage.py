@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.datasets.tables import Dataset, RewardSource
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run, RunInput, RunOutput
-from steerboard_contracts.online.policy_gradient import watching_inputs
+from steerboard_contracts.online.rewarded import watching_inputs
 
 REWARD_ROLES = ("reward", "preference")
 # Deeper than any pipeline; a guard against a loop in the data.

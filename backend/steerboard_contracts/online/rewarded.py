@@ -1,0 +1,141 @@
+"""What methods share that reward the answers of the model in training: their reward models, and their config."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from steerboard_contracts.fields import Count, NonNegative, Positive
+from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
+from steerboard_contracts.online.reward_rules import RewardRule
+from steerboard_contracts.samples import Finite
+from steerboard_contracts.specs.method import Frozen
+from steerboard_contracts.training import OnlineConfig
+
+REWARD_MODELS = ("reward", "reward_2", "reward_3")
+"""Inputs of reward models; none has to be given where rules give rewards."""
+
+_SCORED = frozenset({"reward"})
+REWARDS = tuple(
+    Frozen(name, _SCORED, about, required=False, reads="ends", by_text=True)
+    for name, about in zip(
+        REWARD_MODELS,
+        (
+            "What scores the answers; may be left out with rules.",
+            "A second one, added by its weight.",
+            "A third one, added by its weight.",
+        ),
+        strict=True,
+    )
+)
+
+
+def watching_inputs(config: Mapping[str, Any]) -> set[str]:
+    """Of a stored config: inputs whose reward model has weight 0. Its rewards are shown, nothing learns from them."""
+    weights = config.get("reward_weights") or []
+    return {name for name, weight in zip(REWARD_MODELS, weights, strict=False) if weight == 0}
+
+
+class RewardedOnlineConfig(OnlineConfig):
+    """Of methods that reward their own answers, by reward models, rules or both: the weighted sum counts."""
+
+    rules: Annotated[
+        list[RewardRule],
+        Field(
+            default_factory=list,
+            max_length=8,
+            description="Rewards by rule: `exact_match` with the reference answer of the row, `regex`, a `python` file "
+            "or an `http` server; each has a `weight`.",
+        ),
+    ]
+    reward_weights: Annotated[
+        list[Finite] | None,
+        Field(
+            min_length=1,
+            max_length=len(REWARD_MODELS),
+            description="Weights of the reward models `reward`, `reward_2`, `reward_3`, in this order; 1 by default.",
+        ),
+    ] = None
+    reward_clip: Annotated[
+        Positive | None,
+        Field(
+            description="Larger rewards count as this, and those below its negative as that, before any KL.",
+            json_schema_extra={"source": "OpenRLHF's command line: 10"},
+        ),
+    ] = None
+    normalise_rewards: Annotated[
+        bool,
+        Field(
+            description="Rewards are less their running mean over all answers so far, over their running standard "
+            "deviation, before they are clipped.",
+            json_schema_extra={"source": "OpenRLHF's command line; for several rewards, after they are added up"},
+        ),
+    ] = False
+    cut_penalty: Annotated[
+        NonNegative,
+        Field(description="Taken from the reward of an answer that a limit cut before its end token."),
+    ] = 0.0
+    overlong_tokens: Annotated[
+        Count | None,
+        Field(
+            description="An answer within this many tokens of its limit pays a share of overlong_penalty that grows "
+            "with every token; null for none.",
+            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Eq. 13: 4096 of 20480"},
+        ),
+    ] = None
+    overlong_penalty: Annotated[
+        NonNegative,
+        Field(description="What an answer of all tokens that are allowed pays, where overlong_tokens is set."),
+    ] = 1.0
+    refill: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=64,
+            description="Ask further prompts, at most this often in a step, until as many as a batch has are answered "
+            "with unequal rewards. Prompts whose answers are all equal are left out.",
+            json_schema_extra={"source": "arXiv 2503.14476 (DAPO), Section 3.2: dynamic sampling"},
+        ),
+    ] = 0
+    max_unscored: Annotated[
+        Finite,
+        Field(ge=0, le=1, description="Answers without a reward are left out; a larger share of a step fails the run."),
+    ] = 0.1
+    inspect_groups: InspectGroups = 4
+    inspect_group_steps: InspectGroupSteps = 32
+
+    def weight_of(self, model: str) -> float:
+        """Of a reward model, by the name of its input."""
+        place = REWARD_MODELS.index(model)
+        given = self.reward_weights or []
+        return given[place] if place < len(given) else 1.0
+
+    def sources(self, given: Collection[str]) -> int:
+        """How many rewards there are where the inputs of these names are given."""
+        return sum(name in given for name in REWARD_MODELS) + len(self.rules)
+
+    def input_fault(self, given: Collection[str]) -> str | None:
+        return self.reward_fault(given)
+
+    def reward_fault(self, given: Collection[str]) -> str | None:
+        """What the reward models among the inputs of the names `given` lack, with the rules of the config."""
+        if self.sources(given):
+            return None
+        return f"nothing gives the answers a reward: give a reward model as `{REWARD_MODELS[0]}`, or `rules`"
+
+    @model_validator(mode="after")
+    def _learns_what_it_sampled(self) -> RewardedOnlineConfig:
+        if self.refill and self.answers < 2:
+            raise ValueError("refill compares the answers to a prompt: it needs answers of 2 or more")
+        if self.overlong_tokens is not None and self.overlong_tokens >= (self.max_new_tokens or math.inf):
+            raise ValueError(
+                f"overlong_tokens {self.overlong_tokens} must be fewer than max_new_tokens {self.max_new_tokens}"
+            )
+        if self.lora is not None and self.lora.dropout:
+            raise ValueError(
+                "lora.dropout must be 0: with it, the log-probs of an answer would not be those it was sampled with"
+            )
+        return self
