@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 
+from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from steerboard.app import import_process
+from steerboard.accounts.access import Access
 from steerboard.datasets import hooks as datasets
+from steerboard.datasets.imports.execution import importers as dataset_importers
 from steerboard.evaluation import contamination, events, rewards
 from steerboard.evaluation.entrants import responses
+from steerboard.evaluation.imports import importers as evaluation_importers
 from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.recipe_stage import begin, lookup, outcome
 from steerboard.registry.tables import Model
@@ -24,11 +27,24 @@ def _model_hash(session: Session, model_id: uuid.UUID) -> str | None:
 
 
 def _import_process() -> str:
-    return import_process.__name__
+    return "steerboard.app.import_process"  # which calls `wire` itself, where it needs to
 
 
 def _cleaning_process() -> str:
     return "steerboard.app.cleaning_process"  # which calls `wire` itself
+
+
+_IMPORTERS = {
+    "dataset": dataset_importers.dataset,
+    "rewards": dataset_importers.rewards,
+    "prompts": evaluation_importers.prompts,
+    "answers": evaluation_importers.answers,
+    "judgments": evaluation_importers.judgments,
+}
+
+
+def _import_request(what: str, session: Session, access: Access, given: datasets.ToImport) -> BaseModel:
+    return _IMPORTERS[what](session, access, given)
 
 
 def wire() -> None:
@@ -37,6 +53,7 @@ def wire() -> None:
     datasets.used_by_run.set(references.used_by_run)
     datasets.model_hash.set(_model_hash)
     datasets.import_process.set(_import_process)
+    datasets.import_request.set(_import_request)
     datasets.cleaning_process.set(_cleaning_process)
     datasets.evaluation_texts.set(contamination.evaluation_texts)
     runs.ended.set(outbox.write_endings)

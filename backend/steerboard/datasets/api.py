@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
 from sqlalchemy import select
 
-from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
 from steerboard.datasets import service
@@ -17,8 +15,7 @@ from steerboard.datasets.collections import api as collections_api
 from steerboard.datasets.conversions import api as conversions_api
 from steerboard.datasets.edits import api as edits_api
 from steerboard.datasets.imports import api as imports_api
-from steerboard.datasets.imports.execution.jobs import Job
-from steerboard.datasets.imports.execution.processes import ImportProcesses
+from steerboard.datasets.imports.execution.requests import import_in_process
 from steerboard.datasets.imports.uploads import (
     Form,
     ImportForm,
@@ -26,9 +23,7 @@ from steerboard.datasets.imports.uploads import (
     Write,
     checked,
     form_body,
-    label_of,
     uploaded,
-    uploaded_file,
 )
 from steerboard.datasets.lookup import owner_of
 from steerboard.datasets.queries import dataset_out, datasets_out, reward_sources
@@ -74,21 +69,10 @@ _MEDIA = {"jsonl": "application/x-ndjson", "jsonl.gz": "application/gzip", "parq
 )
 def import_dataset(request: Request, access: Write, form: Form) -> ImportReport:
     """Import one file (jsonl, jsonl.gz, csv, parquet) or a hub dataset. All of it or nothing is stored."""
-    given = checked(ImportForm, form)
-    file = uploaded_file(form)
-    if (file is None) == (given.hub is None):
+    given, source = checked(ImportForm, form), uploaded(form)
+    if (source is None) == (given.hub is None):
         raise InvalidRequest("give either a file or a hub name", hint="Send `file`, or `hub` = org/name.")
-    job = Job(
-        project=access.project.id,
-        actor=access.actor,
-        form=given,
-        label=label_of(file) if file else None,
-        size=(file.size or 0) if file else 0,
-        key=idempotency.hand_over(request),
-        environment=dict(os.environ),
-    )
-    processes: ImportProcesses = request.app.state.import_processes
-    return processes.run(request.app.state.settings, job, file.file if file else None)
+    return ImportReport.model_validate(import_in_process(request, access, "dataset", given, source))
 
 
 @router.get("")
@@ -171,16 +155,13 @@ def get_reward_histogram(
     responses=problems(404, 409, 413),
     openapi_extra=form_body(RewardsForm, file_needed=True),
 )
-def import_rewards(session: Db, access: Write, form: Form, dataset: str) -> RewardSourceOut:
+def import_rewards(request: Request, access: Write, form: Form, dataset: str) -> RewardSourceOut:
     """Import grades for every row: a file with the columns `row` (from 0) and `value` or `reward`."""
     given = checked(RewardsForm, form)
     file = uploaded(form)
     if file is None:
         raise InvalidRequest("the form has no file", hint="Send the rewards as `file`.")
-    found = service.get_dataset(session, access.project, dataset)
-    source = service.import_rewards(session, access.project, found, file, given.source)
-    audit(session, access, "rewards.import", found.name, {"source": source.name})
-    return next(out for out in reward_sources(session, found) if out.id == source.id)
+    return RewardSourceOut.model_validate(import_in_process(request, access, "rewards", given, file, into=dataset))
 
 
 @router.post("/{dataset}/rewards/weighted", status_code=201, responses=problems(404, 409))

@@ -113,6 +113,22 @@ class ImportInterrupted(SteerboardError):
     title = "The import did not get to its end"
 
 
+class ImportOutOfMemory(BadInput):
+    """Reading the file takes more memory than an import may have. Nothing was stored."""
+
+    code = "import_out_of_memory"
+    status = 413
+    title = "The file takes too much memory to read"
+
+
+class ImportTimedOut(BadInput):
+    """Reading the file takes longer than an import within a request may. Nothing was stored."""
+
+    code = "import_timed_out"
+    status = 413
+    title = "The file takes too long to read"
+
+
 class CleaningInterrupted(SteerboardError):
     """The process that cleaned a large dataset ended without an answer. Nothing was stored."""
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
+from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from steerboard.accounts.access import Access
+from steerboard.datasets.formats.records import Source
 from steerboard.platform.hooks import Hook
 
 # The dataset or model that `<pipeline>.<stage>` of a project made or reused.
@@ -15,8 +19,29 @@ stage_output: Hook[[Session, uuid.UUID, str, Literal["dataset", "model"]], uuid.
 # Whether a run has read or made this dataset or model.
 used_by_run: Hook[[Session, Literal["dataset", "model"], uuid.UUID], bool] = Hook("used_by_run")
 
-# The module that is run to import, with the tables that datasets refer to.
+# The module that is run to import, with all tables and, for requests, all hooks.
 import_process: Hook[[], str] = Hook("import_process")
+
+
+@dataclass(frozen=True, slots=True)
+class ToImport:
+    """A form with its checked fields, and its file where it has one. `into`: the dataset or evaluation that it is for,
+    by id or name."""
+
+    form: dict[str, Any]
+    source: Source | None
+    into: str
+
+    @property
+    def file(self) -> Source:
+        """For imports that always have one: their endpoints have seen to it."""
+        assert self.source is not None
+        return self.source
+
+
+# Imports what a request brought, in the import process: datasets, rewards, prompt sets, answers and judgments, by name.
+# Returns what the request is answered.
+import_request: Hook[[str, Session, Access, ToImport], BaseModel] = Hook("import_request")
 
 
 # The module that is run to clean, with all tables and hooks.

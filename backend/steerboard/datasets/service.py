@@ -13,23 +13,22 @@ from sqlalchemy.orm import Session
 from steerboard.accounts.tables import Project
 from steerboard.datasets.creation import complete, new_dataset
 from steerboard.datasets.formats.jsonl import read_jsonl
-from steerboard.datasets.formats.records import Limits, Problem, Source
+from steerboard.datasets.formats.records import Limits, Problem
 from steerboard.datasets.lookup import announce, delete_dataset, get_dataset
 from steerboard.datasets.parsing.extras import ColumnTypes, encode_extra
-from steerboard.datasets.rewards.files import read_rewards
 from steerboard.datasets.rewards.service import (
     get_source,
+    import_rewards,
     imported_source,
     pin_labelled,
     record_rewards,
     reward_source_for_model,
     store_own_labels,
-    store_rewards,
 )
 from steerboard.datasets.rewards.sums import add_weighted, combined_source
 from steerboard.datasets.rows.exporting import write_export, write_for_stage
 from steerboard.datasets.rows.row_writer import COPY_SAMPLES, canonical_json, copy_in, sample_fields
-from steerboard.datasets.tables import Dataset, RewardSource
+from steerboard.datasets.tables import Dataset
 from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
 from steerboard_contracts.samples import SAMPLE_CLASSES, LabelledSample, SampleKind, validate_sample
 from steerboard_contracts.stage import DatasetInput
@@ -103,19 +102,6 @@ def register_rows(
             store_own_labels(session, project, dataset, rewards)
         announce(session, dataset)
     return dataset
-
-
-def import_rewards(
-    session: Session, project: Project, dataset: Dataset, file: Source, source_name: str
-) -> RewardSource:
-    """Grades from a file with the columns `row` (from 0) and `value` or `reward`, one for every row.
-
-    Raises the errors of `store_rewards`, `UnknownColumn`, and those of unusable files.
-    """
-    source = imported_source(session, project, source_name)
-    with session.begin_nested():
-        store_rewards(session, dataset, source, read_rewards(file))
-    return source
 
 
 def _bad_line(path: Path, line: int, problem: Problem) -> BadRow:

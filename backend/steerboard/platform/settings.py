@@ -71,6 +71,9 @@ class Settings(BaseSettings):
     # Of every disk that is written to, kept free for the database (`steerboard_contracts.files.disk`); by default a
     # twentieth of it, at most 2 GB.
     disk_reserve_mb: Annotated[int | None, Field(ge=0)] = None
+    # Of a process that reads an imported file, beyond what it has at its start, and of an import that a request awaits.
+    import_memory_mb: Annotated[int, Field(ge=1)] = 4096
+    import_seconds: Seconds = 3600.0
     max_upload_mb: Annotated[int, Field(ge=1)] = 20_480
     held_out_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.1
     # Hosts, addresses and networks, not public, that endpoints, webhooks and rewards may lead to

@@ -8,27 +8,45 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from steerboard.datasets.errors import ImportOutOfMemory
 from steerboard.datasets.formats.lines import bounded_lines, decoded
 from steerboard.datasets.formats.records import Limits, Problem, Record
+from steerboard_contracts.errors import ErrorLocation
 
 # The encoder of samples and of other columns goes no deeper than 254, which leaves some for what is put around them.
 DEEPEST = 200
 
 
+# orjson crashes where it gets no memory for a value; Python's own parser raises `MemoryError`.
+_MOST_VALUES = 500_000
+
+
+class _TooManyValues(Exception):
+    """A line for Python's own parser."""
+
+
 def read_jsonl(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
-    """One record a line; blank lines are passed over. Broken lines come out as problems and do not end the stream."""
+    """One record a line; blank lines are passed over. Broken lines come out as problems and do not end the stream.
+
+    Raises `ImportOutOfMemory` where the process's limit does not suffice for a line, and like `bounded_lines`."""
     for number, line in bounded_lines(stream, limits):
         if isinstance(line, Problem):
             yield number, line
         elif not line.isspace() and line:
-            yield number, parse_object(line)
+            try:
+                record = parse_object(line)
+            except MemoryError:
+                raise takes_too_much(number) from None
+            yield number, record
 
 
 def parse_object(line: bytes) -> dict[str, Any] | Problem:
     """One JSON object. NaN and Infinity, which Python writes, are read so that the field at fault can be named."""
     try:
+        if sum(map(line.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+            raise _TooManyValues
         value = orjson.loads(line)
-    except orjson.JSONDecodeError:
+    except (orjson.JSONDecodeError, _TooManyValues):
         text = decoded(line)
         if isinstance(text, Problem):
             return text
@@ -43,6 +61,15 @@ def parse_object(line: bytes) -> dict[str, Any] | Problem:
     if not isinstance(value, dict):
         return Problem("bad_row", f"is a JSON {_json_type(value)}, not an object")
     return value
+
+
+def takes_too_much(line: int) -> ImportOutOfMemory:
+    """Sixteen megabytes of empty lists become a gigabyte of them."""
+    return ImportOutOfMemory(
+        f"line {line} takes more memory than an import may use",
+        hint="Leave it out, or raise STEERBOARD_IMPORT_MEMORY_MB.",
+        errors=[ErrorLocation(location=f"line {line}", message="takes more memory than an import may use")],
+    )
 
 
 def nested_too_deeply(value: object) -> bool:

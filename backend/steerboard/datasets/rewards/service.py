@@ -86,6 +86,19 @@ def record_rewards(session: Session, dataset: Dataset, source: RewardSource, pat
         return store_rewards(session, dataset, source, read_rewards(Source(path.name, lambda: file)))
 
 
+def import_rewards(
+    session: Session, project: Project, dataset: Dataset, file: Source, source_name: str
+) -> RewardSource:
+    """Grades from a file with the columns `row` (from 0) and `value` or `reward`, one for every row.
+
+    Raises the errors of `store_rewards`, `UnknownColumn`, and those of unusable files.
+    """
+    source = imported_source(session, project, source_name)
+    with session.begin_nested():
+        store_rewards(session, dataset, source, read_rewards(file))
+    return source
+
+
 def store_rewards(session: Session, dataset: Dataset, source: RewardSource, graded: Iterable[GradedRow]) -> int:
     """Like `record_rewards`, from (line, row, value). Rewards that a labelled dataset pins are never changed:
     the recorded ones are kept, and values that differ from them by more than rounding raise `RewardsMismatch`."""

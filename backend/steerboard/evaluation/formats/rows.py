@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
-from steerboard.datasets.formats.jsonl import nested_too_deeply, read_jsonl
+from steerboard.datasets.formats.jsonl import nested_too_deeply, read_jsonl, takes_too_much
 from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, size_of, unpacked
 from steerboard.datasets.formats.records import Limits, Problem, Record, Source
 
@@ -15,6 +15,7 @@ MOST_ROWS = 500_000
 # Of JSON lines, which are read one by one, and of an array, which has to be in memory to find its elements.
 _LINES = Limits(line=16 << 20, unpacked=8 << 30)
 _ARRAY_BYTES = 256 << 20
+_PIECE = 1 << 20
 _ELEMENT_CHARACTERS = 16 << 20
 _HINT = "Give JSON lines, or one JSON array of objects; either may be gzipped."
 _SPACE = " \t\r\n"
@@ -23,7 +24,7 @@ _SPACE = " \t\r\n"
 def read_rows(source: Source) -> Iterator[Record]:
     """(line, object or what is wrong with it). Can be called again for a second reading.
 
-    Raises `EmptyFile`, `WrongFileType`, `BrokenFile`, `FileTooLarge`.
+    Raises `EmptyFile`, `WrongFileType`, `BrokenFile`, `FileTooLarge`, `ImportOutOfMemory`.
     """
     file = source.open()
     file.seek(0)
@@ -61,8 +62,11 @@ def _first(stream: BinaryIO, label: str) -> bytes:
 
 def _array(stream: BinaryIO, label: str) -> Iterator[Record]:
     """Elements of an array, one parsed at a time, with the line on which each begins."""
+    data = bytearray()
     try:
-        data = stream.read(_ARRAY_BYTES + 1)
+        # In pieces, for a read of that size takes as much memory at once.
+        while len(data) <= _ARRAY_BYTES and (piece := stream.read(_PIECE)):
+            data += piece
     except GZIP_ERRORS as error:
         raise damaged_gzip(error, 0) from error
     if len(data) > _ARRAY_BYTES:
@@ -71,7 +75,7 @@ def _array(stream: BinaryIO, label: str) -> Iterator[Record]:
             hint="Write one object per line: jq -c '.[]'",
         )
     try:
-        whole = data.removeprefix(BOM).decode()
+        whole = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise WrongFileType(f"{label} is not UTF-8", code="invalid_encoding", hint="Save the file as UTF-8.") from error
     del data
@@ -84,6 +88,8 @@ def _array(stream: BinaryIO, label: str) -> Iterator[Record]:
         counted = at
         try:
             value, end = decoder.raw_decode(whole, at)
+        except MemoryError:
+            raise takes_too_much(line) from None
         except (json.JSONDecodeError, RecursionError) as error:
             place = error.pos if isinstance(error, json.JSONDecodeError) else at
             line += whole.count("\n", counted, place)

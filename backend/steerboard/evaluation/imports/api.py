@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import Depends, Query, Request
 from starlette.datastructures import FormData
 
-from steerboard.accounts.access import Access, AccessTo, Db, audit
+from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
 from steerboard.datasets.formats.records import Source
+from steerboard.datasets.imports.execution.requests import import_in_process
 from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
-from steerboard.evaluation import rewards
 from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.entrants.service import get_entrant
 from steerboard.evaluation.formats.detection import AnswerFormat, JudgmentFormat
-from steerboard.evaluation.formats.unmatched import SKIPPED_SHOWN, LeftOut
 from steerboard.evaluation.imports import exports
-from steerboard.evaluation.imports.answers import import_answers
-from steerboard.evaluation.imports.judgments import import_judgments
 from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported, JudgmentsForm, JudgmentsImported
-from steerboard.evaluation.judges.presenters import judges_out
 from steerboard.evaluation.judges.service import get_judge
 from steerboard.evaluation.lookup import get_evaluation
 from steerboard.platform.http import downloads
@@ -45,18 +41,13 @@ def _file(form: FormData) -> Source:
     responses=problems(404, 409, 413),
     openapi_extra=form_body(AnswersForm, file_needed=True),
 )
-def post_answers(session: Db, access: Write, form: Form, evaluation: str) -> AnswersImported:
+def post_answers(request: Request, access: Write, form: Form, evaluation: str) -> AnswersImported:
     """Answers made elsewhere (FastChat, AlpacaEval, Arena-Hard; JSON lines or an array, also gzipped) enter.
 
     A row is about the prompt of its `question_id` or `uid`, else of its text, else of its place. Rows that are about no
     prompt are counted and named."""
-    found = get_evaluation(session, access.project, evaluation)
     source, given = _file(form), checked(AnswersForm, form)
-    imported = import_answers(session, found, source, given)
-    rewards.assess_new_responses(session, access.project, found, access.actor)
-    detail = {"file": source.label, "entrants": [one.name for one in imported.entrants], "matched": imported.matched}
-    audit(session, access, "evaluation.import_answers", found.name, detail)
-    return imported
+    return AnswersImported.model_validate(import_in_process(request, access, "answers", given, source, into=evaluation))
 
 
 @router.post(
@@ -65,28 +56,11 @@ def post_answers(session: Db, access: Write, form: Form, evaluation: str) -> Ans
     responses=problems(404, 409, 413),
     openapi_extra=form_body(JudgmentsForm, file_needed=True),
 )
-def post_judgments(session: Db, access: Write, form: Form, evaluation: str) -> JudgmentsImported:
+def post_judgments(request: Request, access: Write, form: Form, evaluation: str) -> JudgmentsImported:
     """Judgments made elsewhere become a judge. Of several on one item the newest counts; the others are superseded."""
-    found = get_evaluation(session, access.project, evaluation)
-    source, given, left_out = _file(form), checked(JudgmentsForm, form), LeftOut()
-    judge, tally = import_judgments(session, found, source, given, access.actor, left_out)
-    audit(session, access, "evaluation.import_judgments", found.name, {"file": source.label, "judge": judge.name})
-    return JudgmentsImported(
-        format=tally.format,
-        judge=judges_out(session, found, judge)[0],
-        rows=tally.rows,
-        verdicts=tally.verdicts,
-        ok=tally.statuses["ok"],
-        unparsed=tally.statuses["unparsed"],
-        refused=tally.statuses["refused"],
-        errors=tally.statuses["error"],
-        duplicates=tally.verdicts - len(tally.newest),
-        unmatched=left_out.unmatched,
-        unmatched_rows=left_out.unmatched_rows,
-        entrants_added=tally.added,
-        skipped=left_out.bad.kept[:SKIPPED_SHOWN],
-        skipped_rows=left_out.bad.total,
-    )
+    source, given = _file(form), checked(JudgmentsForm, form)
+    answer = import_in_process(request, access, "judgments", given, source, into=evaluation)
+    return JudgmentsImported.model_validate(answer)
 
 
 @router.get("/answers", response_class=Download, responses=problems(404))

@@ -11,9 +11,10 @@ from starlette.datastructures import FormData
 
 from steerboard.accounts.access import Access, AccessTo, Db, audit
 from steerboard.accounts.http.routes import Router
+from steerboard.datasets.imports.execution.requests import import_in_process
 from steerboard.datasets.imports.uploads import Form, Write, checked, form_body, uploaded
-from steerboard.evaluation.prompts.known_sets import check_known, fetched, known_set, known_sets
-from steerboard.evaluation.prompts.prompt_sets import import_prompts, sets_out
+from steerboard.evaluation.prompts.known_sets import fetched, known_set, known_sets
+from steerboard.evaluation.prompts.prompt_sets import sets_out
 from steerboard.evaluation.prompts.schemas import KnownPromptSet, PromptSetForm, PromptSetOut
 from steerboard.evaluation.prompts.service import get_prompt_set
 from steerboard.evaluation.tables import PromptSet
@@ -68,22 +69,18 @@ def list_known_prompt_sets(access: Read) -> list[KnownPromptSet]:
     openapi_extra=form_body(PromptSetForm, file_needed=False),
 )
 def create_prompt_set(
-    request: Request, session: Db, access: Write, form: Annotated[FormData, Depends(form_or_json)]
+    request: Request, access: Write, form: Annotated[FormData, Depends(form_or_json)]
 ) -> PromptSetOut:
     """Prompts of a file (FastChat, AlpacaEval, Arena-Hard, or JSON lines with `prompt`), or of a known benchmark, which
     the server fetches where no file is given. With both, the file must have the benchmark's prompts and turns."""
-    given = checked(PromptSetForm, form)
-    source, name, format = uploaded(form), given.name, str(given.format)
+    given, source = checked(PromptSetForm, form), uploaded(form)
     if given.known is not None:
-        name, format = name or given.known, known_set(given.known).format if format == "auto" else format
-        source = source or fetched(given.known, request.app.state.settings)
+        format = known_set(given.known).format if given.format == "auto" else given.format
+        given = given.model_copy(update={"name": given.name or given.known, "format": format})
+        source = source or fetched(given.known or "", request.app.state.settings)
     if source is None:
         raise InvalidRequest("there is no file, and no name of a known prompt set", hint="Send `file` or `known`.")
-    made = import_prompts(session, access.project, source, name, format, access.actor)
-    if given.known is not None:
-        check_known(given.known, source.label, made.prompts)
-    audit(session, access, "prompt_set.create", made.name, {"file": source.label, "prompts": len(made.prompts)})
-    return sets_out(session, [made])[0]
+    return PromptSetOut.model_validate(import_in_process(request, access, "prompts", given, source))
 
 
 @router.delete("/{prompt_set}", status_code=204, responses=problems(404))

@@ -1,4 +1,5 @@
-"""Imports that a request waits for, in a process of their own (`app.import_process requests SOCKET`).
+"""Imports that a request waits for, in a process of their own (`app.import_process requests SOCKET`): of
+datasets, rewards, prompt sets, answers and judgments.
 
 One process makes several of them, one after the other, so that a small file does not wait for Python's start. Each job
 comes through the socket as a line of JSON, with its file's descriptor where it has a file, and is answered by a line.
@@ -13,7 +14,7 @@ import os
 import socket
 import uuid
 from functools import cache
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 from fastapi.encoders import jsonable_encoder
@@ -21,14 +22,13 @@ from pydantic import BaseModel
 from sqlalchemy import Engine
 
 from steerboard.accounts import idempotency
-from steerboard.accounts.access import Access, audit
+from steerboard.accounts.access import Access
 from steerboard.accounts.tables import Project
-from steerboard.datasets.formats.hub import hub_sources
+from steerboard.datasets import hooks
+from steerboard.datasets.errors import ImportOutOfMemory, ImportTimedOut
 from steerboard.datasets.formats.records import Source
-from steerboard.datasets.imports.loading import import_sources
-from steerboard.datasets.imports.uploads import ImportForm
+from steerboard.datasets.imports.execution.limits import bound_memory, bounded_time, out_of_memory
 from steerboard.datasets.rows.row_writer import give_back_space
-from steerboard.datasets.schemas import ImportReport
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.http.errors import problem_of
 from steerboard.platform.security.secrets import Secrets
@@ -43,12 +43,14 @@ LARGE_BYTES = 4 * 1024 * 1024
 
 
 class Job(BaseModel):
-    """`label` names the file that comes with the job; without one, the form names a hub dataset. `environment` is the
-    server's, whose settings may have changed since this process began."""
+    """`what`: which of the imports (`hooks.import_request`). `label` names the file that comes with the job, if one
+    does. `environment` is the server's, whose settings may have changed since this process began."""
 
+    what: str
     project: uuid.UUID
     actor: str
-    form: ImportForm
+    form: dict[str, Any]
+    into: str
     label: str | None
     size: int
     key: idempotency.Key | None
@@ -85,10 +87,11 @@ class Failure(BaseModel):
 
 
 class Done(BaseModel):
-    """The answer to a job: one of the two."""
+    """The end of a job: its answer, or why it has none. `spent`: it met a limit, and this process is worn."""
 
-    report: ImportReport | None = None
+    answer: Any = None
     failure: Failure | None = None
+    spent: bool = False
 
 
 def run(job: Job, file: int | None) -> Done:
@@ -97,37 +100,39 @@ def run(job: Job, file: int | None) -> Done:
         del os.environ[name]
     os.environ.update(job.environment)
     get_settings.cache_clear()
-    engine = _engine(get_settings().database_url)
+    settings = get_settings()
+    engine = _engine(settings.database_url)
+    bound_memory(settings.import_memory_mb)
+    upload = os.fdopen(file, "rb") if file is not None else None
     try:
-        return Done(report=_import(job, file, engine))
+        with bounded_time(settings.import_seconds):
+            return Done(answer=_import(job, upload, engine))
+    except MemoryError:
+        problem: SteerboardError = out_of_memory(settings.import_memory_mb)
     except Exception as error:
-        problem = problem_of(error)
-        if problem is None:
-            log.exception("the import of %s failed", job.form.name)
-            problem = SteerboardError("The import met an unexpected error; its log has the traceback.")
-        if isinstance(problem, NoSpaceLeft):
-            give_back_space(engine)
-        return Done(failure=Failure.of(problem))
+        problem = problem_of(error) or _unexpected(job)
+    if isinstance(problem, NoSpaceLeft):
+        give_back_space(engine)
+    spent = isinstance(problem, ImportOutOfMemory | ImportTimedOut)
+    if spent and upload is not None and not problem.errors:
+        at = f"{os.lseek(upload.fileno(), 0, os.SEEK_CUR):,} of {job.size:,} bytes had been read"
+        problem.errors = [ErrorLocation(location=job.label or "file", message=at)]
+    return Done(failure=Failure.of(problem), spent=spent)
 
 
-def _import(job: Job, file: int | None, engine: Engine) -> ImportReport:
-    settings, form = get_settings(), job.form
-    origin: dict[str, Any] = {}
-    if file is not None:
-        sources = [Source(job.label or "upload", lambda: os.fdopen(file, "rb"))]
-    else:
-        sources = hub_sources(form.hub or "", settings.max_upload_mb << 20)
-        origin = {"type": "hub", "hub": form.hub, "files": [part.label for part in sources]}
+def _unexpected(job: Job) -> SteerboardError:
+    log.exception("the import of %s failed", job.label or job.what)
+    return SteerboardError("The import met an unexpected error; its log has the traceback.")
+
+
+def _import(job: Job, upload: BinaryIO | None, engine: Engine) -> Any:
+    source = Source(job.label or "upload", lambda: upload) if upload is not None else None
     with transaction(make_sessions(engine)) as session:
-        project = session.get_one(Project, job.project)
-        report = import_sources(
-            session, project, sources=sources, name=form.name, options=form.options, actor=job.actor, origin=origin
-        )
-        by = Access(project, job.actor, frozenset())
-        audit(session, by, "dataset.import", form.name, {"rows": report.rows, "kind": report.dataset.kind})
+        by = Access(session.get_one(Project, job.project), job.actor, frozenset())
+        answer = hooks.import_request(job.what, session, by, hooks.ToImport(job.form, source, job.into))
         if job.key is not None:
-            job.key.keep(session, Secrets(settings), 201, report.model_dump_json())
-        return report
+            job.key.keep(session, Secrets(get_settings()), 201, answer.model_dump_json())
+        return answer.model_dump(mode="json")
 
 
 @cache

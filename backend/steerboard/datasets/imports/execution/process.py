@@ -22,6 +22,7 @@ from steerboard.datasets.imports.bad_rows import BadRowFile
 from steerboard.datasets.imports.detection import problem_of, reading_on
 from steerboard.datasets.imports.execution import claims
 from steerboard.datasets.imports.execution.jobs import LARGE_BYTES, NICENESS
+from steerboard.datasets.imports.execution.limits import bound_memory, out_of_memory
 from steerboard.datasets.imports.files import ImportFiles, Meter
 from steerboard.datasets.imports.importer import ImportOptions, OpenedImport, Outcome, open_import, write_rows
 from steerboard.datasets.imports.loading import import_sources
@@ -135,6 +136,8 @@ def work(sessions: sessionmaker[Session], files: ImportFiles, lease: Lease) -> N
         _fail(sessions, lease, watch, no_space_for_rows())
     except SteerboardError as error:
         _fail(sessions, lease, watch, error)
+    except MemoryError:
+        _fail(sessions, lease, watch, out_of_memory(get_settings().import_memory_mb))
     except Exception:
         log.exception("import %s failed", lease.id)
         _fail(sessions, lease, watch, SteerboardError("The import met an unexpected error; its log has the traceback."))
@@ -202,6 +205,7 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(message)s")
     lease = Lease(uuid.UUID(arguments[0]), int(arguments[1]), uuid.UUID(arguments[2]))
     sessions = make_sessions(make_engine(settings.database_url, pool_size=2))
+    bound_memory(settings.import_memory_mb)
     try:
         work(sessions, ImportFiles(settings.artifact_url), lease)
     except LeaseLost as lost:

@@ -7,16 +7,17 @@ import signal
 import socket
 import sys
 import threading
-from typing import IO
+from typing import IO, Any
 
 from steerboard.datasets import hooks
 from steerboard.datasets.errors import ImportInterrupted
 from steerboard.datasets.imports.execution.jobs import LARGE_BYTES, Done, Job
-from steerboard.datasets.schemas import ImportReport
 from steerboard.platform.processes.child_process import Guarded, GuardedSpec
 from steerboard.platform.settings import Settings
 
 AT_ONCE = 4
+# The process keeps its time itself, and can name the place; this is for one that is stuck.
+_GRACE_SECONDS = 60.0
 
 
 class ImportProcesses:
@@ -27,21 +28,21 @@ class ImportProcesses:
         self._lock = threading.Lock()
         self._idle: _Process | None = None
 
-    def run(self, settings: Settings, job: Job, upload: IO[bytes] | None) -> ImportReport:
-        """Waits for its end. Raises what the import raises, and `ImportInterrupted`."""
+    def run(self, settings: Settings, job: Job, upload: IO[bytes] | None) -> Any:
+        """Its answer. Waits for its end. Raises what the import raises, `ImportInterrupted`, and `ImportOutOfMemory` or
+        `ImportTimedOut` for a file that takes more than the settings allow."""
         with self._free:
             process = self._take() or _Process(settings)
             try:
-                done = process.ask(job, upload)
+                done = process.ask(job, upload, settings.import_seconds + _GRACE_SECONDS)
             except BaseException:
                 process.stop()
                 raise
             # A large file has used memory, and made its process nice.
-            self._leave(process, reuse=job.size <= LARGE_BYTES)
+            self._leave(process, reuse=job.size <= LARGE_BYTES and not done.spent)
         if done.failure is not None:
             raise done.failure.error()
-        assert done.report is not None
-        return done.report
+        return done.answer
 
     def warm(self, settings: Settings) -> None:
         """Have a process ready before the first import."""
@@ -90,8 +91,9 @@ class _Process:
     def lives(self) -> bool:
         return self._process.status() is None
 
-    def ask(self, job: Job, upload: IO[bytes] | None) -> Done:
-        """Raises `ImportInterrupted` when the process ends before it answers."""
+    def ask(self, job: Job, upload: IO[bytes] | None, seconds: float) -> Done:
+        """Raises `ImportInterrupted` when the process ends, or the time does, before it answers."""
+        self._channel.settimeout(seconds)
         try:
             if upload is None:
                 self._channel.sendall(b"\0")

@@ -1,0 +1,52 @@
+"""What reading one file may take. The system refuses what goes beyond, and the import ends by an error of its own."""
+
+from __future__ import annotations
+
+import re
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+from steerboard.datasets.errors import ImportOutOfMemory, ImportTimedOut
+
+_NO_TIME = 1e-3
+
+
+def bound_memory(megabytes: int) -> None:
+    """On Linux: that much more than this process has already, in all that it can write to. Child processes inherit it,
+    and set their own."""
+    with suppress(OSError, ValueError):
+        found = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        if found:
+            _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+            resource.setrlimit(resource.RLIMIT_DATA, (int(found[1]) * 1024 + (megabytes << 20), hard))
+
+
+def out_of_memory(megabytes: int) -> ImportOutOfMemory:
+    return ImportOutOfMemory(
+        f"the file takes more than {megabytes:,} MB of memory to read",
+        hint="Import it in several parts; write a JSON array as JSON lines (jq -c '.[]'). Or raise"
+        " STEERBOARD_IMPORT_MEMORY_MB.",
+    )
+
+
+@contextmanager
+def bounded_time(seconds: float) -> Iterator[None]:
+    """Of the main thread. Raises `ImportTimedOut` wherever the block is by then."""
+
+    def over(_signal: int, _frame: FrameType | None) -> None:
+        raise ImportTimedOut(
+            f"the file was not read and stored within {seconds:g} s",
+            hint="Import it in several parts, or raise STEERBOARD_IMPORT_SECONDS.",
+        )
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, _NO_TIME))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
