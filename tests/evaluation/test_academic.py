@@ -122,6 +122,9 @@ def test_the_report_and_the_gate_have_them_also_of_a_run_that_came_later(family:
     shown = {one["entrant"]: one["rows"] for one in family.get("evaluations/eval/report")["academic"]}
     assert shown["dt"] == family.get("models/dt/academic")
     assert shown["sft"][0]["task"]["figures"][0]["value"] == 0.5
+    page = family.client.get(family.url("evaluations/eval/report.html")).text
+    for words in ("Academic benchmarks", "gsm8k.strict", "0.750", "0.250"):
+        assert words in page
     rules = [
         {"benchmark": "gsm8k.strict", "entrant": "dt", "min": 0.7},
         {"benchmark": "gsm8k.strict", "entrant": "dt", "not_below": "sft"},

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
 from steerboard.evaluation.report.document.blocks import Block, Cell, Document, Fold, Grid, Items, Text
 from steerboard.evaluation.report.sections.outcomes import listed, percent, source_name
 from steerboard.evaluation.report.sources import pair_of
+from steerboard_contracts.models import Ancestor
+from steerboard_contracts.report.academic import AcademicRow
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import Comparison
@@ -35,7 +38,7 @@ def document_of(report: EvaluationReport, *, blind: bool = False) -> Document:
         facts=tuple(_facts(found)),
         against=tuple(one.text for one in found.reservations),
         blocks=tuple(blocks),
-        folds=(*_sources(report, found.sources), *_agreement(report), _seen(report)),
+        folds=(*_sources(report, found.sources), *_academic(report), *_agreement(report), _seen(report)),
     )
 
 
@@ -136,6 +139,37 @@ def _matrix(comparison: Comparison, names: Sequence[str]) -> Grid:
             cells.append(Cell(_NONE if share is None else f"{share:.0%}", shade=share))
         rows.append(tuple(cells))
     return Grid("Win rate of the row against the column", ("Entrant", *names), tuple(rows))
+
+
+def _academic(report: EvaluationReport) -> Iterator[Fold]:
+    """Nobody has to judge for these; a blind report has none."""
+    if not report.academic:
+        return
+    grids = tuple(
+        Grid(
+            title=one.entrant,
+            heads=("Figure", "Value", "Standard error", *(f"Less {vs}" for vs in get_args(Ancestor)), "Items", "Shots"),
+            rows=tuple(
+                (
+                    Cell(f"{row.task.task}.{figure.name}", "chat template" if row.task.template else ""),
+                    Cell(f"{figure.value:,.3f}"),
+                    Cell(_NONE if figure.stderr is None else f"{figure.stderr:.3f}"),
+                    *(_figure(_gain(row, figure.name, vs), digits=3) for vs in get_args(Ancestor)),
+                    Cell(str(row.task.items), f"of {row.task.of}" if row.task.items < row.task.of else ""),
+                    Cell(_NONE if row.task.shots is None else str(row.task.shots)),
+                )
+                for row in one.rows
+                for figure in row.task.figures
+            ),
+        )
+        for one in report.academic
+    )
+    words = "The newest result of each task; none of it depends on the prompts of this evaluation."
+    yield Fold("Academic benchmarks", words, grids)
+
+
+def _gain(row: AcademicRow, figure: str, vs: Ancestor) -> Estimate | None:
+    return next((one.difference for one in row.differences if (one.vs, one.figure) == (vs, figure)), None)
 
 
 def _agreement(report: EvaluationReport) -> Iterator[Fold]:

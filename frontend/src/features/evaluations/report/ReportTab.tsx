@@ -81,6 +81,7 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
         </Empty>
       )}
       {spoken > 0 && <Sources report={report} />}
+      {!!report.academic?.length && <Academic entrants={report.academic} />}
       <Further report={report} project={project} />
     </Stack>
   );
@@ -133,18 +134,22 @@ function Sources({ report }: { report: Report }) {
           <RewardCorrelations report={report} />
         </Part>
       )}
-      {(report.academic ?? []).length > 0 && (
-        <Part title="Academic benchmarks">
-          <Section
-            title="Tasks"
-            headline="The newest result of each task, of the entrants that are models"
-            about="None of it depends on the prompts of this evaluation."
-          >
-            <AcademicSection entrants={report.academic!} />
-          </Section>
-        </Part>
-      )}
     </>
+  );
+}
+
+/** Nobody has to judge for these. */
+function Academic({ entrants }: { entrants: NonNullable<Report["academic"]> }) {
+  return (
+    <Part title="Academic benchmarks">
+      <Section
+        title="Tasks"
+        headline={`The newest result of each task, of ${entrants.map((one) => one.entrant).join(", ")}`}
+        about="None of it depends on the prompts of this evaluation."
+      >
+        <AcademicSection entrants={entrants} />
+      </Section>
+    </Part>
   );
 }
 
