@@ -131,17 +131,37 @@ def test_alpaca_eval_annotations_in_which_one_instruction_stands_twice(world: Fo
     assert (mine["n_wins"], mine["n_losses"], mine["n_ties"]) == (theirs["wins"], theirs["losses"], theirs["draws"])
 
 
-def test_reviews_of_both_orders_in_one_file_are_averaged(world: FormatsWorld) -> None:
+def test_reviews_of_both_orders_count_once_and_have_a_flip_rate(world: FormatsWorld, tmp_path: Path) -> None:
     world.questions(10)
     world.entrants("a", "b")
     rows = []
     for number in range(81, 91):
         row = {"question_id": number, "answer1_id": "1", "answer2_id": "2", "text": "t"}
         rows.append({**row, "model_1": "a", "model_2": "b", "score": [9, 5]})
-        rows.append({**row, "model_1": "b", "model_2": "a", "score": ["8", "6"]})
+        # The first is reviewed in one order only, and on the last two the order does not change who is better.
+        if number > 81:
+            score = ["8", "6"] if number < 89 else ["4", "6"]
+            rows.append({**row, "answer1_id": "2", "answer2_id": "1", "model_1": "b", "model_2": "a", "score": score})
     world.judgments(jsonl(rows))
     judge = judge_of(world)
-    assert (judge["ok"], judge["superseded"]) == (40, 0)
+    assert (judge["ok"], judge["superseded"]) == (20, 18)
     means = {one["entrant"]: one["mean"]["value"] for one in judge["comparison"]["scores"]}
-    assert means == {"a": 7.5, "b": 6.5}
+    assert means == {"a": (9 + 9 * 6) / 10, "b": (5 + 7 * 8 + 2 * 4) / 10}
     assert {one["entrant"]: one["average"] for one in judge["single"]} == means
+    assert (judge["biases"]["flip_rate"]["value"], judge["biases"]["flip_rate"]["n"]) == (pytest.approx(7 / 9), 9)
+    assert "1 questions were reviewed in one order only: their scores have position bias" in judge["warnings"]
+    (theirs,) = figures(tmp_path / "review_a_b.jsonl", jsonl(rows))["files"]
+    assert (theirs["total_1"], theirs["total_2"]) == (63, 69)
+    assert theirs["flip_rate"] == judge["biases"]["flip_rate"]["value"]
+
+
+def test_reviews_of_several_pairs_of_assistants_are_no_import(world: FormatsWorld) -> None:
+    world.questions(1)
+    world.entrants("a", "b", "c")
+    review = {"question_id": 81, "answer1_id": "1", "text": "t", "score": [8, 7], "model_1": "a"}
+    rows = [{**review, "answer2_id": two, "model_2": two} for two in ("b", "c")]
+    refused = world.refused("evaluations/e/judgments", jsonl(rows))
+    assert (refused["code"], "several pairs of assistants on question 81" in refused["detail"]) == (
+        "several_pairs",
+        True,
+    )

@@ -14,7 +14,14 @@ E = f"{PROJECT}/evaluations/e"
 
 
 def pairs(world: JudgeWorld, number: int = 20, name: str = "pairs") -> None:
-    rows = [{"prompt": f"Question {at}?", "chosen": f"good {at}", "rejected": f"bad {at}"} for at in range(number)]
+    rows = [
+        {
+            "prompt": f"Question {at}?" + (f" Of {name}." if name != "pairs" else ""),
+            "chosen": f"good {at}",
+            "rejected": f"bad {at}",
+        }
+        for at in range(number)
+    ]
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     made = world.client.post(f"{PROJECT}/datasets/import", data={"name": name}, files={"file": ("rows.jsonl", content)})
     assert made.status_code == 201, made.text
@@ -73,7 +80,7 @@ def test_a_judge_does_not_count_before_it_has_passed_its_calibration(world: Judg
     world.evaluation(prompts=8)
     pairs(world)
     world.server.answer = knowing
-    world.judged("pairwise", name="one", calibration_threshold=0.7)
+    world.judged("pairwise", name="one", calibration_threshold=0.5)
     before = report(world)
     assert (before["valid"], before["comparison"]["winner"]) == (False, None)
     assert "was not calibrated yet" in before["invalid_because"]
@@ -92,7 +99,32 @@ def test_a_judge_that_fails_its_calibration_stays_invalid(world: JudgeWorld) -> 
     world.work()
     found = report(world)
     assert not found["valid"]
-    assert found["invalid_because"] == "it is right on 75.0% of known pairs, and 80% are asked"
+    said = "it is right on 75.0% of 20 known pairs of pairs, surely on 53.1% only, and 80% are asked"
+    assert found["invalid_because"] == said
+
+
+def test_a_judge_has_to_pass_on_every_set_by_the_lower_end_and_on_the_largest_draw(world: JudgeWorld) -> None:
+    world.evaluation(prompts=8)
+    pairs(world, 20, "even")
+    pairs(world, 20, "easy")
+    world.server.answer = lambda seen: completion("[[A]]" if _first_is_good(seen) else "[[B]]")
+    world.judged("pairwise", name="one", calibration_threshold=0.8)
+    calibrate(world, "one", dataset="easy", limit=10)
+    world.work()
+    assert "10 known pairs of easy, surely on 72.2% only" in report(world)["invalid_because"]
+    calibrate(world, "one", dataset="easy")
+    world.work()
+    assert report(world)["valid"]
+    world.server.answer = lambda seen: completion("nothing to tell")
+    calibrate(world, "one", dataset="even", seed=1)
+    world.work()
+    found = report(world)
+    assert (found["valid"], "pairs of even cannot be used" in found["invalid_because"]) == (False, True)
+
+
+def _first_is_good(seen: Seen) -> bool:
+    text = seen.json["messages"][1]["content"]
+    return "good" in text and "bad" in text and text.index("good") < text.index("bad")
 
 
 def test_what_cannot_calibrate_a_judge_is_refused(world: JudgeWorld) -> None:

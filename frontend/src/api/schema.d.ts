@@ -7074,7 +7074,7 @@ export interface components {
             budget?: number | null;
             /**
              * Calibration Threshold
-             * @description Valid only where a calibration on known pairs has at least this accuracy.
+             * @description Valid only where the interval of its accuracy begins here or above on each calibration set.
              */
             calibration_threshold?: number | null;
             /** Completion Price */

@@ -63,7 +63,8 @@ def import_judgments(
 ) -> tuple[Judge, Tally]:
     """All or nothing is stored; of several verdicts on an item the newest counts and the others are superseded.
 
-    Raises `RowsRefused`, `NothingMatches`, `NameTaken`, `BadInput` (`several_judges`), and what reading raises.
+    Raises `RowsRefused`, `NothingMatches`, `NameTaken`, `BadInput` (`several_judges`, `several_pairs`), and what
+    reading raises.
     """
     tally = Tally(expect(source, "judgments", form.format))
     imported = ImportedVerdicts(session, evaluation, source, tally.format, form)

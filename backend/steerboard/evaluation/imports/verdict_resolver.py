@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -21,6 +21,7 @@ from steerboard.evaluation.imports.answers import enter
 from steerboard.evaluation.imports.matching import Entrants, Prompts
 from steerboard.evaluation.imports.schemas import JudgmentsForm
 from steerboard.evaluation.tables import Entrant, Evaluation
+from steerboard_contracts.errors import BadInput
 
 Item = tuple[int, int, uuid.UUID, uuid.UUID | None, bool]
 """(position, turn, a, b, whether a is first or it is not known), as in the unique index of the table."""
@@ -37,8 +38,9 @@ class Resolved:
 
     @property
     def item(self) -> Item:
-        """The same of the same two entrants whichever of them the row names first."""
-        first = True if self.judgment.a_first is None else self.judgment.a_first
+        """The same of the same two entrants whichever of them the row names first. A review of the same two answers in
+        the other order is of the same item, for its scores are."""
+        first = True if self.judgment.a_first is None or self.b is None else self.judgment.a_first
         a, b = self.a.id, self.b.id if self.b else None
         if b is not None and b < a:
             a, b, first = b, a, first if self.judgment.a_first is None else not first
@@ -67,6 +69,7 @@ class ImportedVerdicts:
     def verdicts(self, left_out: LeftOut) -> Iterator[Resolved]:
         """What is about a prompt and entrants of the evaluation; `left_out` is told of everything else."""
         self._prompts.again()
+        reviewed: dict[int, set[uuid.UUID]] = {}
         judges, chosen = iter(self._judges), self.chosen
         self.rows = 0
         unread = False
@@ -95,6 +98,8 @@ class ImportedVerdicts:
             found = [self._resolve(judgment, position) for judgment in row]
             resolved = [one for one in found if isinstance(one, Resolved)]
             if len(resolved) == len(row):
+                if self._format == "vicuna_review":
+                    _of_one_pair(reviewed, resolved, self._source.label)
                 yield from resolved
                 continue
             # All of a row or none of it: the score of one of two answers means little without the other.
@@ -147,6 +152,17 @@ class ImportedVerdicts:
             self._entrants.add(found)
             self.added.append(found)
         return found
+
+
+def _of_one_pair(reviewed: dict[int, set[uuid.UUID]], review: Sequence[Resolved], label: str) -> None:
+    """A review scores each answer in view of the other. Raises `BadInput` where a question has several pairs."""
+    pair = {one.a.id for one in review}
+    if reviewed.setdefault(review[0].position, pair) != pair:
+        raise BadInput(
+            f"{label} has reviews of several pairs of assistants on question {review[0].judgment.question_id}",
+            code="several_pairs",
+            hint="Import one file for each pair, each as a judge of its own.",
+        )
 
 
 def _reviewed(label: str, place: int) -> str | None:

@@ -65,7 +65,11 @@ class JudgeSettings(BaseModel):
     ] = 0.0
     calibration_threshold: Annotated[
         float | None,
-        Field(ge=0, le=1, description="Valid only where a calibration on known pairs has at least this accuracy."),
+        Field(
+            ge=0,
+            le=1,
+            description="Valid only where the interval of its accuracy begins here or above on each calibration set.",
+        ),
     ] = None
     prompt_price: Price | None = None
     completion_price: Price | None = None

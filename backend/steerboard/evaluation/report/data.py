@@ -128,7 +128,8 @@ class JuryFacts:
 @dataclass(frozen=True)
 class JudgeFacts:
     """`statuses`: how many verdicts of each status, superseded ones under `superseded`. `content_hash`: of a preference
-    model of the registry. `unreadable`: rows of the imported file that were left out."""
+    model of the registry. `unreadable`: rows of the imported file that were left out. `reversed_reviews`: what
+    imported reviews of both orders prefer; `one_order`: questions with a review of one order only."""
 
     id: uuid.UUID
     name: str
@@ -145,6 +146,8 @@ class JudgeFacts:
     verdicts: Verdicts
     unreadable: int = 0
     repeats: Repeats | None = None
+    reversed_reviews: Repeats | None = None
+    one_order: int = 0
     calibrations: tuple[Calibration, ...] = ()
     cost: JudgeCost = JudgeCost()
 

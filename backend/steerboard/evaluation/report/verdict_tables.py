@@ -15,7 +15,7 @@ PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
 @dataclass(frozen=True)
 class ScoreUnits:
     """One row a prompt and turn: `scores` (units, entrants), NaN where there is no score. An answer that was scored
-    several times, as in the Vicuna reviews of both orders, has the mean."""
+    several times has the mean."""
 
     row: Ints
     turn: Ints

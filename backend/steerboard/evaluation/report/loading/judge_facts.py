@@ -51,6 +51,40 @@ def repeats_of(
     return made
 
 
+def reviews_of(
+    session: Session, judges: Sequence[Judge], rows_of: Callable[[Floats], Ints]
+) -> dict[uuid.UUID, tuple[Repeats, int]]:
+    """By judge of imported reviews of two answers: what those of both orders prefer, as signs of the same answer, and
+    how many questions were reviewed in one order only. Of two reviews in one order the newer counts."""
+    imported = [judge.id for judge in judges if judge.imported is not None and judge.style == "multi"]
+    found = session.execute(
+        select(Verdict.judge_id, Verdict.position, Verdict.a, Verdict.a_first, Verdict.value)
+        .where(Verdict.judge_id.in_(imported), Verdict.status == "ok")
+        .order_by(Verdict.judge_id, Verdict.position, Verdict.created_at, Verdict.id)
+    )
+    # {judge: {position: {entrant: {whether it was shown first: score}}}}
+    scores: dict[uuid.UUID, dict[int, dict[uuid.UUID, dict[bool, float]]]] = {judge: {} for judge in imported}
+    for judge, position, entrant, first, value in found:
+        if first is not None and value is not None:
+            scores[judge].setdefault(position, {}).setdefault(entrant, {})[first] = value
+    made = {}
+    for judge, of_position in scores.items():
+        both, alone = [], 0
+        for position, of_entrant in of_position.items():
+            if len(of_entrant) != 2:
+                continue
+            one, other = of_entrant.values()
+            if len(one) == len(other) == 2:
+                both.append((position, np.sign(one[True] - other[False]), np.sign(one[False] - other[True])))
+            else:
+                alone += 1
+        table = np.array(both, dtype=np.float64).reshape(-1, 3)
+        rows = rows_of(table[:, 0])
+        known = rows >= 0
+        made[judge] = Repeats(rows[known], table[known, 1], table[known, 2]), alone
+    return made
+
+
 def costs_of(session: Session, judges: Sequence[Judge]) -> dict[uuid.UUID, JudgeCost]:
     """Of every judge that is asked here."""
     ids = [judge.id for judge in judges]

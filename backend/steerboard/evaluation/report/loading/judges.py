@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Verdict
 from steerboard.evaluation.report.data import JudgeFacts
 from steerboard.evaluation.report.loading.calibrations import accuracy, calibrations_of, prompts_of
-from steerboard.evaluation.report.loading.judge_facts import costs_of, repeats_of
+from steerboard.evaluation.report.loading.judge_facts import costs_of, repeats_of, reviews_of
 from steerboard.evaluation.report.loading.positions import rows_at
 from steerboard.evaluation.report.loading.verdicts import verdicts_by_judge, verdicts_of
 from steerboard.evaluation.tables import Evaluation
@@ -44,6 +44,7 @@ def judges_of(
     verdicts = verdicts_by_judge(session, number, places, row_of)
     asked = [judge for judge, _ in judges]
     repeats = repeats_of(session, asked, lambda positions: rows_at(row_of, positions))
+    reviews = reviews_of(session, asked, lambda positions: rows_at(row_of, positions))
     costs = costs_of(session, asked)
     calibrated = calibrations_of(session, evaluation, asked)
     tokens = _tokens(session, list(number))
@@ -64,6 +65,8 @@ def judges_of(
             verdicts=verdicts[number[judge.id]],
             unreadable=judge.unreadable,
             repeats=repeats.get(judge.id),
+            reversed_reviews=reviews.get(judge.id, (None, 0))[0],
+            one_order=reviews.get(judge.id, (None, 0))[1],
             calibrations=tuple(
                 accuracy(pairs, known, verdicts_of(session, pairs, known), prompts_of(session, pairs))
                 for pairs, known in calibrated.get(judge.id, ())

@@ -156,7 +156,7 @@ export function JudgeSettings({
         />
         <NumberInput
           label="Valid from"
-          description="Percent of known pairs that it must get right first"
+          description="Percent of known pairs that it must surely get right first"
           placeholder="not asked for"
           min={0}
           max={100}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Verdicts
+from steerboard.evaluation.report.data import EvaluationData, Floats, Ints, JudgeFacts, Repeats, Verdicts
 from steerboard.evaluation.report.sections.benchmarks import alpaca_rows, arena_rows, single_rows
 from steerboard.evaluation.report.sections.judging.quality import uncalibrated
 from steerboard.evaluation.report.sections.judging.validity import invalid_entrants, without
@@ -98,7 +98,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         signs, half = signs_of(scores), 0
         columns = np.flatnonzero(np.isfinite(scores).any(axis=0))
         comparison = compare_scores(scores[:, columns], names_of(data, columns), seed=data.seed)
-        biases = _score_biases(judge.verdicts, units, characters, seed=data.seed)
+        biases = _score_biases(judge, units, characters, seed=data.seed)
         single = single_rows(data, judge, units)
     nothing = [ScoreRow(entrant=name, mean=NOTHING) for name in invalid]
     comparison = comparison.model_copy(
@@ -132,7 +132,7 @@ def _section(data: EvaluationData, judge: JudgeFacts, characters: Floats) -> tup
         single=single,
         warnings=[],
     )
-    report.warnings.extend(_warnings(report, half))
+    report.warnings.extend(_warnings(report, half, judge.one_order))
     return report, Source("judge", judge.name, scores, signs, comparison, report.valid)
 
 
@@ -184,8 +184,9 @@ def _pair_biases(verdicts: Verdicts, pairs: PairUnits, characters: Floats, *, se
     )
 
 
-def _score_biases(verdicts: Verdicts, units: ScoreUnits, characters: Floats, *, seed: int) -> JudgeBiases:
+def _score_biases(judge: JudgeFacts, units: ScoreUnits, characters: Floats, *, seed: int) -> JudgeBiases:
     """Single answers have no order; of answers judged together the first is the one with `a_first`."""
+    verdicts = judge.verdicts
     shown = verdicts.ok & (verdicts.a_first == 1)
     turns = int(max(verdicts.turn.max(initial=1), units.turn.max(initial=1))) + 1
     place = {int(key): at for at, key in enumerate(units.row * turns + units.turn)}
@@ -198,10 +199,16 @@ def _score_biases(verdicts: Verdicts, units: ScoreUnits, characters: Floats, *, 
     return JudgeBiases(
         first_wins=share(units.row[at], first, seed=seed),
         longer_wins=longer_share_of_scores(units.row, units.scores, lengths, seed=seed),
-        flip_rate=NOTHING,
+        flip_rate=_flips(judge.reversed_reviews, seed=seed),
         self_preference=None,
         expected_first_wins=float((1 / together).mean()) if len(at) else None,
     )
+
+
+def _flips(both_orders: Repeats | None, *, seed: int) -> Estimate:
+    if both_orders is None:
+        return NOTHING
+    return share(both_orders.row, (both_orders.first != both_orders.again).astype(np.float64), seed=seed)
 
 
 def _turn_lengths(characters: Floats, rows: Ints, turns: Ints) -> Floats:
@@ -232,7 +239,7 @@ def add_self_preference(data: EvaluationData, reports: Sequence[JudgeReport], so
         )
 
 
-def _warnings(report: JudgeReport, half: int) -> list[str]:
+def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
     found = []
     unusable = report.unparsed_rate > report.unparsed_threshold
     if report.trained:
@@ -257,6 +264,8 @@ def _warnings(report: JudgeReport, half: int) -> list[str]:
         found.append(f"{report.superseded} verdicts were superseded by newer ones of the same item")
     if half:
         found.append(f"{half} pairs were judged in one order only, though both were asked, and are left out")
+    if one_order:
+        found.append(f"{one_order} questions were reviewed in one order only: their scores have position bias")
     if 0 < report.comparison.items < MIN_ITEMS:
         found.append(f"{report.comparison.items} items are too few to tell entrants apart")
     flips = report.biases.flip_rate

@@ -10,8 +10,9 @@ from steerboard.evaluation.report.data import EvaluationData, JudgeFacts
 from steerboard.evaluation.report.sources import Source, share
 from steerboard.evaluation.report.verdict_tables import PAIR_STYLES
 from steerboard_contracts.report.estimate import Estimate
-from steerboard_contracts.report.sections.judges import JudgeQuality, JudgeReport, SourceKappa
+from steerboard_contracts.report.sections.judges import Calibration, JudgeQuality, JudgeReport, SourceKappa
 from steerboard_statistics.agreement import item_agreement, kappa_interval
+from steerboard_statistics.validity import UNUSABLE_THRESHOLD, assess
 
 
 def add_quality(data: EvaluationData, reports: Sequence[JudgeReport], sources: Sequence[Source]) -> None:
@@ -32,15 +33,29 @@ def add_quality(data: EvaluationData, reports: Sequence[JudgeReport], sources: S
 
 
 def uncalibrated(judge: JudgeFacts) -> str | None:
-    """Why a judge that has to be calibrated first is not valid."""
+    """Why a judge that has to be calibrated first is not valid: on every set that it was calibrated on, the interval of
+    its accuracy has to begin at the threshold or above."""
     threshold = judge.settings.get("calibration_threshold")
+    given = judge.settings.get("unparsed_threshold")
+    allowed = UNUSABLE_THRESHOLD if given is None else float(given)
     if threshold is None:
         return None
-    known = [one.accuracy.value for one in judge.calibrations if one.accuracy.value is not None]
-    if not known:
+    # The first of the largest of each set: neither a few lucky pairs nor another draw replaces it.
+    of_set: dict[str, Calibration] = {}
+    for one in judge.calibrations:
+        if one.dataset not in of_set or one.pairs > of_set[one.dataset].pairs:
+            of_set[one.dataset] = one
+    if not of_set:
         return f"it was not calibrated yet, and has to be right on {threshold:.0%} of known pairs first"
-    if max(known) < threshold:
-        return f"it is right on {max(known):.1%} of known pairs, and {threshold:.0%} are asked"
+    for name, one in of_set.items():
+        found = one.accuracy
+        lost = assess(found.n, {"without a usable verdict": one.pairs - found.n}, allowed, what=f"pairs of {name}")
+        if lost.reason is not None:
+            return lost.reason
+        if found.value is None or found.low is None or found.low < threshold:
+            right = "" if found.value is None else f" {found.value:.1%}"
+            surely = "" if found.low is None else f", surely on {found.low:.1%} only"
+            return f"it is right on{right} of {found.n} known pairs of {name}{surely}, and {threshold:.0%} are asked"
     return None
 
 
