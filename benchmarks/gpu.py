@@ -105,7 +105,7 @@ def prepare(folder: Path, size: str) -> None:
     """rows.jsonl (each a labelled sample and a pair in one) and the start model."""
     import torch
 
-    from steerboard_contracts.configs import BaseModelConfig
+    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
@@ -190,7 +190,8 @@ def _config(task: str, size: str) -> dict[str, Any]:
 
 
 def _stage(task: str, folder: Path, size: str, kind: type) -> Any:
-    from steerboard_contracts.stage import DatasetInput, ModelInput, StageSpec
+    from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+    from steerboard_contracts.stage.spec import StageSpec
     from steerboard_workers.stages.runtime import EventWriter
 
     data = "preferences" if task == "reward_model" else "labelled"
@@ -290,7 +291,7 @@ def _generation(who: str, folder: Path) -> tuple[float, int]:
     """Greedy, `NEW_TOKENS` each: random weights hardly ever end by themselves, and the end token is ruled out."""
     import torch
 
-    from steerboard_contracts.configs import Decoding
+    from steerboard_contracts.decoding import Decoding
     from steerboard_workers.engines.protocol import Request
     from steerboard_workers.engines.transformers_engine import TransformersEngine
     from steerboard_workers.stages.models.model_io import load_policy

@@ -147,7 +147,7 @@ class Models:
         """One reading of all examples, as training reads a reference."""
         import torch
 
-        from steerboard_contracts.stage import StageSpec
+        from steerboard_contracts.stage.spec import StageSpec
         from steerboard_workers.stages.distributed.choice import strategy_of
         from steerboard_workers.stages.runtime import EventWriter, Stage
         from steerboard_workers.stages.training.passes import ForwardPasses

@@ -42,7 +42,7 @@ from steerboard.platform.processes import vllm
 from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 
 HERE = Path(__file__).parent
 WORKERS = (1, 2, 4)

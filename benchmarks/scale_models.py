@@ -21,7 +21,7 @@ def write_models(folder: Path) -> None:
     import torch
     from transformers import LlamaForSequenceClassification
 
-    from steerboard_contracts.configs import BaseModelConfig
+    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from scale_models import BATCH, NEW_TOKENS, PROMPTS
 
-from steerboard_contracts.configs import Decoding, GenerateConfig
-from steerboard_contracts.stage import ModelInput, StageSpec
+from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.stages.models.open_models import open_policy
 from steerboard_workers.stages.runtime import EventWriter, Stage

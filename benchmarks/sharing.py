@@ -62,7 +62,7 @@ def summary(measured: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
 
 
 def prepare(folder: Path) -> None:
-    from steerboard_contracts.configs import BaseModelConfig
+    from steerboard_contracts.configs.base import BaseModelConfig
     from steerboard_contracts.models import ModelInfo
     from steerboard_workers.stages.base import random_llama, train_tokenizer
     from steerboard_workers.stages.models.model_io import save_model
@@ -88,7 +88,9 @@ def prepare(folder: Path) -> None:
 
 def run(folder: Path, processes: int, strategy: str) -> dict[str, Any]:
     """The training stage itself, as the platform starts it."""
-    from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, DatasetInput, ModelInput, StageSpec
+    from steerboard_contracts.stage.events import STAGE_EVENT
+    from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+    from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 
     config = {
         "run": "train",

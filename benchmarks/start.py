@@ -44,8 +44,8 @@ from steerboard.registry.service import register_model
 from steerboard.runs.state import claims, lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunOutput
-from steerboard_contracts.configs import RUN_CONFIG
-from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from steerboard_workers.supervisor.execution import Supervisor
 from steerboard_workers.supervisor.process import StageProcess, environment

@@ -17,7 +17,8 @@ def run_ours(folder: Path, method: str, sizes: Sizes, steps: int, engine: Engine
     """Seconds of each step, by phase, and in all. `engine` samples."""
     from steerboard.platform.processes import vllm
     from steerboard.platform.settings import Settings
-    from steerboard_contracts.stage import DatasetInput, EngineProcess, ModelInput, StageSpec
+    from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+    from steerboard_contracts.stage.spec import EngineProcess, StageSpec
     from steerboard_workers.stages import train
     from steerboard_workers.stages.runtime import EventWriter, Stage
     from steerboard_workers.stages.training import live_policy

@@ -44,7 +44,8 @@ class Turns:
 
 def stage_of(folder: Path, method: str, precision: str, steps: int, kind: type) -> Any:
     """A stage of the platform with the rows and the start model, of the class `kind`."""
-    from steerboard_contracts.stage import DatasetInput, ModelInput, StageSpec
+    from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+    from steerboard_contracts.stage.spec import StageSpec
     from steerboard_workers.stages.runtime import EventWriter
 
     path = str(folder / rows_of(method))

@@ -8,7 +8,7 @@ import random
 import uuid
 
 from dashboard.outputs import Ids, Known, Outputs, Plan, Row
-from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.run_config import RUN_CONFIG
 
 _EVERY = dt.timedelta(hours=2)
 _RECIPES = ("offline-rlhf", "graded", "demo", "ablation-beta", "ablation-threshold", "nightly")

@@ -26,7 +26,8 @@ from steerboard.platform.settings import Settings, get_settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.stage import UPLOADED, ModelInput, StageSpec
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import UPLOADED, StageSpec
 from steerboard_workers.supervisor.preparation import prepare
 
 RECIPE = """\

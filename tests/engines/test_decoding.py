@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, Gemma2Config, GPT2Config, LlamaConfig, MistralConfig
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.cache import growing_cache, takes_rows
 from steerboard_workers.engines.decoding import Decoder, Stream
 from steerboard_workers.engines.sampling import stream_key

@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.sampling import gumbel_noise, next_tokens, stream_key, warp
 
 

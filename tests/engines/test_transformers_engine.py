@@ -7,7 +7,7 @@ import torch
 from engine_prompts import PROMPTS
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.engines.protocol import Request
 from steerboard_workers.engines.transformers_engine import TransformersEngine

@@ -126,8 +126,8 @@ def test_an_adapter_of_a_larger_rank_is_refused_with_what_to_do() -> None:
 WATCHED = """
 import sys, time
 from pathlib import Path
-from steerboard_contracts.configs import MixConfig
-from steerboard_contracts.stage import StageSpec
+from steerboard_contracts.configs.mix import MixConfig
+from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.watchdog import Watchdog
 from steerboard_workers.stages.runtime import EventWriter, Stage
 

@@ -10,9 +10,12 @@ from typing import Any
 
 from engine_prompts import PROMPTS
 
-from steerboard_contracts.configs import Decoding, GenerateConfig, ScoreConfig
+from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.configs.score import ScoreConfig
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import ModelInput, StageSpec
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.engines.protocol import Delta, Request
 from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_texts

@@ -32,11 +32,11 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
-from steerboard_contracts.stage import StageEvent
+from steerboard_contracts.stage.events import StageEvent
 from steerboard_workers.stages.__main__ import MODULES
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model

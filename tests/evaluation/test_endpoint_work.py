@@ -15,7 +15,7 @@ from steerboard.evaluation.endpoint_client.voice import Voice
 from steerboard.evaluation.entrants import endpoint_answers
 from steerboard.evaluation.entrants.endpoint_answers import EndpointGaveUp, Respondent, Target
 from steerboard.platform.settings import Settings
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from support.servers.other_server import Answer, OtherServer, Seen, other_server
 
 

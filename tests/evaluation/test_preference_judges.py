@@ -15,7 +15,7 @@ from steerboard.evaluation.tables import Entrant, Response
 from steerboard.platform.database import transaction
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import RunInput
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import Preference

@@ -31,8 +31,8 @@ from steerboard.runs import queries
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
-from steerboard_contracts.configs import RUN_CONFIG
-from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from support.processes.surroundings import surroundings
 
 ROWS = 120

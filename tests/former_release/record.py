@@ -14,10 +14,11 @@ from pydantic import BaseModel
 from steerboard.datasets.imports.schemas import ImportOptionsOut
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.playground.schemas import PlaygroundDecoding
-from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import DatasetInput, ModelInput, StageSpec
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+from steerboard_contracts.stage.spec import StageSpec
 
 _ID = "01930000-0000-7000-8000-000000000000"
 _LORA = {"rank": 8, "alpha": 16.0, "dropout": 0.1, "targets": "attention", "quantise": "none", "merge": False}

@@ -14,10 +14,10 @@ from steerboard.datasets.imports.schemas import ImportOptionsOut
 from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.playground.schemas import PlaygroundDecoding
 from steerboard.runs.state.wakeups import WAKE_TASK
-from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import StageSpec
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.spec import StageSpec
 
 PARSE: dict[str, Callable[[Any], BaseModel]] = {
     "run_configs": RUN_CONFIG.validate_python,

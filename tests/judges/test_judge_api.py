@@ -13,7 +13,7 @@ from steerboard.evaluation.tables import Entrant, Evaluation
 from steerboard.platform.database import transaction
 from steerboard.runs.state import attempt_outcomes, claims, lifecycle
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.run_config import RUN_CONFIG
 
 
 def version(world: JudgeWorld) -> int:

@@ -30,7 +30,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, RunLog, RunOutput
 from steerboard.webhooks.tables import Webhook
-from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.run_config import RUN_CONFIG
 from support.models.model_folders import write_model
 
 API_KEY = "sk-a-secret-of-somebody"

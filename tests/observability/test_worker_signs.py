@@ -22,7 +22,7 @@ from steerboard.platform.telemetry import traces
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.run_config import RUN_CONFIG
 from support.servers.other_server import other_server
 
 

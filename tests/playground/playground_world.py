@@ -28,7 +28,7 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.interactive.worker import InteractiveWorker

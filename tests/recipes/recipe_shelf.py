@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from steerboard.recipes.lookup import KnownDataset, KnownModel
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.specs.run_kind import RunKindSpec
 

@@ -20,7 +20,7 @@ from steerboard.registry.endpoints.client import (
     stream_chat,
 )
 from steerboard.registry.tables import Endpoint
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
 from support.servers.other_server import Answer, OtherServer, other_server
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from steerboard.platform.settings import Settings
-from steerboard_contracts.base_sources import is_model_file, source_type
 from steerboard_contracts.errors import BadInput, UnsafeModelFile
+from steerboard_contracts.files.base_sources import is_model_file, source_type
 from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders, ModelFolder
 
 

@@ -19,8 +19,8 @@ from steerboard.runs.state import claims, lifecycle
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput, RunTransition
-from steerboard_contracts.configs import RUN_CONFIG
-from steerboard_contracts.stage import StageEvent
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.events import StageEvent
 from steerboard_workers.supervisor.progress_log import Journal
 
 Sessions = sessionmaker[Session]

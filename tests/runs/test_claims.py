@@ -17,7 +17,7 @@ from steerboard.runs.state import attempt_outcomes, claims, lifecycle, sweeper
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Metric, Run, RunAttempt, RunLog
-from steerboard_contracts.stage import Fix
+from steerboard_contracts.stage.events import Fix
 
 
 def let_lease_expire(world: World, claim: Claim) -> None:

@@ -16,7 +16,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
-from steerboard_contracts.stage import Changed, HealthFound, Paused
+from steerboard_contracts.stage.events import Changed, HealthFound, Paused
 from steerboard_contracts.watching.control import Change, Control
 
 API = "/api/v1/projects/default"

@@ -7,7 +7,7 @@ import json
 import pytest
 from hand_pipeline import HandPipeline
 
-from steerboard_contracts.stage import Succeeded
+from steerboard_contracts.stage.events import Succeeded
 from steerboard_workers.synthetic import write_demo_data
 
 TRAIN = {"run": "train", "batch": 16, "max_steps": 12, "lr": 3e-3, "checkpoint_every": 0}

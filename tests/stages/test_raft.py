@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from steerboard_contracts.stage import Succeeded
+from steerboard_contracts.stage.events import Succeeded
 
 TRAIN = {"run": "train", "method": "raft", "batch": 8, "max_steps": 4, "lr": 1e-3, "checkpoint_every": 0}
 

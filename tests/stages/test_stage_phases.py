@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hand_pipeline import HandPipeline, Result
 
-from steerboard_contracts.stage import Spent, Succeeded
+from steerboard_contracts.stage.events import Spent, Succeeded
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 

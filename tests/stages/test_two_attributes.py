@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import Attribute, ConditionFormat
 from steerboard_contracts.methods.sft import SftConfig
-from steerboard_contracts.stage import Failed, Succeeded
+from steerboard_contracts.stage.events import Failed, Succeeded
 from steerboard_workers.alignment.training_method import Selection, TrainingMethod
 from steerboard_workers.stages import train
 from steerboard_workers.stages.models.model_io import load_policy

@@ -14,18 +14,11 @@ import pytest
 from hand_pipeline import HandPipeline
 
 from steerboard.platform.processes import vllm
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import (
-    STAGE_EVENT,
-    Failed,
-    ModelInput,
-    PromptsInput,
-    ResponsesInput,
-    StageEvent,
-    Succeeded,
-)
+from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
+from steerboard_contracts.stage.inputs import ModelInput, PromptsInput, ResponsesInput
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import load_tokenizer, save_model
 from steerboard_workers.synthetic.topics import TOPICS

@@ -29,8 +29,9 @@ from steerboard.registry.service import register_model
 from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Run, RunAttempt, RunOutput
-from steerboard_contracts.configs import RUN_CONFIG, BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.models import ModelInfo
+from steerboard_contracts.run_config import RUN_CONFIG
 from steerboard_workers.stages.base import random_llama, train_tokenizer
 from steerboard_workers.stages.models.model_io import save_model
 from support.processes.surroundings import surroundings

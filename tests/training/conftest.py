@@ -12,7 +12,8 @@ import toy_pairs
 from running import RecordingWriter, changed_weights
 
 from steerboard_contracts import methods
-from steerboard_contracts.stage import STAGE_FILE, ModelInput, StageSpec
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training import passes
 

@@ -12,7 +12,7 @@ import torch
 from running import in_fork, run_forked, run_process
 
 from steerboard_contracts.errors import BadInput, OutOfMemory
-from steerboard_contracts.stage import Log
+from steerboard_contracts.stage.events import Log
 from steerboard_workers.stages.__main__ import failure_of
 from steerboard_workers.stages.runtime import EventWriter
 

@@ -21,7 +21,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.state.sweeper import settle_all
 from steerboard.runs.tables import Pipeline, Run
 from steerboard.webhooks import delivery
-from steerboard_contracts.configs import RUN_CONFIG
+from steerboard_contracts.run_config import RUN_CONFIG
 
 BASE = "/api/v1/projects/default/webhooks"
 ALL_EVENTS = [f"{what}.{state}" for what in ("run", "pipeline") for state in ("succeeded", "failed", "cancelled")]

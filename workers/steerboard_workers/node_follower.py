@@ -23,7 +23,8 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import progress_log
 from steerboard.runs.state.claims import LEASES, Claim
 from steerboard.runs.tables import Run, WorkerRow
-from steerboard_contracts.stage import Failed, StageSpec
+from steerboard_contracts.stage.events import Failed
+from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers import guardian
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import failure_diagnosis

@@ -15,7 +15,7 @@ from steerboard.cli.output.listing import Column, print_table
 from steerboard_contracts.errors import BadInput
 
 if TYPE_CHECKING:
-    from steerboard_contracts.placement_plan import PlacedRole, PlacementPlan
+    from steerboard_contracts.planning.placement_plan import PlacedRole, PlacementPlan
 
 commands = typer.Typer()
 
@@ -74,9 +74,9 @@ def placement(
     """Memory of an online run by role, whether it fits, and what to change. An estimate, with no server; exit code 1
     where it does not fit."""
     # Imported here: no other command waits for it.
-    from steerboard_contracts.memory import ModelShape
     from steerboard_contracts.methods import methods, needed_method
-    from steerboard_contracts.placement_plan import Machines, plan
+    from steerboard_contracts.planning.memory import ModelShape
+    from steerboard_contracts.planning.placement_plan import Machines, plan
     from steerboard_contracts.training import OnlineConfig
 
     shape = ModelShape.of(_config_of(model))

@@ -31,7 +31,7 @@ from steerboard.datasets.rows.row_writer import COPY_SAMPLES, canonical_json, co
 from steerboard.datasets.tables import Dataset
 from steerboard_contracts.errors import BadRow, EmptySelection, ErrorLocation
 from steerboard_contracts.samples import SAMPLE_CLASSES, LabelledSample, SampleKind, validate_sample
-from steerboard_contracts.stage import DatasetInput
+from steerboard_contracts.stage.inputs import DatasetInput
 
 __all__ = [
     "add_weighted",
@@ -113,5 +113,5 @@ def _bad_line(path: Path, line: int, problem: Problem) -> BadRow:
 
 
 def export_for_stage(session: Session, dataset: Dataset, dest: Path) -> DatasetInput:
-    """Write the jsonl file that a stage reads (`contracts.stage.DatasetInput`), renamed into place at the end."""
+    """Write the jsonl file that a stage reads (`DatasetInput`), renamed into place at the end."""
     return write_for_stage(session, dataset, dest)

@@ -13,7 +13,7 @@ from steerboard.evaluation.tables import Evaluation
 from steerboard.runs.pipelines.report import stage_rows
 from steerboard.runs.pipelines.service import stages_of
 from steerboard.runs.tables import Pipeline, Run, RunOutput
-from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import in_words
 

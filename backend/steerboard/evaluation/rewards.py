@@ -25,11 +25,11 @@ from steerboard.runs.inputs import AFTER
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.configs import RewardConfig
+from steerboard_contracts.configs.reward import RewardConfig
 from steerboard_contracts.engine import EngineName
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import what_to_name
-from steerboard_contracts.stage import ResponseRewardsOutput
+from steerboard_contracts.stage.outputs import ResponseRewardsOutput
 
 # What is known of synthetic answers: its name, which no model can have, and what stands for a model's hash.
 KNOWN_QUALITY = "known quality"

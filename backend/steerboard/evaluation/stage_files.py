@@ -14,7 +14,7 @@ from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.rewards import assessment_of_run
 from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
 from steerboard.runs.tables import Run
-from steerboard_contracts.stage import PromptsInput, ResponsesInput, StageInput
+from steerboard_contracts.stage.inputs import PromptsInput, ResponsesInput, StageInput
 
 _BATCH = 1000
 

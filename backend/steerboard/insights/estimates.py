@@ -22,18 +22,15 @@ from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas.requests import RunWork
 from steerboard.runs.standalone import checked
 from steerboard.runs.tables import Run
-from steerboard_contracts.academic import AcademicConfig
-from steerboard_contracts.combination import CombineConfig
-from steerboard_contracts.configs import (
-    BenchmarkConfig,
-    EvaluateConfig,
-    GenerateConfig,
-    RunConfig,
-    ScoreConfig,
-    stored_config,
-)
+from steerboard_contracts.configs.academic import AcademicConfig
+from steerboard_contracts.configs.benchmark import BenchmarkConfig
+from steerboard_contracts.configs.combine import CombineConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
+from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.configs.score import ScoreConfig
+from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.methods import method_of
-from steerboard_contracts.selection import SelectConfig
+from steerboard_contracts.run_config import RunConfig, stored_config
 from steerboard_contracts.training import TrainingConfig
 
 _RUNS = 20

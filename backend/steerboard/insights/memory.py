@@ -16,12 +16,21 @@ from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.service import manifest_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.academic import AcademicConfig
-from steerboard_contracts.configs import BenchmarkConfig, GenerateConfig, RunConfig, ScoreConfig
+from steerboard_contracts.configs.academic import AcademicConfig
+from steerboard_contracts.configs.benchmark import BenchmarkConfig
+from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.configs.score import ScoreConfig
+from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.memory import MemoryEstimate, ModelShape, generation_memory, scoring_memory, training_memory
-from steerboard_contracts.placement_plan import Machines, placed, training_load
-from steerboard_contracts.selection import SelectConfig
+from steerboard_contracts.planning.memory import (
+    MemoryEstimate,
+    ModelShape,
+    generation_memory,
+    scoring_memory,
+    training_memory,
+)
+from steerboard_contracts.planning.placement_plan import Machines, placed, training_load
+from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 _CONFIG = "config.json"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steerboard.datasets.schemas import Bin
 from steerboard_contracts.fields import Positive
-from steerboard_contracts.memory import MemoryEstimate
+from steerboard_contracts.planning.memory import MemoryEstimate
 from steerboard_contracts.samples import Finite, Message
 
 

@@ -15,7 +15,7 @@ from steerboard.platform.storage.artifacts import CHECKPOINTS, ArtifactStore
 from steerboard.platform.storage.protocol import Stored
 from steerboard.runs.checkpoints.stored import folder_of, stored
 from steerboard.runs.tables import Run, RunCheckpoint
-from steerboard_contracts.stage import checkpoint_name, checkpoint_place
+from steerboard_contracts.stage.checkpoints import checkpoint_name, checkpoint_place
 
 
 @dataclass

@@ -14,8 +14,8 @@ from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import NAME, NAME_RULE
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import STAGE_OPTIONS
-from steerboard_contracts.configs import RUN_CONFIG, RunConfig
 from steerboard_contracts.methods import methods
+from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
 from steerboard_contracts.run_kinds import kind_of, run_words
 from steerboard_contracts.specs.run_kind import RunKindSpec
 

@@ -14,7 +14,7 @@ from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.recipes.validation import add_validation_faults
 from steerboard.runs.kinds import misfit
-from steerboard_contracts.base_sources import source_type
+from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.samples import SampleKind
 from steerboard_contracts.specs.slots import datasets
 

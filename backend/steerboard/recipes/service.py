@@ -28,7 +28,7 @@ from steerboard.registry.tables import Model
 from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.specs.run_kind import RunKindSpec
 

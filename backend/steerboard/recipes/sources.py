@@ -13,7 +13,7 @@ from steerboard.recipes.inputs import Outside, StageRef, Value
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
-from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig

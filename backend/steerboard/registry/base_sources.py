@@ -6,9 +6,9 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.registry.uploads import service as uploads
-from steerboard_contracts.base_sources import RANDOM_BASES, source_type
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.files.local_folders import LocalFolders
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
-from steerboard_contracts.base_sources import is_model_file
+from steerboard_contracts.files.base_sources import is_model_file
 from steerboard_contracts.models import POLICIES, ModelInfo, ModelRole
 from steerboard_contracts.report.pipeline import MethodRow
 

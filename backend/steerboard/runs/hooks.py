@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.platform.hooks import Hook
 from steerboard.runs.tables import Run
-from steerboard_contracts.stage import ResponseRewardsOutput
+from steerboard_contracts.stage.outputs import ResponseRewardsOutput
 
 # Runs that the transaction has ended. Called at its very end, behind the lock of the event stream.
 ended: Hook[[Session, Collection[Run]], None] = Hook("runs.ended")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from steerboard.datasets.conversions.definitions import ways_into
-from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.models import JUDGES, what_to_name
+from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
 

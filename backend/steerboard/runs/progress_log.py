@@ -15,7 +15,7 @@ from steerboard.runs.state import oversight
 from steerboard.runs.state.announcements import announce
 from steerboard.runs.state.claims import Claim, fenced
 from steerboard.runs.tables import LivePairRow, Metric, ProbeStep, RunAttempt, RunLog, SampledGroup
-from steerboard_contracts.stage import Changed, HealthFound, Inspected, Probed, Sampled
+from steerboard_contracts.stage.events import Changed, HealthFound, Inspected, Probed, Sampled
 from steerboard_contracts.watching.ledger import Phase, PhaseTime
 
 LINE_CHARACTERS = 4_000

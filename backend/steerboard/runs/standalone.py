@@ -27,10 +27,11 @@ from steerboard.runs.schemas.requests import RunClone, RunCreate, RunWork
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Run
 from steerboard.runs.texts import all_held_out
-from steerboard_contracts.configs import RUN_CONFIG, BaseModelConfig, RunConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
+from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
 from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot

@@ -165,8 +165,8 @@ class Metric(Base):
 
 
 class ProbeStep(Base):
-    """Answers to a run's probe prompts after a step (`steerboard_contracts.stage.Probed`); a replayed step overwrites
-    its own."""
+    """Answers to a run's probe prompts after a step (`steerboard_contracts.stage.events.Probed`); a replayed step
+    overwrites its own."""
 
     __tablename__ = "probe_steps"
 
@@ -177,7 +177,7 @@ class ProbeStep(Base):
 
 
 class SampledGroup(Base):
-    """The answers to one prompt of a step that sampled (`steerboard_contracts.stage.Sampled`); a replayed step
+    """The answers to one prompt of a step that sampled (`steerboard_contracts.stage.events.Sampled`); a replayed step
     overwrites its own."""
 
     __tablename__ = "sampled_groups"
@@ -191,7 +191,7 @@ class SampledGroup(Base):
 
 class LivePairRow(Base):
     """What a run that goes on makes of one of its inspected pairs at the newest evaluated step
-    (`steerboard_contracts.stage.Inspected`). When it succeeds, an output has all steps, and these rows go."""
+    (`steerboard_contracts.stage.events.Inspected`). When it succeeds, an output has all steps, and these rows go."""
 
     __tablename__ = "live_pairs"
 

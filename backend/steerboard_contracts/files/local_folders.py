@@ -17,8 +17,8 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, ConfigDict
 
-from steerboard_contracts.base_sources import is_model_file
 from steerboard_contracts.errors import BadInput, ErrorLocation, UnsafeModelFile
+from steerboard_contracts.files.base_sources import is_model_file
 
 _LONGEST_PATH = 4096
 _MOST_ENTRIES = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import models

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.configs import JudgeConfig
+from steerboard_contracts.configs.judge import JudgeConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 SPEC = RunKindSpec(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.configs import ScoreConfig
+from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_contracts.selection import KEPT_AS, SelectConfig
+from steerboard_contracts.configs.select import KEPT_AS, SelectConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
 

@@ -12,12 +12,12 @@ from steerboard.evaluation.recipe_stage.table import Entry, Findings, Scores, re
 from steerboard.platform.database import new_id
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
-from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import label
-from steerboard_contracts.stage import RewardPercentiles, RewardSummary
+from steerboard_contracts.stage.outputs import RewardPercentiles, RewardSummary
 
 BY_REWARD = Normaliser(mean=1.0, sd=2.0, n=100, reward_source="reward", reward_model_hash="r")
 LABELLED = RewardPercentiles(n=100, p0_1=-5.0, p20=-1.0, p50=1.0, p80=3.0, p99_9=7.0)

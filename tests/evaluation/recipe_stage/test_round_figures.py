@@ -19,7 +19,7 @@ from steerboard.runs.errors import UnusableInput
 from steerboard_contracts.recipes.rounds import PlannedRound, PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
-from steerboard_contracts.stage import RewardSummary
+from steerboard_contracts.stage.outputs import RewardSummary
 
 PROMPTS = 40
 SOURCES = {number: uuid.UUID(int=number) for number in range(4)}

@@ -21,7 +21,8 @@ from steerboard.runs.results import outputs
 from steerboard.runs.state import attempt_outcomes, claims
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import LivePairRow
-from steerboard_contracts.stage import Inspected, PairsOutput, StageOutput
+from steerboard_contracts.stage.events import Inspected
+from steerboard_contracts.stage.outputs import PairsOutput, StageOutput
 from steerboard_contracts.watching.inspected_pairs import (
     INDEX_FILE,
     InspectedPair,

@@ -17,7 +17,7 @@ from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunAttempt
-from steerboard_contracts.stage import Paused
+from steerboard_contracts.stage.events import Paused
 from steerboard_contracts.watching.ledger import Ledger, PhaseTime
 
 SFT = {"run": "train", "method": "sft"}

@@ -28,7 +28,7 @@ from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Pipeline, Run, RunOutput
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import (
+from steerboard_contracts.stage.outputs import (
     AnswersOutput,
     CombinationOutput,
     DatasetOutput,

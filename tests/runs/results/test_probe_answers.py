@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from steerboard.platform.database import transaction
 from steerboard.runs.tables import Run
-from steerboard_contracts.stage import Probed
+from steerboard_contracts.stage.events import Probed
 from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
 
 API = "/api/v1/projects/default"

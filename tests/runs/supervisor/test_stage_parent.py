@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from steerboard_contracts.configs import RUN_CONFIG
-from steerboard_contracts.stage import STAGE_FILE, DatasetInput, Metrics, ModelInput, StageSpec, Succeeded
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.events import Metrics, Succeeded
+from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_workers import guardian
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.process import StageProcess, environment

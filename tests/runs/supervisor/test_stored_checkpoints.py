@@ -24,7 +24,7 @@ from steerboard.runs.state import attempt_outcomes
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run, RunLog
-from steerboard_contracts.stage import checkpoint_name
+from steerboard_contracts.stage.checkpoints import checkpoint_name
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
 from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from steerboard.runs.progress_log import Batch
-from steerboard_contracts.stage import Failed, Log, Metrics, Progress, Succeeded
+from steerboard_contracts.stage.events import Failed, Log, Metrics, Progress, Succeeded
 from steerboard_workers.supervisor.failure_diagnosis import failure_of
 from steerboard_workers.supervisor.process import StageProcess, environment
 from steerboard_workers.supervisor.progress_log import Journal

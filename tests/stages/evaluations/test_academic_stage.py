@@ -15,7 +15,9 @@ from hand_pipeline import HandPipeline
 
 from steerboard.platform.processes import lm_eval
 from steerboard_contracts.report.academic import AcademicResult, AcademicTask
-from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, Failed, ModelInput, StageEvent, Succeeded
+from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import STAGE_FILE
 from support.models.lm_eval_environment import (
     CHOICES,
     CODE,

@@ -15,7 +15,9 @@ import pytest
 from hand_pipeline import HandPipeline
 
 from steerboard.platform.processes import lm_eval, vllm
-from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, Failed, ModelInput, StageEvent, Succeeded
+from steerboard_contracts.stage.events import STAGE_EVENT, Failed, StageEvent, Succeeded
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import STAGE_FILE
 from steerboard_workers.stages.base import train_tokenizer
 from support.models.lm_eval_environment import (
     CHOICES,

@@ -10,7 +10,7 @@ import pytest
 from hand_pipeline import HandPipeline
 
 from benchmark_numbers.figures_runner import figures, write
-from steerboard_contracts.stage import Failed, Succeeded
+from steerboard_contracts.stage.events import Failed, Succeeded
 from steerboard_statistics.benchmarks.rewardbench2 import DOMAINS, TIES, best_of
 from steerboard_workers.stages.models.model_io import load_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts

@@ -10,7 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from steerboard_contracts.stage import Failed, ModelInput, Succeeded
+from steerboard_contracts.stage.events import Failed, Succeeded
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_statistics.benchmarks.rewardbench import SECTIONS
 from steerboard_workers.stages.models.model_io import load_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts

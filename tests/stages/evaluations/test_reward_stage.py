@@ -10,7 +10,7 @@ import pytest
 from hand_pipeline import run_here
 
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import ResponsesInput
+from steerboard_contracts.stage.inputs import ResponsesInput
 from steerboard_workers.stages.models.model_io import load_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts
 

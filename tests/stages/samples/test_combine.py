@@ -10,9 +10,9 @@ import pytest
 import scipy
 from hand_pipeline import HandPipeline
 
-from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.events import Failed
 
 HELPFUL = [1.0, 0.0, 0.5, 2.0, -1.0, 0.25]
 # A hundred times as large, and not along with the first.

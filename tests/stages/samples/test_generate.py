@@ -10,7 +10,8 @@ import torch
 from hand_pipeline import killed_when, run_here
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from steerboard_contracts.stage import Failed, Shard, Succeeded
+from steerboard_contracts.stage.events import Failed, Succeeded
+from steerboard_contracts.stage.spec import Shard
 
 GREEDY = {"run": "generate", "decoding": {"max_new_tokens": 12}, "batch_size": 16}
 SAMPLED = {**GREEDY, "decoding": {"temperature": 1.0, "n": 2, "max_new_tokens": 8}, "seed": 3}

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from steerboard_contracts.configs import MixConfig
-from steerboard_contracts.stage import Failed, Log, Succeeded
+from steerboard_contracts.configs.mix import MixConfig
+from steerboard_contracts.stage.events import Failed, Log, Succeeded
 from steerboard_workers.stages.mix import quotas
 
 PAPER = [{"share": 0.333}, {"share": "auto"}, {"share": "auto", "side": "both"}]

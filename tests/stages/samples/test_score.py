@@ -9,7 +9,8 @@ import torch
 from hand_pipeline import run_here
 from transformers import AutoModelForSequenceClassification
 
-from steerboard_contracts.stage import Failed, Shard, Succeeded
+from steerboard_contracts.stage.events import Failed, Succeeded
+from steerboard_contracts.stage.spec import Shard
 from steerboard_workers.engines.rewards import batches_by_tokens
 from steerboard_workers.stages.models.model_io import load_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, reward_engine, score_texts

@@ -9,9 +9,9 @@ import pytest
 import scipy
 from hand_pipeline import HandPipeline, killed_when
 
-from steerboard_contracts.configs import RUN_CONFIG
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import Failed, Log, Succeeded
+from steerboard_contracts.run_config import RUN_CONFIG
+from steerboard_contracts.stage.events import Failed, Log, Succeeded
 
 # By prompt: answers with their rewards. The last three groups teach nothing.
 GROUPS = [

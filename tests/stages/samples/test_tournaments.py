@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hand_pipeline import HandPipeline
 
-from steerboard_contracts.stage import Failed, Log, Succeeded
+from steerboard_contracts.stage.events import Failed, Log, Succeeded
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.engines.preferences import TransformersPreferences
 from steerboard_workers.stages.models.comparing import compare, preference_engine

@@ -9,9 +9,15 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from steerboard_contracts.memory import ModelShape, TrainingLoad, generation_memory, scoring_memory, training_memory
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.placement_plan import Machines, plan
+from steerboard_contracts.planning.memory import (
+    ModelShape,
+    TrainingLoad,
+    generation_memory,
+    scoring_memory,
+    training_memory,
+)
+from steerboard_contracts.planning.placement_plan import Machines, plan
 from steerboard_contracts.training import LoraConfig
 from steerboard_workers.stages.models.adapters import add_lora
 from steerboard_workers.stages.training.preflight import Way, smaller

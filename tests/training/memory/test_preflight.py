@@ -15,7 +15,7 @@ from running import data_of, recorded
 from safetensors.torch import load_file
 
 from steerboard_contracts.errors import OutOfMemory
-from steerboard_contracts.stage import STAGE_EVENT, Failed
+from steerboard_contracts.stage.events import STAGE_EVENT, Failed
 from steerboard_workers.alignment.batches.batching import Batcher, MicroBatch
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage

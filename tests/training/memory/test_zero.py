@@ -13,7 +13,7 @@ import torch
 from running import data_of, metrics_of, run_process, torchrun
 from safetensors.torch import load_file
 
-from steerboard_contracts.stage import STAGE_EVENT
+from steerboard_contracts.stage.events import STAGE_EVENT
 from steerboard_workers.stages.models.model_io import load_policy, load_reward_model
 from steerboard_workers.stages.runtime import Stage
 

@@ -16,7 +16,8 @@ from running import changed_weights, final_weights, forked, metrics_of, ran, run
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.stage import STAGE_FILE, ModelInput
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import STAGE_FILE
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods import training_of

@@ -17,7 +17,7 @@ import pytest
 import torch
 from running import forked, metrics_of, weights_of
 
-from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.phases import Phases
 from steerboard_workers.stages.runtime import Stage
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForSequenceClassification
 
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.alignment.batches.batch_source import BadSource
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.memory import ModelShape
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.placement import NodeShare, Placement, Unit, assign
-from steerboard_contracts.placement_plan import Machines, plan
+from steerboard_contracts.planning.memory import ModelShape
+from steerboard_contracts.planning.placement_plan import Machines, plan
 from steerboard_workers.supervisor.device_group import DeviceGroup
 from support.models.llama_shapes import LLAMA_8B, LLAMA_70B
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.stage.inputs import ModelInput
 
 QUICK = {
     "run": "train",

@@ -16,7 +16,8 @@ from torch.testing import assert_close
 
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.stage import STAGE_FILE, DatasetInput
+from steerboard_contracts.stage.inputs import DatasetInput
+from steerboard_contracts.stage.spec import STAGE_FILE
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.online.pretraining import PretrainingTexts
 from steerboard_workers.stages.distributed.strategies import DDPStrategy

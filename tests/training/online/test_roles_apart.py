@@ -18,7 +18,9 @@ from running import metrics_of, run_process, torchrun, weights_of
 from torch.testing import assert_close
 
 from steerboard_contracts.placement import RoleNodes, Unit, assign
-from steerboard_contracts.stage import STAGE_EVENT, STAGE_FILE, ModelInput
+from steerboard_contracts.stage.events import STAGE_EVENT
+from steerboard_contracts.stage.inputs import ModelInput
+from steerboard_contracts.stage.spec import STAGE_FILE
 from steerboard_workers.stages import train
 from steerboard_workers.stages.roles.placed_unit import PlacedUnit
 from steerboard_workers.stages.roles.processes import RoleProcess

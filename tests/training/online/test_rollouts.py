@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from running import final_weights, forked, metrics_of, run_process, torchrun
 
 from steerboard_contracts import methods
-from steerboard_contracts.configs import EXECUTION_FIELDS
 from steerboard_contracts.errors import BadInput, OutOfMemory
+from steerboard_contracts.fields import EXECUTION_FIELDS
 from steerboard_contracts.methods.sft import SftConfig
 from steerboard_workers.alignment.attention import PADDING_FREE
 from steerboard_workers.alignment.batches.batch_source import (

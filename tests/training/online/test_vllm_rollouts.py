@@ -13,7 +13,7 @@ from running import ran, recorded, run_process, torchrun
 from steerboard.platform.processes import vllm
 from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import EngineMissing
-from steerboard_contracts.stage import STAGE_FILE, EngineProcess
+from steerboard_contracts.stage.spec import STAGE_FILE, EngineProcess
 from steerboard_workers.engines.live.messages import Draw, Drawn, Start
 from steerboard_workers.engines.live.process import LiveEngine, write_config
 from steerboard_workers.engines.shared_weights import SharedWeights

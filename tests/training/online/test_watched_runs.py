@@ -11,7 +11,7 @@ from accelerate.state import AcceleratorState
 from pydantic import TypeAdapter
 from running import final_weights, forked, metrics_of, ran, recorded, weights_of
 
-from steerboard_contracts.stage import Paused
+from steerboard_contracts.stage.events import Paused
 from steerboard_contracts.watching.control import CONTROL_FILE, Change, Control
 from steerboard_contracts.watching.health import HealthRule, JudgeRule, KlRule
 from steerboard_workers.stages import train

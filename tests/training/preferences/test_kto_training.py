@@ -12,7 +12,7 @@ from running import ran, recorded
 from transformers import AutoModelForCausalLM
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.alignment.methods.kto import Kto, KtoObjective
 from steerboard_workers.stages.runtime import Stage
 

@@ -11,7 +11,8 @@ import pytest
 from accelerate.state import AcceleratorState
 from running import metrics_of, recorded
 
-from steerboard_contracts.stage import Inspected, ModelInput
+from steerboard_contracts.stage.events import Inspected
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.watching.inspected_pairs import INDEX_FILE, MOST_STEPS, PairsIndex, StepPairs, step_file
 from steerboard_workers.alignment.token_texts import token_texts
 from steerboard_workers.stages import train

@@ -11,7 +11,7 @@ from accelerate.state import AcceleratorState
 from running import metrics_of, recorded, weights_of
 
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.stage import ModelInput
+from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
 

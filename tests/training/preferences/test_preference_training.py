@@ -10,7 +10,7 @@ import pytest
 from running import RecordingWriter, ran
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.stage import StageSpec
+from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.stages import benchmark

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_workers.alignment.rendering.render import Renderer, answer_room
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 

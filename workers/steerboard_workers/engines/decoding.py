@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.cache import CHUNK, growing_cache, takes_rows
 from steerboard_workers.engines.sampling import log_probs_of, next_tokens
 

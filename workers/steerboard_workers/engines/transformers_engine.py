@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Answer, Writer, asked, end_ids
 from steerboard_workers.engines.decoding import Decoder, Stream

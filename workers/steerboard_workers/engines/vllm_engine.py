@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
 from steerboard_workers.engines.protocol import Completion, Delta, Request

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import EngineProcess
+from steerboard_contracts.stage.spec import EngineProcess
 from steerboard_workers.engines.vllm_host import VllmHost
 from steerboard_workers.engines.watchdog import EngineFailed
 

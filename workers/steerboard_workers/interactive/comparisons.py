@@ -20,7 +20,7 @@ from steerboard.platform.leases import LeaseLost
 from steerboard.playground import claims
 from steerboard.playground.claims import Claim
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.interactive.answer_writer import AnswerWriter

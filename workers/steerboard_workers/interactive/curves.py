@@ -26,7 +26,7 @@ from steerboard.playground.tables import Curve
 from steerboard.registry.tables import Model
 from steerboard_contracts.conditions.condition import Condition, varied
 from steerboard_contracts.conditions.format import ConditionFormat
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.prompts import Normaliser
 from steerboard_statistics.bootstrap import Interval, Resamples
 from steerboard_statistics.correlation import spearman

@@ -24,7 +24,7 @@ from steerboard.playground.tables import Comparison, PlaygroundAnswer
 from steerboard.registry.endpoints.client import Finish, stream_chat
 from steerboard.registry.endpoints.service import key_of
 from steerboard.registry.tables import Endpoint, Model
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.prompts import Normaliser
 from steerboard_workers.interactive.answer_writer import AnswerWriter
 from steerboard_workers.interactive.errors import problem_of

@@ -12,7 +12,7 @@ import threading
 import traceback
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.stage.events import Failed
 from steerboard_workers.model_host.messages import REQUEST, Done, Failure, Request, Stop
 from steerboard_workers.stages.__main__ import QUIET, failure_of
 from steerboard_workers.stages.runtime import EventWriter

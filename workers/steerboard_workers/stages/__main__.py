@@ -12,9 +12,9 @@ import sys
 import traceback
 from pathlib import Path
 
-from steerboard_contracts.configs import RunKind
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.fields import RunKind
+from steerboard_contracts.stage.events import Failed
 from steerboard_workers.stages.oom import ran_out_of_memory
 from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 

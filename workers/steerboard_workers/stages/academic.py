@@ -18,10 +18,11 @@ import numpy as np
 import torch
 from lm_eval.evaluator import evaluate
 
-from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.academic import AcademicResult, AcademicTask
-from steerboard_contracts.stage import AcademicOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import AcademicOutput
 from steerboard_workers.stages.harness.answers import KEY, RecordedAnswers
 from steerboard_workers.stages.harness.asked_model import check_askable, open_model
 from steerboard_workers.stages.harness.results import tasks_of

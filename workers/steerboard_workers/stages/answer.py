@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steerboard_contracts.configs import MOST_SAMPLES, AnswerConfig, Decoding
+from steerboard_contracts.configs.answer import AnswerConfig
+from steerboard_contracts.decoding import MOST_SAMPLES, Decoding
 from steerboard_contracts.files.resumable_rows import ResumableRows
-from steerboard_contracts.stage import ResponsesOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import ResponsesOutput
 from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.engines.rewards import RewardNotFinite
 from steerboard_workers.stages.generate import score_text

@@ -14,14 +14,16 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from steerboard_contracts.base_sources import MODEL_FILES, RANDOM_BASES, source_type
 from steerboard_contracts.conditions.format import SCORE_MARKER
-from steerboard_contracts.configs import BaseModelConfig
+from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput, BadModel, EmptySelection
+from steerboard_contracts.files.base_sources import MODEL_FILES, RANDOM_BASES, source_type
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.files.local_folders import LocalFolders, ModelFolder
 from steerboard_contracts.models import MODEL_INFO_FILE, ModelInfo
-from steerboard_contracts.stage import UPLOADED, ModelOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import ModelOutput
+from steerboard_contracts.stage.spec import UPLOADED
 from steerboard_workers.stages.models.foreign import check_model, copy_model, its_own_fault
 from steerboard_workers.stages.models.model_io import check_safe, load_tokenizer, read_info, save_model
 from steerboard_workers.stages.runtime import Stage

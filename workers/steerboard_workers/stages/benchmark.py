@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steerboard_contracts.configs import BenchmarkConfig
+from steerboard_contracts.configs.benchmark import BenchmarkConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.report.benchmark import BenchmarkResult
-from steerboard_contracts.stage import BenchmarkOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import BenchmarkOutput
 from steerboard_statistics.benchmarks.pairs import benchmark
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.configs import BenchmarkConfig
+from steerboard_contracts.configs.benchmark import BenchmarkConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.report.benchmark import BenchmarkResult
 from steerboard_statistics.benchmarks.answers import Answered, benchmark_answers

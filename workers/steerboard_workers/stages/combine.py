@@ -13,11 +13,12 @@ from array import array
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.combination import CombineConfig
+from steerboard_contracts.configs.combine import CombineConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.combination import CombinationResult, CombinedReward
-from steerboard_contracts.stage import CombinationOutput, RewardsOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import CombinationOutput, RewardsOutput
 from steerboard_statistics.correlation import correlations
 from steerboard_statistics.rewards import histograms
 from steerboard_workers.stages.rows.same_rows import answer_inputs, finite_reward, same_rows, weights_of

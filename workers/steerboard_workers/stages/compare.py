@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from steerboard_contracts.configs import CompareConfig
-from steerboard_contracts.stage import Succeeded, VerdictsOutput
+from steerboard_contracts.configs.compare import CompareConfig
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import VerdictsOutput
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
 from steerboard_workers.stages.runtime import Stage

@@ -9,12 +9,13 @@ import json
 from typing import Any
 
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.generation import check_written, sample_of, selected
 from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import ModelInfo
-from steerboard_contracts.stage import Answer, AnswersOutput, DatasetOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.generation import check_written, sample_of, selected
+from steerboard_contracts.stage.outputs import Answer, AnswersOutput, DatasetOutput
 from steerboard_workers.engines.protocol import Completion, Request
 from steerboard_workers.stages.models.open_models import OpenPolicy, open_policy
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows

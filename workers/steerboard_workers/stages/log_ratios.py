@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steerboard_contracts.configs import AnswerConfig
+from steerboard_contracts.configs.answer import AnswerConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_workers.alignment.rendering.render import answer_room

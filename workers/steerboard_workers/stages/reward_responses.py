@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from steerboard_contracts.configs import RewardConfig
+from steerboard_contracts.configs.reward import RewardConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import ResponseRewardsOutput, RewardSummary, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import ResponseRewardsOutput, RewardSummary
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer

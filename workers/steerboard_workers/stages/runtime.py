@@ -20,22 +20,16 @@ from pydantic import BaseModel, ValidationError
 from steerboard_contracts.errors import BadInput, BadRow, SteerboardError
 from steerboard_contracts.files.disk import sync_folder
 from steerboard_contracts.samples import sample_problems
-from steerboard_contracts.stage import (
-    STAGE_FILE,
-    Checkpointed,
+from steerboard_contracts.stage.events import Checkpointed, Failed, Log, Metrics, Progress, Spent
+from steerboard_contracts.stage.inputs import (
     ComparisonsInput,
     DatasetInput,
-    Failed,
-    Log,
-    Metrics,
     ModelInput,
-    Progress,
     PromptsInput,
     ResponsesInput,
-    Spent,
     StageInput,
-    StageSpec,
 )
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_contracts.watching.ledger import PHASES
 from steerboard_workers.phases import Phases
 

@@ -6,10 +6,11 @@ import json
 import math
 from typing import Any
 
-from steerboard_contracts.configs import ScoreConfig
+from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.files.resumable_rows import ResumableRows
-from steerboard_contracts.stage import RewardsOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import RewardsOutput
 from steerboard_workers.engines.rewards import RewardEngine, RewardNotFinite
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_batches

@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from steerboard_contracts.configs.select import KEPT_AS, SelectConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult, Tournament
-from steerboard_contracts.selection import KEPT_AS, SelectConfig
-from steerboard_contracts.stage import DatasetOutput, SelectionOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import DatasetOutput, SelectionOutput
 from steerboard_statistics.selection import AnswerGroups
 from steerboard_workers.alignment.choice import Choice, choose
 from steerboard_workers.stages.rows.scored_answers import ScoredAnswers, read_answers, weighted_rewards

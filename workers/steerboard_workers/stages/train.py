@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from steerboard_contracts.configs import EXECUTION_FIELDS
 from steerboard_contracts.errors import OutOfMemory
-from steerboard_contracts.stage import DatasetInput, ModelInput, ModelOutput, Paused, Succeeded
+from steerboard_contracts.fields import EXECUTION_FIELDS
+from steerboard_contracts.stage.events import Paused, Succeeded
+from steerboard_contracts.stage.inputs import DatasetInput, ModelInput
+from steerboard_contracts.stage.outputs import ModelOutput
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.examples import with_companions
 from steerboard_workers.alignment.methods import training_of

@@ -19,7 +19,7 @@ from steerboard.runs import progress_log
 from steerboard.runs.checkpoints import stored as stored_checkpoints
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import RunCheckpoint
-from steerboard_contracts.stage import checkpoint_name, checkpoint_place
+from steerboard_contracts.stage.checkpoints import checkpoint_name, checkpoint_place
 
 log = logging.getLogger(__name__)
 

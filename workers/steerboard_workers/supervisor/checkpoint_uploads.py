@@ -30,7 +30,7 @@ from steerboard.runs import progress_log
 from steerboard.runs.checkpoints import stored as stored_checkpoints
 from steerboard.runs.state.claims import Claim
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import CHECKPOINT_MANIFEST, checkpoint_name
+from steerboard_contracts.stage.checkpoints import CHECKPOINT_MANIFEST, checkpoint_name
 from steerboard_workers.supervisor.workspace import Workspace
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import RunConfig, stored_config
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes, assign
-from steerboard_contracts.stage import StageSpec
+from steerboard_contracts.run_config import RunConfig, stored_config
+from steerboard_contracts.stage.spec import StageSpec
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.memory import stage_memory
 

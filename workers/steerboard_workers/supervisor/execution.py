@@ -32,7 +32,7 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.files.disk import FULL, Disk
 from steerboard_contracts.run_kinds import any_kind_of
-from steerboard_contracts.stage import Checkpointed, Paused, Succeeded
+from steerboard_contracts.stage.events import Checkpointed, Paused, Succeeded
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
 from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from steerboard.runs.state.attempt_outcomes import Failure
 from steerboard_contracts.errors import BadModel
-from steerboard_contracts.stage import Failed, Paused, Succeeded
+from steerboard_contracts.stage.events import Failed, Paused, Succeeded
 from steerboard_workers.stages.oom import SIGNS
 from steerboard_workers.stages.runtime import MODEL_MARKS
 

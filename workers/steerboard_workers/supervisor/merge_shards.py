@@ -19,7 +19,8 @@ from steerboard.registry.tables import Artifact
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.results.outputs import inside
 from steerboard.runs.tables import Run, RunOutput
-from steerboard_contracts.stage import DatasetOutput, RewardsOutput, StageOutput, Succeeded
+from steerboard_contracts.stage.events import Succeeded
+from steerboard_contracts.stage.outputs import DatasetOutput, RewardsOutput, StageOutput
 
 _PART = "part.jsonl"
 

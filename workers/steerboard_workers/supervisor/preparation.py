@@ -23,15 +23,17 @@ from steerboard.registry.tables import Model
 from steerboard.registry.uploads import service as uploads
 from steerboard.runs import inputs
 from steerboard.runs.tables import Run
-from steerboard_contracts.academic import AcademicConfig
-from steerboard_contracts.base_sources import source_type
-from steerboard_contracts.configs import BaseModelConfig, RunConfig, stored_config
+from steerboard_contracts.configs.academic import AcademicConfig
+from steerboard_contracts.configs.base import BaseModelConfig
+from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.online.reward_rules import OutsideReward
 from steerboard_contracts.online.rewarded import RewardedOnlineConfig
-from steerboard_contracts.stage import UPLOADED, DatasetInput, EngineProcess, ModelInput, Shard, StageInput, StageSpec
+from steerboard_contracts.run_config import RunConfig, stored_config
+from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
+from steerboard_contracts.stage.spec import UPLOADED, EngineProcess, Shard, StageSpec
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # For the first rows of a large dataset: they are sorted first.

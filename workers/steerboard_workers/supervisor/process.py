@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from steerboard.platform.processes.public_environment import public_environment
-from steerboard_contracts.stage import STAGE_EVENT, Failed, Log, Paused, StageEvent, Succeeded
+from steerboard_contracts.stage.events import STAGE_EVENT, Failed, Log, Paused, StageEvent, Succeeded
 from steerboard_workers import guardian
 from steerboard_workers.stage_parent.identity import MARK
 from steerboard_workers.supervisor.guardians import Guardian, StartedGuardian

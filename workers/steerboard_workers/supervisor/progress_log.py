@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sqlalchemy.exc import OperationalError
 
 from steerboard.runs.progress_log import Batch
-from steerboard_contracts.stage import (
+from steerboard_contracts.stage.events import (
     Changed,
     Checkpointed,
     HealthFound,

@@ -22,7 +22,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.storage.folder_lock import working_in
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
-from steerboard_contracts.stage import STAGE_FILE, StageSpec
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 from steerboard_contracts.watching.control import CONTROL_FILE, Control
 
 

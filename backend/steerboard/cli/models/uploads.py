@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from steerboard.cli.client import Client, path_of
-from steerboard_contracts.base_sources import is_model_file
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.files.base_sources import is_model_file
 
 
 def upload_model(client: Client, folder: Path) -> str:

@@ -20,7 +20,7 @@ from steerboard.datasets.tables import Dataset
 from steerboard.platform.storage.disk import create_file
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.samples import ATTRIBUTES, GROUP_FIELDS, SAMPLE_CLASSES, SampleKind, half_of
-from steerboard_contracts.stage import DatasetInput
+from steerboard_contracts.stage.inputs import DatasetInput
 
 _PARQUET_ROWS = 5000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TextIO
 
-from steerboard_contracts.stage import Log, StageEvent
+from steerboard_contracts.stage.events import Log, StageEvent
 
 _LONGEST_LINE = 500
 

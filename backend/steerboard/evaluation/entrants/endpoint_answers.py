@@ -21,7 +21,7 @@ from steerboard.registry.endpoints.service import key_of, score_text
 from steerboard.registry.tables import Endpoint, Model
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import template_arguments
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.models import ModelInfo
 

@@ -17,10 +17,13 @@ from steerboard.platform.security.secrets import Secrets
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import GenerateConfig
+from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.files.resumable_rows import ResumableRows
-from steerboard_contracts.generation import Messages, check_written, sample_of, selected
-from steerboard_contracts.stage import DatasetInput, DatasetOutput, Log, Progress, StageSpec, Succeeded
+from steerboard_contracts.stage.events import Log, Progress, Succeeded
+from steerboard_contracts.stage.generation import Messages, check_written, sample_of, selected
+from steerboard_contracts.stage.inputs import DatasetInput
+from steerboard_contracts.stage.outputs import DatasetOutput
+from steerboard_contracts.stage.spec import StageSpec
 
 _MOST_THREADS = 32
 

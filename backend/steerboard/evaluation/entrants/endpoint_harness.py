@@ -25,9 +25,9 @@ from steerboard.platform.settings import Settings
 from steerboard.registry.endpoints.service import get_endpoint
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.academic import AcademicConfig
-from steerboard_contracts.questions import LONGEST_LINE, MOST_AT_ONCE, Question, Reply
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.configs.academic import AcademicConfig
+from steerboard_contracts.stage.events import Failed
+from steerboard_contracts.stage.questions import LONGEST_LINE, MOST_AT_ONCE, Question, Reply
 
 log = logging.getLogger("steerboard.answering")
 

@@ -29,11 +29,14 @@ from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import get_settings
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.tables import Run
-from steerboard_contracts.academic import AcademicConfig
-from steerboard_contracts.configs import AnswerConfig, GenerateConfig
+from steerboard_contracts.configs.academic import AcademicConfig
+from steerboard_contracts.configs.answer import AnswerConfig
+from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.files.resumable_rows import ResumableRows
-from steerboard_contracts.stage import STAGE_FILE, Failed, Log, Progress, ResponsesOutput, StageSpec, Succeeded
+from steerboard_contracts.stage.events import Failed, Log, Progress, Succeeded
+from steerboard_contracts.stage.outputs import ResponsesOutput
+from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
 
 log = logging.getLogger("steerboard.answering")
 

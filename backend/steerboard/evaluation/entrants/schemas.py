@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from steerboard.evaluation.prompts.schemas import Reference
 from steerboard.runs.state.states import RunState
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs import MOST_SAMPLES, Asked, BestOf, Decoding
+from steerboard_contracts.decoding import MOST_SAMPLES, Asked, BestOf, Decoding
 from steerboard_contracts.engine import EngineName
 
 EvaluationName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]

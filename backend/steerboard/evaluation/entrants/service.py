@@ -23,7 +23,8 @@ from steerboard.registry.endpoints.service import get_endpoint, score_text
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Endpoint, Model
 from steerboard.runs.state.lifecycle import InputRef, create_run
-from steerboard_contracts.configs import AnswerConfig, Decoding
+from steerboard_contracts.configs.answer import AnswerConfig
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.methods import conditioned_labels
 from steerboard_contracts.models import POLICIES, ModelInfo, what_to_name

@@ -22,7 +22,7 @@ from steerboard.evaluation.imports.schemas import AnswersForm, AnswersImported
 from steerboard.evaluation.queries import entrants_out
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.names import check_name
-from steerboard_contracts.configs import MOST_SAMPLES
+from steerboard_contracts.decoding import MOST_SAMPLES
 from steerboard_contracts.errors import BadInput
 
 COPY_RESPONSES = "COPY evaluation_responses (entrant_id, position, sample, turns, tokens, finished) FROM STDIN"

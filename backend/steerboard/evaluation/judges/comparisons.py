@@ -22,7 +22,7 @@ from steerboard.evaluation.judges.schemas import JudgeSettings
 from steerboard.evaluation.tables import Evaluation
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run
-from steerboard_contracts.stage import ComparisonsInput
+from steerboard_contracts.stage.inputs import ComparisonsInput
 
 STYLE = "preference"
 Item = tuple[int, int, uuid.UUID, uuid.UUID]

@@ -44,9 +44,9 @@ from steerboard.registry.endpoints import service as endpoints
 from steerboard.registry.tables import Endpoint
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import JudgeConfig
+from steerboard_contracts.configs.judge import JudgeConfig
 from steerboard_contracts.errors import BadInput, SteerboardError
-from steerboard_contracts.stage import Failed, Log, Progress, Succeeded
+from steerboard_contracts.stage.events import Failed, Log, Progress, Succeeded
 
 log = logging.getLogger("steerboard.judging")
 

@@ -31,7 +31,8 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.state.states import ENDED
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import CompareConfig, JudgeConfig
+from steerboard_contracts.configs.compare import CompareConfig
+from steerboard_contracts.configs.judge import JudgeConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.models import what_to_name
 

@@ -23,7 +23,7 @@ from steerboard.platform.names import free_name, names_like
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve
 from steerboard.runs.tables import Pipeline, Run, RunInput
-from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
 
 Things = dict[str, Dataset | Model]

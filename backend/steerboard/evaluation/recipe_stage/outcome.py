@@ -24,11 +24,11 @@ from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.inputs import log_prob_cost, resolve, training_cost
 from steerboard.runs.tables import Run, RunLog
-from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.report.pipeline import EvaluationRef, Report
-from steerboard_contracts.stage import RewardSummary
+from steerboard_contracts.stage.outputs import RewardSummary
 
 
 def outcome(session: Session, run: Run) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -13,7 +13,7 @@ from steerboard.evaluation.entrants.responses import entrants_of
 from steerboard.evaluation.tables import Evaluation, RewardAssessment, RewardValue
 from steerboard.runs.tables import Run, RunInput
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.prompts import Normaliser
 from steerboard_statistics.bootstrap import Floats
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from steerboard.evaluation.recipe_stage.judge import Judged
 from steerboard_contracts.conditions.condition import Condition, varied
-from steerboard_contracts.configs import EvaluateConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.methods import baseline_methods
 from steerboard_contracts.models import ModelInfo
 from steerboard_contracts.prompts import Normaliser
@@ -20,7 +20,7 @@ from steerboard_contracts.report.pipeline import (
     Report,
     RewardModelSummary,
 )
-from steerboard_contracts.stage import RewardSummary
+from steerboard_contracts.stage.outputs import RewardSummary
 from steerboard_statistics.bootstrap import Resamples
 from steerboard_statistics.correlation import spearman
 from steerboard_statistics.paired import win_rate

@@ -23,9 +23,9 @@ from steerboard.recipes.planning.sweep.block import SWEEP, set_sweep
 from steerboard.recipes.planning.sweep.halving import await_rungs
 from steerboard.recipes.planning.sweep.variants import summary_of, variant_of, write_variants
 from steerboard.recipes.sources import Source, Sources
-from steerboard_contracts.configs import RunConfig
 from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.recipes.sweep import PlannedSweep
+from steerboard_contracts.run_config import RunConfig
 
 TOP_KEYS = ("name", "description", "inputs", "stages", ROUNDS, ROUND, SWEEP)
 MAX_STAGES = 200

@@ -12,7 +12,7 @@ import orjson
 from steerboard.platform.security.safe_http import read_start
 from steerboard.registry.tables import Endpoint
 from steerboard_contracts.conditions.format import template_arguments
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.samples import Message
 

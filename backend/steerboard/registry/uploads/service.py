@@ -20,8 +20,8 @@ from steerboard.platform.storage.artifacts import ArtifactStore, Manifest
 from steerboard.platform.storage.protocol import CHUNK
 from steerboard.registry.schemas import ModelUploadCreate, ModelUploadOut
 from steerboard.registry.tables import Artifact, ModelUpload
-from steerboard_contracts.base_sources import UPLOAD
 from steerboard_contracts.errors import BadInput
+from steerboard_contracts.files.base_sources import UPLOAD
 
 _AGAIN = "Upload it again: steerboard run ... --set base=FOLDER does."
 

@@ -21,7 +21,7 @@ from steerboard.platform.storage.artifacts import CHECKPOINTS, ArtifactStore
 from steerboard.runs.state import claims
 from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import RunCheckpoint
-from steerboard_contracts.stage import checkpoint_name, checkpoint_place
+from steerboard_contracts.stage.checkpoints import checkpoint_name, checkpoint_place
 
 KEEP = 2
 

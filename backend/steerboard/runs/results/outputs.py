@@ -21,8 +21,8 @@ from steerboard.runs import hooks
 from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
-from steerboard_contracts.combination import CombineConfig
-from steerboard_contracts.stage import (
+from steerboard_contracts.configs.combine import CombineConfig
+from steerboard_contracts.stage.outputs import (
     AcademicOutput,
     AnswersOutput,
     BenchmarkOutput,

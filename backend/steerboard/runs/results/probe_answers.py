@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from steerboard.platform.http.errors import NotFound
 from steerboard.runs.tables import ProbeStep, Run
 from steerboard_contracts.conditions.condition import Condition
-from steerboard_contracts.stage import Probed
+from steerboard_contracts.stage.events import Probed
 from steerboard_contracts.watching.probing import ProbeAnswer, ProbePrompt
 
 

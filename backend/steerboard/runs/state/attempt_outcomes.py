@@ -17,7 +17,7 @@ from steerboard.runs.state.announcements import note_news
 from steerboard.runs.state.transitions import move
 from steerboard.runs.tables import Run, RunAttempt
 from steerboard_contracts.errors import ErrorLocation, SteerboardError
-from steerboard_contracts.stage import Fix, Paused
+from steerboard_contracts.stage.events import Fix, Paused
 
 _LONGEST_WAIT = 600.0
 

@@ -20,8 +20,9 @@ from steerboard.runs.errors import RunNotActive, RunNotResumable, UnusableInput
 from steerboard.runs.state.dependencies import settle, shards_of, stop, upstream_of
 from steerboard.runs.state.transitions import ENDED, lock, lock_order, move
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.configs import EXECUTION_FIELDS, RunConfig, stored_config
 from steerboard_contracts.errors import BadInput, ErrorLocation
+from steerboard_contracts.fields import EXECUTION_FIELDS
+from steerboard_contracts.run_config import RunConfig, stored_config
 
 
 @dataclass(frozen=True)

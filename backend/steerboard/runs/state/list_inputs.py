@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from steerboard.runs.tables import Run, RunInput
-from steerboard_contracts.configs import stored_config
+from steerboard_contracts.run_config import stored_config
 from steerboard_contracts.run_kinds import kind_of
 
 # Of each entrant, the reward model that chooses among its answers.

@@ -17,10 +17,10 @@ from steerboard.runs.errors import RunNotActive, RunNotPausable, SettingNotChang
 from steerboard.runs.state.announcements import announce, note_news
 from steerboard.runs.state.transitions import ENDED, lock, move
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs import stored_config
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.methods import method_of
-from steerboard_contracts.stage import Changed, HealthFound
+from steerboard_contracts.run_config import stored_config
+from steerboard_contracts.stage.events import Changed, HealthFound
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.control import Change, Control
 

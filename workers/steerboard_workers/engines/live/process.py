@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from steerboard_contracts.stage import EngineProcess
+from steerboard_contracts.stage.spec import EngineProcess
 from steerboard_workers.engines.live.messages import Draw, Drawn, Start, Update
 from steerboard_workers.engines.shared_weights import SharedWeights, Weights
 from steerboard_workers.engines.vllm_process import VllmProcess

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_workers.stages.harness.answers import RecordedAnswers
 from steerboard_workers.stages.harness.endpoint_model import EndpointModel, check_written

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 
 from lm_eval.api.model import LM
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput, SteerboardError
-from steerboard_contracts.questions import LONGEST_LINE, MOST_AT_ONCE, ChatTurn, Question, Reply
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.stage.events import Failed
+from steerboard_contracts.stage.questions import LONGEST_LINE, MOST_AT_ONCE, ChatTurn, Question, Reply
 from steerboard_workers.stages.harness.answers import Missing, RecordedAnswers
 from steerboard_workers.stages.harness.options import cut, writing_of
 

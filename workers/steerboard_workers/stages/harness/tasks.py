@@ -11,7 +11,7 @@ from typing import Any
 import evaluate
 from lm_eval.tasks import TaskManager
 
-from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput, SteerboardError
 from steerboard_contracts.files.local_folders import FolderNotAllowed, LocalFolders
 from steerboard_workers.stages.harness import sandbox

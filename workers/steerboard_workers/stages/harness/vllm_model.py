@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from steerboard_contracts.academic import AcademicConfig
+from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput, EngineMissing
 from steerboard_workers.engines.vllm_process import VllmProcess
 from steerboard_workers.stages.harness.answers import Missing, RecordedAnswers

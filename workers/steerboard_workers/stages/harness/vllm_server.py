@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.engine import VllmOptions
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Asked as AskedPrompt

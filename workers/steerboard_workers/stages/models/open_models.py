@@ -11,14 +11,12 @@ from typing import Literal
 
 import torch
 
-from steerboard_contracts.configs import (
-    AnswerConfig,
-    BenchmarkConfig,
-    EvaluateConfig,
-    GenerateConfig,
-    RewardConfig,
-    ScoreConfig,
-)
+from steerboard_contracts.configs.answer import AnswerConfig
+from steerboard_contracts.configs.benchmark import BenchmarkConfig
+from steerboard_contracts.configs.evaluate import EvaluateConfig
+from steerboard_contracts.configs.generate import GenerateConfig
+from steerboard_contracts.configs.reward import RewardConfig
+from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import Precision

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from steerboard_contracts.errors import OutOfMemory, SteerboardError
 from steerboard_contracts.placement import Unit
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.stage.events import Failed
 from steerboard_workers.engines.watchdog import EngineFailed
 
 # A unit that dies this often would die again.

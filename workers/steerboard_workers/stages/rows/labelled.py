@@ -9,7 +9,7 @@ import numpy as np
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.stage import RewardPercentiles
+from steerboard_contracts.stage.outputs import RewardPercentiles
 from steerboard_workers.stages.models.scoring import Scorable
 from steerboard_workers.stages.runtime import Stage
 

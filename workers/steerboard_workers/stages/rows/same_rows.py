@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.stage import DatasetInput
+from steerboard_contracts.stage.inputs import DatasetInput
 from steerboard_workers.alignment.missing_rewards import rows_without_reward
 from steerboard_workers.stages.runtime import Stage
 

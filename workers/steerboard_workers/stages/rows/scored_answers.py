@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser
-from steerboard_contracts.selection import SelectConfig
-from steerboard_contracts.stage import DatasetInput
+from steerboard_contracts.stage.inputs import DatasetInput
 from steerboard_workers.alignment.groups import group_of
 from steerboard_workers.stages.rows.same_rows import answer_inputs, finite_reward, same_rows, weights_of
 from steerboard_workers.stages.runtime import Stage

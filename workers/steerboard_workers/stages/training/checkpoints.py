@@ -22,8 +22,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from steerboard_contracts.files.disk import Disk, sync_folder
-from steerboard_contracts.stage import CHECKPOINT_MANIFEST as MANIFEST
-from steerboard_contracts.stage import checkpoint_name, checkpoint_place
+from steerboard_contracts.stage.checkpoints import CHECKPOINT_MANIFEST as MANIFEST
+from steerboard_contracts.stage.checkpoints import checkpoint_name, checkpoint_place
 from steerboard_workers.stages.runtime import sync_file
 
 TENSORS = "tensors-00001.safetensors"  # and further ones, counted up

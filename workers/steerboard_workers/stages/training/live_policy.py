@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from steerboard_contracts.configs import Decoding
+from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.errors import BadInput, OutOfMemory
-from steerboard_contracts.stage import Fix
+from steerboard_contracts.stage.events import Fix
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.stage import HealthFound, Paused
+from steerboard_contracts.stage.events import HealthFound, Paused
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_contracts.watching.health import Finding
 from steerboard_contracts.watching.ledger import PhaseTime

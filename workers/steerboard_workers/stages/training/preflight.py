@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from steerboard_contracts.errors import OutOfMemory
-from steerboard_contracts.memory import ModelShape, TrainingLoad, training_memory
 from steerboard_contracts.methods import needed_method
-from steerboard_contracts.stage import Fix
+from steerboard_contracts.planning.memory import ModelShape, TrainingLoad, training_memory
+from steerboard_contracts.stage.events import Fix
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.stages.models.adapters import is_adapter

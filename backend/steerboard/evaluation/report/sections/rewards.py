@@ -9,7 +9,7 @@ from steerboard.evaluation.report.sections.several_rewards import reward_curves,
 from steerboard.evaluation.report.sources import Source, moved, names_of, signs_of
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import BestOfN, Calibration, LengthCell, RewardReport
-from steerboard_contracts.stage import RewardSummary
+from steerboard_contracts.stage.outputs import RewardSummary
 from steerboard_statistics.bootstrap import divide
 from steerboard_statistics.comparison import compare_scores
 from steerboard_statistics.proportions import proportion_interval

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.samples import Split
-from steerboard_contracts.stage import Inspected, PairsOutput
+from steerboard_contracts.stage.events import Inspected
+from steerboard_contracts.stage.outputs import PairsOutput
 from steerboard_contracts.watching.inspected_pairs import (
     INDEX_FILE,
     MOST_STEPS,

@@ -15,7 +15,7 @@ import numpy as np
 
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.conditions.format import ConditionFormat
-from steerboard_contracts.stage import Probed
+from steerboard_contracts.stage.events import Probed
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.probing import MOST_CHARACTERS, MOST_STEPS, ProbeAnswer, ProbeConfig, ProbePrompt
 from steerboard_workers.alignment.examples import Example

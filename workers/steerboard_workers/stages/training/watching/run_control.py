@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from steerboard_contracts.stage import Changed
+from steerboard_contracts.stage.events import Changed
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.control import CONTROL_FILE, Change, Control
 from steerboard_workers.stages.runtime import Stage

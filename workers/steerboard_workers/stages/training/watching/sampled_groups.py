@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from steerboard_contracts.online.answer_groups import AnswerGroup
-from steerboard_contracts.stage import Sampled
+from steerboard_contracts.stage.events import Sampled
 from steerboard_workers.stages.runtime import Stage
 
 

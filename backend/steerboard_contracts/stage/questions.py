@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steerboard_contracts.configs import Decoding
-from steerboard_contracts.stage import Failed
+from steerboard_contracts.decoding import Decoding
+from steerboard_contracts.stage.events import Failed
 
 MOST_AT_ONCE = 32
 """Questions that may be under way."""

@@ -1,5 +1,5 @@
 """What each device of an online run has to hold, on machines that need not be there: what fits where, and what to
-change. Sums of `steerboard_contracts.memory`; frozen models count as large as the model in training."""
+change. Sums of `steerboard_contracts.planning.memory`; frozen models count as large as the model in training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from steerboard_contracts.errors import BadInput
-from steerboard_contracts.memory import (
+from steerboard_contracts.methods import needed_method
+from steerboard_contracts.placement import MODEL_ROLES, Role, assign
+from steerboard_contracts.planning.memory import (
     MemoryEstimate,
     ModelShape,
     TrainingLoad,
@@ -19,8 +21,6 @@ from steerboard_contracts.memory import (
     scoring_memory,
     training_memory,
 )
-from steerboard_contracts.methods import needed_method
-from steerboard_contracts.placement import MODEL_ROLES, Role, assign
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 # What an estimate may take of a device before it counts as too much.

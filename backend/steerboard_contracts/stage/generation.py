@@ -7,9 +7,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from steerboard_contracts.configs import GenerateConfig, Portion
+from steerboard_contracts.configs.generate import GenerateConfig, Portion
 from steerboard_contracts.errors import EmptySelection
-from steerboard_contracts.stage import Shard
+from steerboard_contracts.stage.spec import Shard
 
 Rows = Callable[[], Iterator[dict[str, Any]]]
 Messages = list[dict[str, str]]

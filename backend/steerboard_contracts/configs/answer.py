@@ -1,0 +1,29 @@
+"""The config of an `answer` run, which an evaluation starts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from steerboard_contracts.decoding import MOST_SAMPLES, Asked, BestOf, WithDecoding
+from steerboard_contracts.fields import NonNegative
+
+
+class AnswerConfig(WithDecoding):
+    """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
+
+    `prompts_hash` stands for the prompts where a finished equal run is looked for, `endpoint` for who is asked when
+    it is a server elsewhere. `temperatures`, by category of the prompt, override the decoding's own.
+    """
+
+    run: Literal["answer"] = "answer"
+    evaluation: UUID
+    entrant: UUID
+    prompts_hash: str = ""
+    endpoint: str | None = None
+    score: Asked = None
+    samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
+    best_of: BestOf = None
+    temperatures: dict[str, NonNegative] = Field(default={})

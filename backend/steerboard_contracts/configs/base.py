@@ -1,0 +1,29 @@
+"""The config of a `base` run: where a base model comes from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from steerboard_contracts.fields import Config, Count
+
+
+class BaseModelConfig(Config):
+    """Brings a base model in: a local folder, a hub name, or random weights with a tokenizer trained on the data."""
+
+    run: Literal["base"] = "base"
+    source: Annotated[
+        str,
+        Field(
+            max_length=4096,
+            description="`random:tiny-llama`, a folder that the server may read, or a hub name `org/name[@revision]`.",
+        ),
+    ]
+    vocabulary: Annotated[int, Field(ge=300, le=262144)] = 4096
+    hidden: Annotated[int, Field(ge=32, le=8192)] = 192
+    layers: Annotated[int, Field(ge=1, le=128)] = 4
+    heads: Count = 6
+    max_length: Annotated[int, Field(ge=64)] = 512
+    seed: int = 0
+    fingerprint: Annotated[str | None, Field(description="Set by the planner: what a folder held when planned.")] = None

@@ -1,0 +1,68 @@
+"""The config of an `evaluate` run: who is compared, on which prompts and by which judge."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.decoding import BestOf, WithDecoding
+from steerboard_contracts.fields import Config, Count, Positive
+
+
+class Entrant(Config):
+    """One model of an evaluation, once for each score or condition (once with its default where there are none).
+
+    With `best_of`, the reward model of input `best_of.N` chooses for entrant N; its answers are sampled at the
+    decoding's temperature, or at 1 where that is 0.
+    """
+
+    scores: list[Condition] = Field(default=[])
+    best_of: BestOf = None
+
+
+class EndpointJudge(Config):
+    """An LLM at a registered endpoint that judges the answers of an evaluation."""
+
+    endpoint: Annotated[str, Field(min_length=1, max_length=200, description="A registered endpoint, by name.")]
+    style: Annotated[
+        Literal["pairwise", "single"],
+        Field(description="`pairwise`: two answers, in both orders; `single`: one answer, from 1 to 10."),
+    ] = "pairwise"
+    criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
+    requests_per_minute: Annotated[
+        Positive | None, Field(le=1_000_000, description="By default as fast as it answers.")
+    ] = None
+    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests under way at once.")] = 4
+
+
+class EvaluateConfig(WithDecoding):
+    """An evaluation of held-out prompts. The run itself computes nothing: it starts an evaluation whose answers and
+    rewards are runs of their own, and has succeeded when those have."""
+
+    run: Literal["evaluate"] = "evaluate"
+    entrants: Annotated[list[Entrant], Field(min_length=1)]
+    prompts: Annotated[Count, Field(description="At most this many held-out prompts.")] = 200
+    bootstrap: Annotated[int, Field(ge=100, le=100_000)] = 2000
+    quality: Annotated[
+        Literal["synthetic"] | None, Field(description="Known quality of answers, for the synthetic demo data.")
+    ] = None
+    examples: Annotated[int, Field(ge=0, le=50)] = 3
+    decides: Annotated[
+        bool,
+        Field(
+            description="Of a round: does the judge, or else the first reward model, rate the last entrant lower than "
+            "the one before it? That ends the rounds."
+        ),
+    ] = False
+    judge: Annotated[
+        EndpointJudge | None,
+        Field(description="An LLM that compares the answers; a preference model is given as the input `judge`."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _has_two_to_compare(self) -> EvaluateConfig:
+        if self.decides and len(self.entrants) < 2:
+            raise ValueError("`decides` compares the last two entrants, and there is one")
+        return self

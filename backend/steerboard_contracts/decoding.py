@@ -1,0 +1,69 @@
+"""How the answers of a policy are decoded, and what it is asked for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from steerboard_contracts.conditions.condition import Condition
+from steerboard_contracts.engine import WithEngine
+from steerboard_contracts.fields import Config, Count, NonNegative, Precision
+from steerboard_contracts.samples import Finite
+
+Asked = Annotated[
+    Condition | None,
+    Field(
+        description="Requested score of a policy that is asked with one; of several attributes, a text such as "
+        "`helpfulness:4,verbosity:2`."
+    ),
+]
+
+
+class Decoding(Config):
+    """temperature 0 is greedy. `n` answers for each prompt, each with a seed of its own."""
+
+    temperature: Annotated[NonNegative, Field(description="0 is greedy.")] = 0.0
+    top_p: Annotated[
+        Finite, Field(gt=0, le=1, description="Draw from the likeliest tokens of this much probability.")
+    ] = 1.0
+    top_k: Annotated[int, Field(ge=0, description="Draw from this many of the likeliest tokens; 0: from all.")] = 0
+    n: Annotated[int, Field(ge=1, le=256, description="Answers for each prompt.")] = 1
+    max_new_tokens: Annotated[
+        Count | None, Field(description="Tokens of an answer; by default 256, or half of a smaller model's window.")
+    ] = None
+    stop: list[str] = Field(default=[], description="Texts that end an answer, and are not part of it.")
+
+
+def _decoding(value: Any) -> Any:
+    if value == "greedy":
+        return {}
+    return {"temperature": 1.0} if value == "sampled" else value
+
+
+DecodingField = Annotated[Decoding, Field(default_factory=Decoding)]
+
+
+class WithDecoding(WithEngine):
+    decoding: DecodingField
+    batch_size: Annotated[Count, Field(description="Sequences decoded together.")] = 64
+    precision: Precision = "auto"
+    seed: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_decoding(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("decoding"), str):
+            return {**value, "decoding": _decoding(value["decoding"])}
+        return value
+
+
+MOST_SAMPLES = 64
+BestOf = Annotated[
+    int | None,
+    Field(
+        ge=2,
+        le=MOST_SAMPLES,
+        description="Of so many sampled answers to each prompt, the one that a reward model scores highest.",
+    ),
+]
