@@ -60,6 +60,19 @@ describe("Outbox", () => {
     expect(box.all).toEqual([]);
   });
 
+  it("keeps what a proxy answers in the server's place", async () => {
+    let tries = 0;
+    const box = new Outbox("box", async () => {
+      tries += 1;
+      if (tries === 1) throw await Problem.of(new Response("404 page not found", { status: 404 }));
+    });
+    box.add(parcel(1));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(box.all.map((one) => one.refused)).toEqual([undefined]);
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([tries, box.all.length]).toEqual([2, 0]);
+  });
+
   it("sends what a full storage cannot keep", async () => {
     const sent: string[] = [];
     const full = {

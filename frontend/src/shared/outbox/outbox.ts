@@ -10,10 +10,14 @@ export interface Parcel {
 
 const WAITS_MS = [500, 1000, 2000, 5000, 10_000, 15_000];
 
-/** Whether the same request may succeed later, as when its sender has signed in again. */
+/** Whether the same request may succeed later, as when its sender has signed in again. Only Steerboard's own word is
+ * final: a 404 without a code is one of something in between, such as a proxy whose server is away. */
 export function passing(error: unknown): boolean {
   return (
-    !(error instanceof Problem) || [0, 401, 403, 408, 425, 429].includes(error.status) || error.status >= 500
+    !(error instanceof Problem) ||
+    error.code === "unknown" ||
+    [0, 401, 403, 408, 425, 429].includes(error.status) ||
+    error.status >= 500
   );
 }
 
