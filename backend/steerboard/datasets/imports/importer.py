@@ -15,6 +15,7 @@ from steerboard.datasets.formats.records import Limits, Problem, Reader, Record,
 from steerboard.datasets.parsing.answer_lists import one_row_each
 from steerboard.datasets.parsing.bad_rows import BadRowLog
 from steerboard.datasets.parsing.extras import ColumnTypes
+from steerboard.datasets.parsing.known_pairs import as_preferences
 from steerboard.datasets.parsing.mapping import Mapping, listed, plan_mapping
 from steerboard.datasets.parsing.row_validator import RowValidator
 from steerboard.datasets.parsing.unused_columns import unused_columns
@@ -103,7 +104,7 @@ class RowSink(Protocol):
 def peek(sources: list[Source], limits: Limits) -> Peek:
     """Open the first source and read its first rows. Raises typed errors for unusable files."""
     reader = open_reader(sources[0], limits)
-    records = one_row_each(_all_records(sources, reader, limits))
+    records = as_preferences(one_row_each(_all_records(sources, reader, limits)))
     first: list[tuple[str | None, Record]] = []
     size = 0
     for item in records:
