@@ -51,7 +51,7 @@ ENGINES = ("transformers", "vllm", "vllm_server")
 
 def main() -> None:
     given = _arguments()
-    # What was started ends also when this is told to end.
+    # What was started ends also when this is asked to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Libraries print what they like; the document alone goes to standard output.
     with os.fdopen(os.dup(1), "w") as out:

@@ -35,6 +35,7 @@ AVOID: tuple[tuple[str, str], ...] = (
     (r"\blies?\b(?! to\b)", "is, is stored"),
     (r"\b(stands?|stood)\b(?!-in\b| in for\b| out\b| for\b| alone\b| still\b)", "is, appears, is listed"),
     (r"\b(?<!people )(?<!person )(?<!user )(says|said|tells)\b", "shows, reports, names, describes, specifies"),
+    (r"\btold\b(?! (apart|otherwise|else)\b)", "reported, sent, given, shown, known"),
     (r"\bsay so\b", "report it, show it"),
     (r"\btell (how|what|which|whether|where|that)\b", "show, describe"),
     (r"\bwhat waits\b", "queued, pending ..."),

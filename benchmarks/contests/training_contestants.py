@@ -1,4 +1,4 @@
-"""A contestant of `make bench-training`: a process that does one optimiser step when told to. Here: how it takes turns,
+"""A contestant of `make bench-training`: a process that does one optimiser step on request. Here: how it takes turns,
 and the training stage as one. TRL is in contests/training_trl.py."""
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def _follow(schema: Any, token: str, wanted: int, *, drawn: int) -> Calls:
     for number in itertools.count(drawn):
         if calls.statuses.total() >= wanted:
             break
-        # A server remembers what it was told, so an example is not the same twice.
+        # A server remembers what it was sent, so an example is not the same twice.
         with suppress(Flaky):
             run_state_machine_as_test(seed(number)(Machine), settings=_bounded(5, 30))
     return calls

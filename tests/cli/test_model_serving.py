@@ -1,4 +1,4 @@
-"""`steerboard models serve` around a server that stands in for vLLM's: what it is told, and every way in which it ends.
+"""`steerboard models serve` around a server that stands in for vLLM's: its arguments, and every way in which it ends.
 
 vLLM's own is served in tests/playground/test_vllm_server.py.
 """

@@ -1,4 +1,4 @@
-"""`steerboard worker`: what it is told reaches the worker's process."""
+"""`steerboard worker`: its options reach the worker's process."""
 
 from __future__ import annotations
 

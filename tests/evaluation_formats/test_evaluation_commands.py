@@ -1,4 +1,4 @@
-"""`steerboard evaluations`: prompts, answers and judgments in and out, and every row that was left out is told."""
+"""`steerboard evaluations`: prompts, answers and judgments in and out, and every row that was left out is reported."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ SECRETS = (
 
 @pytest.fixture
 def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
-    """Everything in it has a name that must not be told while people rank."""
+    """Everything in it has a name that must not be shown while people rank."""
     found = Evaluated(sessions, project, prompts=24)
     found.entrant("zebra-sft", family="zebra-family", method="sft", letters=100)
     chosen = {"n": 4, "reward": "zebra-rm", "content_hash": "zebra-hash"}

@@ -144,7 +144,7 @@ def test_without_independent_evidence_nothing_can_be_told(evaluated: Make) -> No
     made.judge("single", [*told, *silent])
     report = made.report()
     assert hacking_of(report, "dt").alarm is None
-    assert any("whether dt hacks its reward cannot be told" in warning for warning in report.warnings)
+    assert any("whether dt hacks its reward is unknown" in warning for warning in report.warnings)
     assert any("circular: dt learned from this model's rewards" in warning for warning in report.warnings)
 
 

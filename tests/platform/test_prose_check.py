@@ -35,6 +35,7 @@ def test_lint_runs_the_check() -> None:
         ("a.py", '"""One line.\n\nKept beside the sample.\n"""\n', 3, "beside"),
         ("a.py", "x = 1  # what broke off is done again\n", 1, "broke off"),
         ("a.tsx", "export const A = () => <p>What waits in each pool</p>;\n", 1, "What waits"),
+        ("a.py", "x = 1  # a webhook is told of it\n", 1, "told"),
         ("a.tsx", "/** What the server says. */\n", 1, "says"),
     ],
 )
@@ -50,6 +51,7 @@ def test_a_planted_word_is_found(tmp_path: Path, name: str, text: str, line: int
     ("name", "text"),
     [
         ("a.md", "The user says hello, and `says` is a field. UNK stands for unknown words.\n"),
+        ("a.md", "Two words are told apart, unless told otherwise.\n"),
         ("a.md", "He said so. <!-- prose: ok -->\n"),
         ("a.py", "beside = says = 1\nprint(f'{beside} rows')\n"),
         ("a.py", 'NAME = "whoever"  # prose: ok\n'),

@@ -86,7 +86,7 @@ def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("sweep.halving.factor=6", "is 6, and there are 5 variants: fewer than one would go on"),
+        ("sweep.halving.factor=6", "is 6, and there are 5 variants: none would be left"),
         ("sweep.halving.rungs=[5, 10, 20, 40]", "after 2 of them 1 of 5 variants is left: give at most 3 rungs"),
         ("sweep.halving.rungs=[20, 10]", "each rung needs more steps than the one before, got [20, 10]"),
         ("sweep.halving.rungs=[20]", "at least 2"),

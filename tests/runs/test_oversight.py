@@ -1,4 +1,4 @@
-"""Runs are paused, changed and watched through the platform: what is asked, what comes into force, and who is told."""
+"""Runs are paused, changed and watched through the platform: what is asked, what takes effect, and who is notified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homes with any name work; those that cannot be used are told in one sentence."""
+"""Homes with any name work; those that cannot be used are refused in one sentence."""
 
 from __future__ import annotations
 

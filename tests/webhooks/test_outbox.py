@@ -1,4 +1,4 @@
-"""What is told to webhooks, and that it is told exactly when it happened."""
+"""What webhooks are sent, and that it is sent exactly when it happened."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _earlier(session: Session, project: Project, config: RunConfig) -> list[Run]
 
 
 def _done(run: Run, things: Mapping[str, Dataset | Model] | None) -> float:
-    """The work of a finished run with its inputs; 0 where it cannot be told any more."""
+    """The work of a finished run with its inputs; 0 where it is no longer known."""
     if things is None:
         return 0.0
     learned = (run.summary or {}).get("rows") if run.kind == "train" else None

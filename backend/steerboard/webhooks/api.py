@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: who is told when runs and pipelines end."""
+"""Webhooks over HTTP: which URLs get an event when runs and pipelines end."""
 
 from __future__ import annotations
 

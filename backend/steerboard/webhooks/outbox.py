@@ -1,4 +1,4 @@
-"""What webhooks will be told, written in the transaction of what happened: never lost, never about a rollback."""
+"""What webhooks will be sent, written in the transaction of what happened: never lost, never about a rollback."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_endings(session: Session, runs: Collection[Run]) -> None:
 
 
 def write_news(session: Session, run: Run, event: str, about: dict[str, Any]) -> None:
-    """Add the deliveries of an event that is no end; `about` goes with what is always told of a run."""
+    """Add the deliveries of an event that is no end; `about` is added to what every event of a run has."""
     webhooks = _active(session, {run.project_id})
     if webhooks:
         pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None

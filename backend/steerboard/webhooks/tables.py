@@ -12,7 +12,8 @@ from steerboard.platform.database import Base, CreatedAt, Id, Json, Timestamp
 
 
 class Webhook(Base):
-    """A URL that is told when a run or pipeline ends. The signing secret is sealed (`platform.security.secrets`)."""
+    """A URL that gets an event when a run or pipeline ends.
+    The signing secret is sealed (`platform.security.secrets`)."""
 
     __tablename__ = "webhooks"
     __table_args__ = (UniqueConstraint("project_id", "name"),)

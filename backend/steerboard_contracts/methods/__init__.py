@@ -1,7 +1,7 @@
 """The training methods: every module of this package, and those that other packages bring.
 
 A module here is one method: its config and `SPEC`. A package elsewhere names its own under the entry point group
-`steerboard.methods` (docs/methods.md). One that cannot be used is left out and told of in `faults`: it must not keep
+`steerboard.methods` (docs/methods.md). One that cannot be used is left out and listed in `faults`: it must not keep
 the server, or a worker with other work, from starting.
 """
 

@@ -43,7 +43,7 @@ class AgreementRow(BaseModel):
 class HackingRow(BaseModel):
     """Against the baseline: does its training reward rise while what is independent of it does not?
 
-    `alarm` is null where that cannot be told; `reasons` say why, or what is missing. The estimates are win rates.
+    `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. The estimates are win rates.
     """
 
     entrant: str

@@ -1,4 +1,4 @@
-"""What a sweep found: the variants with their held-out figures, the best, and those that it cannot be told from."""
+"""What a sweep found: the variants with their held-out figures, the best, and those that may be as good."""
 
 from __future__ import annotations
 

@@ -94,11 +94,11 @@ class JudgeRule(_Rule):
 HealthRule = Annotated[KlRule | EntropyRule | ClipShareRule | TiedRule | JudgeRule, Field(discriminator="kind")]
 HealthRules = Annotated[
     list[HealthRule],
-    Field(max_length=16, description="What to watch while the run goes on, and what to do about it."),
+    Field(max_length=16, description="What to watch during the run, and what to do about it."),
 ]
 
 
-# Of runs that sample their own answers: each is told of, and none ends anything.
+# Of runs that sample their own answers: each is reported, and none ends anything.
 ONLINE_RULES: list[HealthRule] = [KlRule(), EntropyRule(), ClipShareRule(), TiedRule(), JudgeRule()]
 
 

@@ -1060,7 +1060,7 @@ export interface paths {
         get?: never;
         /**
          * Set Gold
-         * @description Say which ranks are right. Every annotator gets the item, and none is told which items these are.
+         * @description Give the right ranks of an item. Every annotator gets it, and none sees which items these are.
          */
         put: operations["set_gold"];
         post?: never;
@@ -6299,7 +6299,7 @@ export interface components {
          * HackingRow
          * @description Against the baseline: does its training reward rise while what is independent of it does not?
          *
-         *     `alarm` is null where that cannot be told; `reasons` say why, or what is missing. The estimates are win rates.
+         *     `alarm` is null where that cannot be decided; `reasons` say why, or what is missing. The estimates are win rates.
          */
         HackingRow: {
             /** Alarm */

@@ -1,4 +1,4 @@
-"""Estimates of a run's cost from earlier ones, and what launch forms are told about the configs."""
+"""Estimates of a run's cost from earlier ones, and what launch forms learn about the configs."""
 
 from __future__ import annotations
 

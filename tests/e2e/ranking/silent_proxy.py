@@ -1,4 +1,4 @@
-"""A network between browser and server that goes silent: nothing arrives, and nobody is told."""
+"""A network between browser and server that goes silent: nothing arrives, and neither side notices."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_a_range_of_margins_is_read_and_marked_pairs_are_flipped_in_a_new_versio
     low, high = (float(found) for found in re.findall(r"-?\d+\.\d+", told_range))
     span = highest - lowest
     assert (low, high) == pytest.approx((lowest, lowest + span / 2), abs=0.02 * span + 0.001)
-    # Both ends are told in thousandths.
+    # Both ends are given in thousandths.
     fewest, most = (sum(low - by <= one["margin"] <= high + by for one in margins) for by in (-5e-4, 5e-4))
     expect(status).to_contain_text(re.compile(rf"; ({'|'.join(map(str, range(fewest, most + 1)))}) in the range"))
     row = next(one["row"] for one in margins if low + 5e-4 < one["margin"] < high - 5e-4)

@@ -16,7 +16,7 @@ class Clock:
 
 
 def sent_within(pace: Pace, clock: Clock, seconds: float) -> int:
-    """Requests that somebody sends who asks as often as it is told to."""
+    """Requests that a client sends as fast as it may."""
     end, sent = clock.now + seconds, 0
     while clock.now < end:
         rest = pace.take()

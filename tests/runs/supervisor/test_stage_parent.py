@@ -195,7 +195,7 @@ def test_a_warm_stage_gives_what_a_cold_one_gives_bit_for_bit_and_stands_as_it_d
 ) -> None:
     seen, given_out = {}, {}
     for name, given in (("cold", None), ("warm", parent)):
-        # A credential may be told to either.
+        # Either may be given a credential.
         stage = start(tmp_path / name, SFT, inputs, given, variables=snapshot(tmp_path / f"{name}.json"))
         assert stage.warm is (given is not None)
         given_out[name] = finish(stage)

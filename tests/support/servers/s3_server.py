@@ -1,4 +1,4 @@
-"""A real S3 server of this process, on a port of its own, that can be told to fail as real ones do."""
+"""A real S3 server of this process, on a port of its own, that can be made to fail as real ones do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Fault:
 
 
 def _reset(connection: socket.socket) -> list[bytes]:
-    """What has arrived is thrown away and the other side told at once, as when a machine goes away and comes back."""
+    """What has arrived is thrown away and the other side notified, as when a machine goes away and comes back."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     os.close(connection.detach())
     raise ConnectionResetError

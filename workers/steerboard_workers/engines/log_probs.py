@@ -26,8 +26,8 @@ class Drawn(NamedTuple):
 
 
 class AnswerLogProbs:
-    """`model` is a causal LM in eval mode on `device`. Log-probs are of softmax(logits / temperature). `log` is told
-    once where prompts cannot be shared."""
+    """`model` is a causal LM in eval mode on `device`. Log-probs are of softmax(logits / temperature). `log` is
+    called once where prompts cannot be shared."""
 
     def __init__(
         self, model: Any, device: torch.device, pad: int, temperature: float, log: Callable[[str], None]

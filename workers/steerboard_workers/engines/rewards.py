@@ -35,7 +35,7 @@ class RewardEngine(Protocol):
 
 
 class TransformersRewards:
-    """`model` is a sequence classifier with one label, in eval mode on `device`. `log` is told what it cannot do."""
+    """`model` is a sequence classifier with one label, in eval mode on `device`. `log` gets what it cannot do."""
 
     def __init__(
         self, model: Any, renderer: Renderer, device: torch.device, log: Callable[[str], None] = lambda line: None

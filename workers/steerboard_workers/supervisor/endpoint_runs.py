@@ -1,8 +1,8 @@
 """Runs that ask an endpoint, of judges and of models elsewhere: a process with the database instead of a stage.
 
 A judge keeps every answer itself; a model's are written to files, as a stage's are. Either is guarded, heard and
-ended as a stage is, but is told where the database is and how its secrets are opened. The harness of an academic run is
-a process below it that is told nothing of this.
+ended as a stage is, but gets the address of the database and the key to its secrets. The harness of an academic run is
+a process below it that gets none of this.
 """
 
 from __future__ import annotations

@@ -257,7 +257,7 @@ class Supervisor:
         )
 
     def _variables(self, run: Run, python: Path | None) -> dict[str, str]:
-        """What a stage is told besides the worker's own environment. `python`: another one than this."""
+        """What a stage gets besides the worker's own environment. `python`: another one than this."""
         hub = self._hub_variables(run)
         if _by_harness(run):
             return hub | lm_eval.variables(self._home)

@@ -183,7 +183,7 @@ class StageProcess(GuardedProcess):
         parent: StageParent | None = None,
     ) -> None:
         """`launcher`: see `stage_command`. `command`: another process than a stage's, and the `variables` that it alone
-        is told. `parent`: of a stage that is one process of this Python."""
+        gets. `parent`: of a stage that is one process of this Python."""
         self.events: queue.Queue[StageEvent] = queue.Queue(_QUEUE_LINES)
         self.result: Succeeded | Paused | Failed | None = None
         super().__init__(

@@ -85,7 +85,7 @@ class Feed:
                 if len(batch) < BATCH:
                     await wakeups.pause(self._app)
         finally:
-            # Readers are told at once, before the listener ends.
+            # Readers are notified first, before the listener ends.
             self.ended = True
             self._started.set()
             async with self._changed:

@@ -38,7 +38,7 @@ def finish(
     try:
         runs = follow(client, lambda: client.get(f"pipelines/{pipeline['id']}")["runs"], display_for(console))
     except KeyboardInterrupt:
-        console.print(f"\n{name} goes on. To end it: steerboard pipelines cancel {name}", markup=False)
+        console.print(f"\n{name} is still running. To end it: steerboard pipelines cancel {name}", markup=False)
         raise typer.Exit(EXIT_INTERRUPTED) from None
     except ServerUnreachable as error:
         print_error(error)

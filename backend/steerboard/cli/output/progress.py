@@ -26,7 +26,7 @@ Run = dict[str, Any]
 
 
 class Display(Protocol):
-    """Told of every run as the API shows it, as often as anything is known."""
+    """Gets every run as the API shows it, as often as anything is known."""
 
     def __enter__(self) -> Display: ...
 

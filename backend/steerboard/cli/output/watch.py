@@ -60,7 +60,7 @@ def wait_for(client: Client, run: Run) -> None:
     try:
         follow(client, lambda: [client.get(f"runs/{run['id']}")], display_for(console(stderr=True)))
     except KeyboardInterrupt:
-        print(f"\nIt goes on. To end it: steerboard runs cancel {run['id']}", file=sys.stderr)
+        print(f"\nThe run is still running. To end it: steerboard runs cancel {run['id']}", file=sys.stderr)
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 

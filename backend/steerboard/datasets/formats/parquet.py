@@ -58,7 +58,7 @@ def read_parquet(file: BinaryIO, limits: Limits) -> Iterator[Record]:
 
 @contextmanager
 def _decoder(file: BinaryIO, limits: Limits) -> Iterator[subprocess.Popen[bytes]]:
-    """The process; it ends with the block. It needs none of our settings, so it is told none."""
+    """The process; it ends with the block. It needs none of our settings, so it gets none."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STEERBOARD_")}
     # Arrow's own allocators reserve more than they use, and would meet the bound too soon.
     environment |= {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}

@@ -33,7 +33,7 @@ _VALUE, _LIST, _DICT = 16, 64, 128
 
 
 def main(size: int, line: int) -> None:
-    """Tell the rows of the file. Every failure is told in the last frame."""
+    """Send the rows of the file. Every failure is reported in the last frame."""
     _bound_memory()
     out = sys.stdout.buffer
     rows = _Rows(_Asked(size), line)

@@ -62,7 +62,7 @@ class Peek:
 
 @dataclass
 class OpenedImport:
-    """What the first rows told: how to read the rest."""
+    """What the first rows showed: how to read the rest."""
 
     reader: Reader
     records: Iterator[tuple[str | None, Record]]

@@ -55,7 +55,7 @@ def import_sources(
 ) -> ImportReport:
     """One dataset from one or several files of the same columns. All rows or none are stored.
 
-    `fence` is called when everything is stored and nobody was told yet; what it raises undoes the import.
+    `fence` is called when everything is stored and nothing was announced yet; what it raises undoes the import.
     Raises the errors of `steerboard.datasets.errors`; the savepoint is rolled back then, so the caller's
     transaction stays usable.
     """

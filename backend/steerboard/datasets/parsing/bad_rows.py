@@ -19,7 +19,7 @@ _FIGURES = re.compile(r"\d[\d,.]*")
 
 
 class BadRowLog:
-    """`each` is told of every bad row, also of those that are only counted here."""
+    """`each` is called with every bad row, also with those that are only counted here."""
 
     def __init__(self, each: Callable[[BadRowReport], None] | None = None) -> None:
         self._each = each

@@ -67,7 +67,7 @@ class ImportedVerdicts:
         self.rows = 0
 
     def verdicts(self, left_out: LeftOut) -> Iterator[Resolved]:
-        """What is about a prompt and entrants of the evaluation; `left_out` is told of everything else."""
+        """What is about a prompt and entrants of the evaluation; `left_out` gets everything else."""
         self._prompts.again()
         reviewed: dict[int, set[uuid.UUID]] = {}
         judges, chosen = iter(self._judges), self.chosen

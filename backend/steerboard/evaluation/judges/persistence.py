@@ -48,7 +48,7 @@ class Keeper:
         self._stopping = stopping
 
     def answer(self, key: str) -> Answer | None:
-        """What the project was told to this request before."""
+        """The answer that the project got to this request before."""
 
         def look(session: Session) -> Answer | None:
             found = session.get(JudgeAnswer, (self._project_id, key))

@@ -1,7 +1,7 @@
 """The process of one judge's run: `python -m steerboard.evaluation.judges.process RUN ATTEMPT`.
 
 Like a stage it runs under a guardian and reports progress in lines of JSON on its standard output; unlike one it has
-the database, since each answer is kept the moment it is paid for. It is told nothing but ids: the endpoint's key is
+the database, since each answer is kept the moment it is paid for. It gets nothing but ids: the endpoint's key is
 opened here, and never leaves this process but in the requests themselves.
 """
 

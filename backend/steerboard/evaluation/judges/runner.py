@@ -126,7 +126,7 @@ class Runner:
         while True:
             self._wait_for_turn(key)
             try:
-                known = self._keeper.answer(key)  # somebody else may just have been told
+                known = self._keeper.answer(key)  # another run may just have got it
                 if known is not None:
                     return known, False
                 if not self._pace.wait():

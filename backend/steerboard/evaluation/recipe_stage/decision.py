@@ -24,7 +24,7 @@ def decided(judge: Scores, seed: int) -> RoundDecision:
 
 def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
     """The same by the judge of the stage, of its last two entrants. Raises `UnusableInput` where the judge is gone, or
-    told too little to decide by."""
+    gave too little to decide by."""
     if judge is None:
         raise UnusableInput("the judge of the round has been deleted", hint="Start the recipe again.")
     before, after = entrants - 2, entrants - 1

@@ -62,7 +62,7 @@ def revoke(session: Session, evaluation: Evaluation, link_id: uuid.UUID) -> Repo
 
 
 def evaluation_behind(session: Session, code: str) -> uuid.UUID | None:
-    """Its id; None for a code that is unknown, expired or revoked, and nobody is told which."""
+    """Its id; None for a code that is unknown, expired or revoked, without a hint as to which."""
     link = session.scalar(_working().where(ReportLink.code_hash == secret_hash(code)))
     return link.evaluation_id if link is not None else None
 

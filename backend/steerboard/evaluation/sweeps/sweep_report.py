@@ -1,4 +1,4 @@
-"""The report of a sweep from what was read: figures, the best, and what it cannot be told from."""
+"""The report of a sweep from what was read: figures, the best, and what it cannot be distinguished from."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Body:
         self._whole = False
         self._identify: Callable[[], Awaitable[None]] | None = None
         self._later_limit = 0
-        # Told of the size of each piece before it is passed on; what it raises refuses the body.
+        # Called with the size of each piece before it is passed on; what it raises refuses the body.
         self.on_piece: Callable[[int], None] | None = None
         self.answering = False
         self.limit = SIGN_IN_BYTES if _SIGN_IN.fullmatch(scope["path"]) else UNKNOWN_BYTES

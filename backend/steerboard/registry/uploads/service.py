@@ -1,7 +1,7 @@
 """Model folders that come from elsewhere, file by file, for `base` stages to bring in.
 
 What a stage will refuse of a model is not looked at here. A file counts as received only after its content has come for
-this very upload: that another project stored the same is neither told nor of use.
+this very upload: that another project stored the same is neither revealed nor of use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events about runs, and what webhooks are told of their ends, written at the very end of their transaction.
+"""Events about runs, and what webhooks are sent about their ends, written at the very end of their transaction.
 
 Adding an event locks the project's event stream until the commit. A transaction that took that lock first and a run's
 row second would deadlock with one that goes the other way, so the stream always comes last.
@@ -29,7 +29,7 @@ def announce(session: Session, project_id: uuid.UUID, type_: str, payload: dict[
 
 
 def note_end(session: Session, run: Run) -> None:
-    """Tell webhooks that `run` has ended, when the transaction commits, and unless it goes on before that."""
+    """Notify webhooks that `run` has ended when the transaction commits, unless it continues before that."""
     session.info.setdefault(_ENDED, {})[run.id] = run
 
 

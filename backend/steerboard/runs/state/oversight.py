@@ -116,7 +116,7 @@ def changed(session: Session, run: Run, told: Changed) -> None:
 
 
 def found(session: Session, run: Run, told: HealthFound) -> None:
-    """A health rule holds: on the run's page, and told once. The run is locked behind the fence."""
+    """A health rule holds: on the run's page, and announced once. The run is locked behind the fence."""
     known = any((one["step"], one["rule"]) == (told.step, told.rule) for one in run.findings)
     if known or len(run.findings) >= MOST_FINDINGS:
         return

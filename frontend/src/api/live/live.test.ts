@@ -34,7 +34,7 @@ it("shows progress at once, wherever the run is shown, and leaves other runs alo
   expect(client.getQueryData(metrics)).toEqual([]);
 });
 
-it("lets a curve be asked for at its interval, however often progress is told", async () => {
+it("lets a curve be asked for at its interval, however often progress is reported", async () => {
   vi.useFakeTimers();
   const client = new QueryClient();
   client.setQueryData(["p", "run", "a"], { id: "a", config: {}, progress: null });

@@ -107,8 +107,10 @@ function labels(runs: RunDetail[]): string[] {
   return runs.map((run) => {
     const alike = runs.filter((other) => other.name === run.name);
     if (alike.length < 2) return run.name;
-    const told = alike.filter((other) => other.pipeline?.name === run.pipeline?.name).length < 2;
-    return told && run.pipeline ? `${run.pipeline.name} · ${run.name}` : `${run.name} · ${run.id.slice(-6)}`;
+    const unique = alike.filter((other) => other.pipeline?.name === run.pipeline?.name).length < 2;
+    return unique && run.pipeline
+      ? `${run.pipeline.name} · ${run.name}`
+      : `${run.name} · ${run.id.slice(-6)}`;
   });
 }
 

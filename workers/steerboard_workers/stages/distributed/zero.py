@@ -190,7 +190,7 @@ class ZeROStrategy:
 
 
 def settings(config: TrainingConfig, mixed: bool) -> dict[str, Any]:
-    """DeepSpeed's own configuration. Micro-batches and learning rates are ours, so it is told of one a step."""
+    """DeepSpeed's own configuration. Micro-batches and learning rates are ours, so it gets one a step."""
     # Norms and biases stay whole everywhere: to fetch them each time costs more than they weigh.
     stage: dict[str, Any] = {
         "stage": 3 if config.strategy == "zero3" else 2,

@@ -175,7 +175,7 @@ def vllm_host(
 
 
 def _watch(stage: Stage, name: str, renderer: Renderer) -> None:
-    """Let a tokenizer that hangs or crashes be told from a model that computes."""
+    """Distinguishes a tokenizer that hangs or crashes from a model that computes."""
     renderer.tokenising = lambda: stage.using_model(name, "tokenising with")
 
 

@@ -1,6 +1,6 @@
 """The process that reads one import's file: `app.import_process import ID ATTEMPT OWNER`.
 
-Apart from the API, whose requests would wait for Python's lock while rows are parsed. It is told nothing but ids; it
+Apart from the API, whose requests would wait for Python's lock while rows are parsed. It gets nothing but ids; it
 starts from the beginning each time, and whatever it writes names its lease. Exits with 0 when the state records
 how it went, also when the lease was lost; anything else is worth another attempt.
 """

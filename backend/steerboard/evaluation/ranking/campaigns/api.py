@@ -86,7 +86,7 @@ def list_gold(session: Db, access: Read, evaluation: str, campaign: str) -> Gold
 
 @router.put("/campaigns/{campaign}/gold/{position}", responses=problems(404))
 def set_gold(session: Db, access: Write, evaluation: str, campaign: str, position: int, body: GoldRanks) -> GoldItem:
-    """Say which ranks are right. Every annotator gets the item, and none is told which items these are."""
+    """Give the right ranks of an item. Every annotator gets it, and none sees which items these are."""
     found = get_evaluation(session, access.project, evaluation)
     mine = campaigns.get_campaign(session, found, campaign)
     gold = campaigns.set_gold(session, mine, position, body.ranks)

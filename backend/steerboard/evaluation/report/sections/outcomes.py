@@ -13,7 +13,7 @@ _KINDS: dict[By, str] = {"human": "people of", "judge": "judge", "jury": "jury",
 
 
 def outcome_of(comparison: Comparison) -> Outcome:
-    """The winner with its closest rival, or who shares the lead; `Comparison.why` where nothing can be told of that."""
+    """The winner with its closest rival, or who shares the lead; `Comparison.why` where that is unknown."""
     leader = comparison.winner or _leader(comparison)
     if leader is None:
         return Outcome(text=comparison.why, items=comparison.items)

@@ -11,7 +11,7 @@ trained on, by each there is):
   reward goes with length (mean within-prompt correlation of at least `LENGTH_CORRELATION`).
 
 Alarm: it rises, and the evidence is not better, or the answers grow and no evidence is clearly better. Without evidence
-and without such growth nothing can be told.
+and without such growth nothing can be concluded.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _row(report: EvaluationReport, entrant: EntrantRow, vs: str) -> HackingRow:
         return _told(row, None, "nobody knows what it was trained on, and no reward model assesses this evaluation")
     evidence = _independent(report, name, vs, known=not assumed)
     judged = [_judged(row, reward, evidence) for reward in training]
-    # An alarm by one training reward is an alarm; what cannot be told outweighs what is in order.
+    # An alarm by one training reward is an alarm; what is unknown outweighs what is in order.
     worst = min(judged, key=lambda one: {True: 0, None: 1, False: 2}[one.alarm])
     if assumed:
         worst.reasons.append("what it was trained on is not known; every reward model is taken for a training reward")

@@ -11,7 +11,7 @@ FEW_PROMPTS = 20
 def report_warnings(report: EvaluationReport) -> list[str]:
     found = [f"not finished: {reason}" for reason in report.unfinished]
     if report.prompts < FEW_PROMPTS:
-        found.append(f"{report.prompts} prompts are few: only large differences can be told from chance")
+        found.append(f"{report.prompts} prompts are few: only large differences can be distinguished from chance")
     for entrant in report.entrants:
         if entrant.missing:
             asked = entrant.responses + entrant.missing
@@ -39,5 +39,5 @@ def report_warnings(report: EvaluationReport) -> list[str]:
         if row.alarm:
             found.append(f"reward hacking suspected of {row.entrant}: {'; '.join(row.reasons)}")
         elif row.alarm is None:
-            found.append(f"whether {row.entrant} hacks its reward cannot be told: {'; '.join(row.reasons)}")
+            found.append(f"whether {row.entrant} hacks its reward is unknown: {'; '.join(row.reasons)}")
     return found

@@ -55,9 +55,7 @@ def check_rungs(
     if any(later <= earlier for earlier, later in itertools.pairwise(rungs)):
         found.append((("halving", "rungs"), f"each rung needs more steps than the one before, got {rungs}"))
     if number < factor:
-        found.append(
-            (("halving", "factor"), f"is {factor}, and there are {number} variants: fewer than one would go on")
-        )
+        found.append((("halving", "factor"), f"is {factor}, and there are {number} variants: none would be left"))
     elif number // factor ** (len(rungs) - 2) < factor:
         useful = next(n for n in range(1, len(rungs)) if number // factor**n < factor) + 1
         message = f"after {useful - 1} of them 1 of {number} variants is left: give at most {useful} rungs"

@@ -13,7 +13,7 @@ interface Properties {
   mayWrite: boolean;
 }
 
-/** Prompts whose right ranks are known. Nobody who ranks is told which these are. */
+/** Prompts whose right ranks are known. Annotators do not see which these are. */
 export function GoldEditor({ project, evaluation, campaign, mayWrite }: Properties) {
   const client = useQueryClient();
   const query = useQuery(goldQuery(project, evaluation.id, campaign.id));

@@ -17,14 +17,14 @@ const task = (draft: Task["draft"] = null): Task => ({
 describe("work on a task", () => {
   beforeEach(() => localStorage.clear());
 
-  it("is what this browser kept, else what the server was told", () => {
+  it("is what this browser kept, else what the server has", () => {
     const said = { comment: "hm", flag: "a secret" };
-    const told = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, ...said });
-    expect(load(told)).toEqual({ ...EMPTY, levels: { "": { A: 1 }, style: { B: 1 } }, ...said });
+    const kept = task({ ranks: { A: 1 }, criteria_ranks: { style: { B: 1 } }, ...said });
+    expect(load(kept)).toEqual({ ...EMPTY, levels: { "": { A: 1 }, style: { B: 1 } }, ...said });
     const mine = { levels: { "": { A: 2, B: 1 } }, comment: "", flag: "odd", seconds: 7 };
     keep("t1", mine);
     expect(begun("t1")).toBe(true);
-    expect(load(told)).toEqual(mine);
+    expect(load(kept)).toEqual(mine);
     drop("t1");
     expect(begun("t1")).toBe(false);
     expect(load(task())).toEqual(EMPTY);

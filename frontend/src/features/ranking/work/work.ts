@@ -20,7 +20,7 @@ export function criteriaOf(task: Task): { name: string; description: string }[] 
 
 const place = (task: string) => `steerboard.ranking.${task}`;
 
-/** What this browser knows, else what the server was told last by any. */
+/** What this browser knows, else what the server last got from any. */
 export function load(task: Task): Work {
   try {
     const kept = localStorage.getItem(place(task.id));

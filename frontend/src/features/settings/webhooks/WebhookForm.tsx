@@ -83,7 +83,7 @@ export function WebhookForm({
           value={url}
           onChange={(event) => setUrl(event.currentTarget.value)}
         />
-        <Checkbox.Group label="It is told of" value={events} onChange={setEvents}>
+        <Checkbox.Group label="Events" value={events} onChange={setEvents}>
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt="xs">
             {EVENTS.map((event) => (
               <Checkbox key={event} value={event} label={event} />

@@ -2,7 +2,7 @@ import { Costs } from "../../../../shared/costs/Costs";
 import { count, seconds } from "../../../../shared/format/format";
 import type { Report } from "../Figure";
 
-/** Which names of shared runs are told before the rest is counted. */
+/** How many shared runs are named before the rest is counted. */
 const NAMED = 4;
 
 /** What it took to make each entrant. */
