@@ -1,4 +1,4 @@
-"""`stage.json`: all that a stage is told."""
+"""`stage.json`: all that a stage gets."""
 
 from __future__ import annotations
 
