@@ -1,0 +1,106 @@
+import { Code, Group, Switch, Table, Title } from "@mantine/core";
+import { useState } from "react";
+import { result, seconds } from "../../shared/format/format";
+import { Link } from "../../shared/links";
+import { StateBadge } from "../../shared/StateBadge";
+import type { Compared } from "./compared";
+import { differences } from "./differences";
+
+/** Results, and the settings in which the runs differ. */
+export function Settings({ project, runs, labels }: Compared) {
+  const [all, setAll] = useState(false);
+  const rows = differences(
+    runs.map((run) => ({
+      ...run.config,
+      ...Object.fromEntries(run.inputs.map((input) => [`input ${input.name}`, input.label])),
+    })),
+    all,
+  );
+  const results = [
+    ...new Set(
+      runs.flatMap((run) =>
+        Object.entries(run.summary ?? {})
+          .filter(([, value]) => typeof value === "number")
+          .map(([name]) => name),
+      ),
+    ),
+  ];
+  return (
+    <section>
+      <Group justify="space-between" mb="sm">
+        <Title order={2} size="h4">
+          Results and settings
+        </Title>
+        <Switch
+          label="Show equal rows too"
+          checked={all}
+          onChange={(event) => setAll(event.currentTarget.checked)}
+        />
+      </Group>
+      <Table.ScrollContainer minWidth={480}>
+        <Table aria-label="Settings and results of the runs">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>{""}</Table.Th>
+              {runs.map((run, at) => (
+                <Table.Th key={run.id}>
+                  <Link size="sm" to="/p/$project/runs/$run" params={{ project, run: run.id }}>
+                    {labels[at]}
+                  </Link>
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            <Table.Tr>
+              <Table.Th scope="row">state</Table.Th>
+              {runs.map((run) => (
+                <Table.Td key={run.id}>
+                  <StateBadge state={run.state} />
+                </Table.Td>
+              ))}
+            </Table.Tr>
+            <Table.Tr>
+              <Table.Th scope="row">device time</Table.Th>
+              {runs.map((run) => (
+                <Table.Td key={run.id}>{seconds(run.device_seconds)}</Table.Td>
+              ))}
+            </Table.Tr>
+            {results.map((name) => (
+              <Table.Tr key={name}>
+                <Table.Th scope="row">{name.replaceAll("_", " ")}</Table.Th>
+                {runs.map((run) => {
+                  const value = run.summary?.[name];
+                  return (
+                    <Table.Td key={run.id}>{typeof value === "number" ? result(name, value) : "–"}</Table.Td>
+                  );
+                })}
+              </Table.Tr>
+            ))}
+            <Table.Tr>
+              <Table.Th colSpan={runs.length + 1} scope="rowgroup" pt="lg">
+                {all ? "Settings" : rows.length ? "Settings that differ" : "No setting differs"}
+              </Table.Th>
+            </Table.Tr>
+            {rows.map((row) => (
+              <Table.Tr key={row.name}>
+                <Table.Th scope="row">{row.name}</Table.Th>
+                {row.values.map((value, at) => (
+                  <Table.Td key={at}>
+                    <Code
+                      color={row.differs ? "yellow.1" : undefined}
+                      c={row.differs ? "dark.9" : undefined}
+                      style={{ display: "inline-block", whiteSpace: "pre-line" }}
+                    >
+                      {value}
+                    </Code>
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </section>
+  );
+}
