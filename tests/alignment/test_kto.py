@@ -93,7 +93,12 @@ def pair(prompt: str, chosen: str, rejected: str, **more) -> dict:
 
 
 def test_a_pair_is_two_answers_and_rows_left_out_are_counted():
-    rows = [pair("a", "x", "y", row=5), pair("b", "x", "x"), pair("c", "x", " "), pair("d", "x", "y", split="held_out")]
+    rows = [
+        pair("a", "x", "y", row=5),
+        pair("b", "x", "x"),
+        pair("c", "x", " "),
+        pair("d", "x", "y", split="held_out", margin=0.0),
+    ]
     found = method().select(rows, Dataset())
     assert [(one["row"], one["response"], one["desirable"]) for one in found.rows] == [
         (5, "x", True),
@@ -102,7 +107,7 @@ def test_a_pair_is_two_answers_and_rows_left_out_are_counted():
         (3, "x", True),
         (3, "y", False),
     ]
-    assert found.summary == {"empty": 1, "equal": 1, "desirable": 2, "undesirable": 1}
+    assert found.summary == {"empty_answers": 1, "equal_pairs": 1, "tied_pairs": 1, "desirable": 2, "undesirable": 1}
     assert found.notes[1] == "4 pairs became 5 answers"
 
 

@@ -11,10 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.online.reward_weights import exponential_weight
 from steerboard_workers.alignment import modules
 from steerboard_workers.alignment.batches.order import Order, Together, cosine_with_warmup
 from steerboard_workers.alignment.losses import correlation, effective_sample_size, weighted_nll
+from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.methods.reward_model import bradley_terry
 from steerboard_workers.alignment.modules import label_log_probs
 
@@ -152,3 +154,14 @@ def test_the_schedule_warms_up_to_the_peak_and_ends_at_its_minimum():
     assert factors[10] == pytest.approx(1.0)
     assert factors[-1] == pytest.approx(0.1, abs=1e-3)
     assert all(a >= b for a, b in pairwise(factors[10:]))
+
+
+def test_a_reward_model_counts_pairs_that_teach_little_and_learns_them():
+    pairs = [("a", "b"), ("a", "a "), ("", "b"), ("a", "b")]
+    rows = [{"chosen": c, "rejected": r, "split": "train", "half": "ab"[n > 2]} for n, (c, r) in enumerate(pairs)]
+    rows[0]["margin"] = 0.0
+    found = training_of(RewardModelConfig(method="reward_model")).select(rows, None)
+    assert found.rows == rows
+    assert found.summary == {"empty_pairs": 1, "equal_pairs": 1, "tied_pairs": 1}
+    half = training_of(RewardModelConfig(method="reward_model", half="b")).select(rows, None)
+    assert (len(half.rows), sum(half.summary.values())) == (1, 0)

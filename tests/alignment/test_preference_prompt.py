@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,7 +15,13 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from steerboard_contracts.errors import BadInput, BadRow
 from steerboard_contracts.methods.preference_model import PreferenceModelConfig
 from steerboard_workers.alignment.losses import calibration_error
-from steerboard_workers.alignment.methods.preference_model import PreferenceModelling, chosen_first
+from steerboard_workers.alignment.methods.preference_model import (
+    PreferenceModelling,
+    PreferenceObjective,
+    _figures,
+    _share,
+    chosen_first,
+)
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison, PreferencePrompt, context_text
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.preferences import TransformersPreferences
@@ -141,10 +148,15 @@ def test_held_out_rows_have_the_other_order_with_both_verdicts(own_tokenizer):
 
 def test_pairs_that_teach_nothing_are_counted():
     method = PreferenceModelling(PreferenceModelConfig(method="preference_model"))
-    given = [*rows(2), {**rows(1)[0], "rejected": "good 0"}, {**rows(1)[0], "rejected": " "}]
+    given = [
+        *rows(1),
+        {**rows(2)[1], "margin": 0.0},
+        {**rows(1)[0], "rejected": "good 0"},
+        {**rows(1)[0], "rejected": " "},
+    ]
     found = method.select(given, None)
     assert len(found.rows) == 2
-    assert found.summary == {"equal": 1, "empty": 1}
+    assert found.summary == {"equal_pairs": 1, "empty_pairs": 1, "tied_pairs": 1}
 
 
 @pytest.fixture
@@ -208,3 +220,33 @@ def test_what_is_right_as_often_as_it_states_is_calibrated():
     assert calibration_error([0.9] * 5 + [0.4] * 5) == pytest.approx((0.1 + 0.6) / 2)
     assert math.isclose(calibration_error([1.0, 1.0, 0.0]), 1 / 3)
     assert calibration_error([]) == 0.0
+
+
+def test_a_table_of_verdicts_converges_to_the_share_of_those_who_prefer():
+    """Where seven of ten prefer x to y, p(x, y) is 0.7 in both orders, and p(y, x) the rest; no other token is left."""
+    objective, logits = PreferenceObjective(), torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    # (order, verdict) of each row: x is A in order 0 and as B in order 1.
+    rows = [(0, 0)] * 7 + [(0, 1)] * 3 + [(1, 1)] * 7 + [(1, 0)] * 3
+    order, verdict = torch.tensor(rows).T
+    ones = torch.ones(len(rows))
+    micro = SimpleNamespace(sequence=torch.arange(len(rows)), weights=ones, lengths=ones, prepared={})
+    optimiser = torch.optim.LBFGS([logits], max_iter=300, tolerance_grad=1e-10, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimiser.zero_grad()
+        log_probs = logits.log_softmax(-1)[order, verdict]
+        loss, _ = objective.forward((log_probs, torch.ones(len(rows))), micro)
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+    found = logits.detach().log_softmax(-1)
+    x_is_a, x_is_b = found[:, :2].numpy()
+    p = [_share(x_is_a, True), _share(x_is_b, False)]
+    assert p == pytest.approx([0.7, 0.7], abs=1e-4)
+    assert [_share(found[0, :2].numpy(), False), _share(found[1, :2].numpy(), True)] == pytest.approx(
+        [0.3, 0.3], abs=1e-4
+    )
+    assert float(found[:, 2].exp().max()) < 1e-3
+    accuracy, flips, _ = _figures([tuple(p)])
+    assert (accuracy, flips) == (1.0, 0.0)

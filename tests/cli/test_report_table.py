@@ -78,6 +78,8 @@ def test_log_probs_of_a_reference_are_said_to_be_paid_once() -> None:
     assert cost_line(report(rows)).endswith(
         " Log-probs of the reference are part of that (DPO 12.5, IPO 12.5, paid once: IPO used those of another run)."
     )
+    rows.append(row("kto", 0.4).model_copy(update={"log_prob_seconds": 14.0}))
+    assert cost_line(report(rows)).endswith("IPO used those of another run; DPO and KTO each computed their own).")
 
 
 def test_the_papers_claims_are_checked_and_failures_are_shown() -> None:

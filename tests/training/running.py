@@ -14,18 +14,33 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
+import pytest
 import torch
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save_file
 
-from steerboard_contracts.methods import needed_method
+from steerboard_contracts.methods import methods, needed_method
 from steerboard_contracts.stage.events import STAGE_EVENT
+from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.stages import train
 from steerboard_workers.stages.__main__ import main
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
 METRICS = b'"type":"metrics"'
+
+
+def preference_methods() -> list[str]:
+    """Of the registry, and so with those that are added: every method that learns from pairs or thumbs."""
+    offline = {name: spec for name, spec in methods().items() if not issubclass(spec.config, OnlineConfig)}
+    return [name for name, spec in offline.items() if {"preferences", "unpaired"} & set(spec.data)]
+
+
+def with_others(standing_for_all: list[str]) -> list[Any]:
+    """Methods that every run of the tests tries; then, in long runs, the other preference methods."""
+    others = [name for name in preference_methods() if name not in standing_for_all]
+    return [*standing_for_all, *(pytest.param(name, marks=pytest.mark.long) for name in others)]
 
 
 def data_of(method: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import data_of, final_weights, forked, metrics_of, run_process, torchrun
+from running import data_of, final_weights, forked, metrics_of, preference_methods, run_process, torchrun
 
 from steerboard_workers.stages.runtime import Stage
 
@@ -25,7 +25,8 @@ CONFIG = {
     "evaluate_every": 10,
 }
 # The first stands for those whose rows are one text, the second for those that compare two.
-METHODS = ["sft", "dpo", "reward_model", "rwr", "decision_transformer", "kto", "preference_model"]
+STANDING = ["sft", "dpo", "reward_model", "rwr", "decision_transformer", "kto", "preference_model"]
+METHODS = [*STANDING, *(name for name in preference_methods() if name not in STANDING)]
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,9 @@ def _reference_costs(report: Report) -> str:
     parts = ", ".join(f"{name} {row.log_prob_seconds:.1f}" for name, row in rows.items())
     reused = " and ".join(name for name, row in rows.items() if row.log_prob_seconds_shared)
     paid = f", paid once: {reused} used those of another run" if reused else ""
-    return f" Log-probs of the reference are part of that ({parts}{paid})."
+    alone = [name for name, row in rows.items() if not row.log_prob_seconds_shared]
+    own = f"; {' and '.join(alone)} each computed their own" if len(alone) > 1 else ""
+    return f" Log-probs of the reference are part of that ({parts}{paid}{own})."
 
 
 def checks(report: Report) -> list[tuple[str, bool]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import peft
 import pytest
 import torch
-from running import data_of, metrics_of, recorded, run_process, torchrun
+from running import data_of, metrics_of, recorded, run_process, torchrun, with_others
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
@@ -53,7 +53,7 @@ def logits(model) -> torch.Tensor:
         return model(input_ids=IDS, use_cache=False).logits
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", with_others(METHODS))
 def test_merged_and_unmerged_give_the_same_logits(trained, base_model, method):
     load = load_reward_model if method == "reward_model" else load_policy
     whole, adapter = (load(trained(method, merge), "fp32", "cpu") for merge in (True, False))

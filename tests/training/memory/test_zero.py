@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from running import data_of, metrics_of, run_process, torchrun
+from running import data_of, metrics_of, run_process, torchrun, with_others
 from safetensors.torch import load_file
 
 from steerboard_contracts.stage.events import STAGE_EVENT
@@ -82,7 +82,7 @@ def check_equal(metrics: dict, stage: Stage, expected: tuple[dict, dict]) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["zero2", "zero3"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", with_others(METHODS))
 def test_two_processes_of_zero_train_as_one_without(started, alone, method, strategy):
     stage = started(method, strategy=strategy)
     check_equal(ran(stage, 2), stage, alone(method))

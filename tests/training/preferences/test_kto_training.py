@@ -82,7 +82,7 @@ def test_rows_of_either_class_are_counted(stage_of, data_folder):
     info = json.loads((stage.directory / "outputs" / "model" / "steerboard.json").read_text())
     assert info["summary"]["desirable"] == sum(train)
     assert info["summary"]["undesirable"] == len(train) - sum(train)
-    assert info["summary"]["empty"] == info["summary"]["equal"] == 0
+    assert info["summary"]["empty_answers"] == info["summary"]["equal_pairs"] == 0
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])

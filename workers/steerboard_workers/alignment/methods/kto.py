@@ -51,7 +51,7 @@ class Kto(TrainingMethod[KtoConfig]):
     fields: ClassVar[tuple[str, ...]] = ("prompt",)
 
     def select(self, rows: list[Row], source: Source) -> Selection:
-        summary = {"empty": 0, "equal": 0}
+        summary = {"empty_answers": 0, "equal_pairs": 0, "tied_pairs": 0}
         kept = [one for number, row in enumerate(rows) for one in _answers(row, number, source, summary)]
         self._prompts = {row["row"]: _identity(row) for row in kept}
         train = [row["desirable"] for row in kept if row["split"] != "held_out"]
@@ -59,8 +59,9 @@ class Kto(TrainingMethod[KtoConfig]):
         notes = [f"{summary['desirable']} desirable and {summary['undesirable']} undesirable answers to learn from"]
         if any("chosen" in row for row in rows):
             notes.append(f"{len(rows)} pairs became {len(kept)} answers")
-        if summary["empty"] or summary["equal"]:
-            notes.append(f"left out: {summary['empty']} empty answers, {summary['equal']} pairs of equal sides")
+        empty, equal, tied = (summary[name] for name in ("empty_answers", "equal_pairs", "tied_pairs"))
+        if empty or equal or tied:
+            notes.append(f"left out: {empty} empty answers, {equal} pairs of equal sides; {tied} pairs have margin 0")
         warnings = self._warnings(summary["desirable"], summary["undesirable"], source) if train else []
         return Selection(kept, summary=summary, notes=notes, warnings=warnings)
 
@@ -137,8 +138,9 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
     row.setdefault("row", number)
     if "chosen" in row and "rejected" in row:
         if row["chosen"] == row["rejected"]:
-            counts["equal"] += 1
+            counts["equal_pairs"] += 1
             return []
+        counts["tied_pairs"] += row.get("margin") == 0
         both = {name: value for name, value in row.items() if name not in ("chosen", "rejected")}
         answers = [both | {"response": row[side], "desirable": side == "chosen"} for side in ("chosen", "rejected")]
     elif "response" in row and isinstance(row.get("desirable"), bool):
@@ -152,7 +154,7 @@ def _answers(row: Row, number: int, source: Source, counts: dict[str, int]) -> l
             "imported with a column `desirable` of true and false.",
         )
     kept = [one for one in answers if one["response"].strip()]
-    counts["empty"] += len(answers) - len(kept)
+    counts["empty_answers"] += len(answers) - len(kept)
     return kept
 
 

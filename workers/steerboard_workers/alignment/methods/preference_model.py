@@ -36,12 +36,12 @@ class PreferenceModelling(TrainingMethod[PreferenceModelConfig]):
     def select(self, rows: list[Row], source: Source) -> Selection:
         for number, row in enumerate(rows):
             row.setdefault("row", number)
-        equal = sum(row["chosen"] == row["rejected"] for row in rows)
         kept = [row for row in rows if row["chosen"] != row["rejected"]]
         told = [row for row in kept if row["chosen"].strip() and row["rejected"].strip()]
-        empty = len(kept) - len(told)
-        notes = [f"left out: {equal} pairs of equal sides, {empty} with an empty side"] if equal or empty else []
-        return Selection(told, summary={"equal": equal, "empty": empty}, notes=notes)
+        equal, empty, tied = len(rows) - len(kept), len(kept) - len(told), sum(row.get("margin") == 0 for row in told)
+        notes = [f"left out: {equal} pairs of equal sides, {empty} with an empty side; {tied} have margin 0"]
+        summary = {"equal_pairs": equal, "empty_pairs": empty, "tied_pairs": tied}
+        return Selection(told, summary=summary, notes=notes if any(summary.values()) else [])
 
     def render(self, renderer: Renderer, rows: list[Row]) -> list[RenderedGroup | None]:
         """The responses of a group are the right verdict alone; of a held-out row its `other` has both verdicts, to the

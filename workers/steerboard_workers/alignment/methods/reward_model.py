@@ -28,7 +28,18 @@ class RewardModelling(TrainingMethod[RewardModelConfig]):
 
     def select(self, rows: list[Row], source: Source) -> Selection:
         half = self.config.half
-        return Selection([row for row in rows if half is None or row["split"] == "held_out" or row["half"] == half])
+        kept = [row for row in rows if half is None or row["split"] == "held_out" or row["half"] == half]
+        sides = [(row["chosen"].strip(), row["rejected"].strip()) for row in kept]
+        summary = {
+            "empty_pairs": sum(not (chosen and rejected) for chosen, rejected in sides),
+            "equal_pairs": sum(bool(chosen) and chosen == rejected for chosen, rejected in sides),
+            "tied_pairs": sum(row.get("margin") == 0 for row in kept),
+        }
+        empty, equal, tied = summary.values()
+        notes = [
+            f"{empty} pairs have an empty side, {equal} have equal ones, {tied} have margin 0: they are learned, too"
+        ]
+        return Selection(kept, summary=summary, notes=notes if any(summary.values()) else [])
 
     def example(self, number: int, row: Row, group: RenderedGroup) -> Example:
         return Example.of(number, group, margin=float(row.get("margin") or 0.0))
