@@ -53,6 +53,6 @@ def stored_config(config: Mapping[str, Any]) -> RunConfig:
 
     Raises `BadInput` (`unknown_method`) where its method is not known here.
     """
-    if config.get("run") == "train":
+    if "method" in config:
         needed_method(str(config.get("method")))
     return RUN_CONFIG.validate_python(config)

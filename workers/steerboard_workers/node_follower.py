@@ -23,6 +23,7 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.runs import progress_log
 from steerboard.runs.state.claims import LEASES, Claim
 from steerboard.runs.tables import Run, WorkerRow
+from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.stage.events import Failed
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_workers import guardian
@@ -79,7 +80,7 @@ class Follower:
         statement = (
             select(Run.id, Run.attempt, Run.lease_owner)
             .join(WorkerRow, cast(WorkerRow.id, String) == Run.lease_owner)
-            .where(LEASES.held(), Run.kind == "train")
+            .where(LEASES.held(), Run.kind.in_(kinds_that(lambda kind: kind.trains)))
             .where(WorkerRow.devices["rendezvous"].astext == self._group.rendezvous)
         )
         with transaction(self._renewals) as session:

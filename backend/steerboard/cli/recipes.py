@@ -21,6 +21,7 @@ from steerboard.evaluation.gate.rules import GateRules, parse_rules
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.errors import BadInput, ErrorLocation, SteerboardError
 from steerboard_contracts.files.local_folders import FolderNotAllowed
+from steerboard_contracts.run_kinds import evaluates
 
 app = typer.Typer(help="Check recipes and see what ships.", no_args_is_help=True)
 commands = typer.Typer()
@@ -184,7 +185,7 @@ def _entrants(plan: dict[str, Any]) -> list[str]:
     # Imported here, so that no other command waits for the database's library.
     from steerboard.evaluation.recipe_stage.names import entrant_names
 
-    stage = next((one for one in reversed(plan["stages"]) if one["kind"] == "evaluate"), None)
+    stage = next((one for one in reversed(plan["stages"]) if evaluates(one["kind"])), None)
     if stage is None:
         hint = "Give it a stage `run: evaluate`."
         raise BadInput(f"the recipe {plan['name']} has no evaluation for a gate", code="no_evaluation", hint=hint)

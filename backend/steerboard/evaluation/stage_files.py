@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import orjson
@@ -14,6 +15,7 @@ from steerboard.evaluation.judges import comparisons
 from steerboard.evaluation.rewards import assessment_of_run
 from steerboard.evaluation.tables import Entrant, EvaluationPrompt, Response, RewardValue
 from steerboard.runs.tables import Run
+from steerboard_contracts.run_kinds import any_kind_of
 from steerboard_contracts.stage.inputs import PromptsInput, ResponsesInput, StageInput
 
 _BATCH = 1000
@@ -24,13 +26,11 @@ def inputs_of(session: Session, run: Run, folder: Path) -> dict[str, StageInput]
 
     Raises `UnusableInput` when the evaluation has been deleted.
     """
-    if run.kind == "answer":
-        return {"prompts": _prompts(session, run, folder / "prompts.jsonl")}
-    if run.kind == "reward":
-        return {"responses": _responses(session, run, folder / "responses.jsonl")}
-    if run.kind == "compare":
-        return {"comparisons": comparisons.write_input(session, run, folder / "comparisons.jsonl")}
-    return {}
+    kind = any_kind_of(run.kind, run.method)
+    if kind is None or kind.evaluation_input is None:
+        return {}
+    name = kind.evaluation_input
+    return {name: _WRITERS[name](session, run, folder / f"{name}.jsonl")}
 
 
 def _prompts(session: Session, run: Run, path: Path) -> PromptsInput:
@@ -86,3 +86,10 @@ def _responses(session: Session, run: Run, path: Path) -> ResponsesInput:
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
             count += 1
     return ResponsesInput(name=evaluation.name, path=str(path), responses=count)
+
+
+_WRITERS: Mapping[str, Callable[[Session, Run, Path], StageInput]] = {
+    "prompts": _prompts,
+    "responses": _responses,
+    "comparisons": comparisons.write_input,
+}

@@ -31,6 +31,7 @@ from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import RunConfig, stored_config
+from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.training import TrainingConfig
 
 _RUNS = 20
@@ -93,7 +94,7 @@ def _done(run: Run, things: Mapping[str, Dataset | Model] | None) -> float:
     """The work of a finished run with its inputs; 0 where it is no longer known."""
     if things is None:
         return 0.0
-    learned = (run.summary or {}).get("rows") if run.kind == "train" else None
+    learned = (run.summary or {}).get("rows") if trains(run.kind) else None
     return _work(stored_config(run.config), things, learned if isinstance(learned, int) else None)
 
 

@@ -16,6 +16,7 @@ from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import Pipeline, Run, RunInput, RunOutput
 from steerboard_contracts.report.pipeline import MethodRow
 from steerboard_contracts.report.summary import baseline_of
+from steerboard_contracts.run_kinds import kinds_that
 
 _ENTRANTS = "entrants."
 _MOST_ENTERED = 50
@@ -41,7 +42,7 @@ def evaluations_of(session: Session, model: Model, limit: int) -> list[ModelEval
         )
         .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "report"))
         .outerjoin(Pipeline, Pipeline.id == Run.pipeline_id)
-        .where(Run.project_id == model.project_id, Run.kind == "evaluate")
+        .where(Run.project_id == model.project_id, Run.kind.in_(kinds_that(lambda kind: kind.evaluates)))
         .where(Run.id.in_(select(RunInput.run_id).where(entered)))
         .order_by(Run.id.desc())
         .limit(limit)

@@ -18,9 +18,6 @@ from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
 
-# Kinds of run that give each answer a reward, and change nothing else.
-_PASSING_ON = ("score", "combine")
-
 Source = KnownDataset | KnownModel | StageRef
 
 
@@ -49,7 +46,7 @@ class Sources:
             if source is None:
                 continue
             wrong = self._misfit(slots[slot_name.split(".")[0]], source, reference)
-            if draft.kind.run == "train" and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
+            if draft.kind.trains and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
                 wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, and training reads none of those"
             if isinstance(source, KnownDataset):
                 wrong = wrong or self._catalogue.rows_fault(source, draft.kind, slot_name.split(".")[0])
@@ -72,7 +69,7 @@ class Sources:
         if "group" not in draft.kind.needs_field.values():
             return None
         maker = None if reference.to_input else self._drafts.get(reference.name)
-        while maker is not None and maker.kind.run in _PASSING_ON:
+        while maker is not None and maker.kind.labels:
             of = maker.references.get("data") or maker.references.get("data.0")
             maker = None if of is None or of.to_input else self._drafts.get(of.name)
         if maker is None or not isinstance(maker.config, GenerateConfig) or maker.config.decoding.n > 1:
@@ -182,23 +179,28 @@ class Sources:
             if field != slot_name and isinstance(items, list) and items and len(items) != given:
                 message = f"has {len(items)} items for {given} of `{slot_name}`"
                 self._document.fault(self._faults, (*draft.path, field), message)
-        if draft.kind.run == "generate" and "data" in stage and stage.get("prompts"):
-            self._document.fault(self._faults, (*draft.path, "prompts"), "has both `prompts` and `data`; take one")
-        if draft.kind.run == "academic" and stage.get("endpoint") is not None and "model" in stage:
-            self._document.fault(self._faults, (*draft.path, "endpoint"), "an endpoint takes the place of `model`")
-        if (
-            draft.kind.run == "generate"
-            and stage.get("endpoint") is not None
-            and ("model" in stage or stage.get("prompts"))
-        ):
-            message = "an endpoint takes the place of `model`, and is asked for the rows of `data` only"
-            self._document.fault(self._faults, (*draft.path, "endpoint"), message)
-        if draft.kind.run == "generate" and "data" not in stage and not stage.get("prompts"):
-            self._document.fault(self._faults, draft.path, "needs `data`, or `prompts` written out")
-        if draft.kind.run == "base" and str(stage.get("source", "")).startswith("random:") and not stage.get("data"):
+        self._check_prompts(draft, stage)
+        if draft.kind.brings_in and str(stage.get("source", "")).startswith("random:") and not stage.get("data"):
             self._document.fault(
                 self._faults, draft.path, "needs `data`: the tokenizer of a random model is trained on it"
             )
+
+    def _check_prompts(self, draft: Draft, stage: dict[str, Any]) -> None:
+        """From where they come, and who is asked."""
+        written_out = draft.kind.written_out
+        for slot_name, field in written_out.items():
+            if slot_name in stage and stage.get(field):
+                message = f"has both `{field}` and `{slot_name}`; take one"
+                self._document.fault(self._faults, (*draft.path, field), message)
+            if slot_name not in stage and not stage.get(field):
+                self._document.fault(self._faults, draft.path, f"needs `{slot_name}`, or `{field}` written out")
+        if draft.kind.asks_endpoint is None or stage.get("endpoint") is None:
+            return
+        if "model" in stage or any(stage.get(field) for field in written_out.values()):
+            message = "an endpoint takes the place of `model`"
+            if written_out:
+                message += f", and is asked for the rows of `{next(iter(written_out))}` only"
+            self._document.fault(self._faults, (*draft.path, "endpoint"), message)
 
 
 def _describe(thing: str | None, makes: str) -> str:

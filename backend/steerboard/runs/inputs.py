@@ -12,9 +12,8 @@ from steerboard.datasets.tables import Dataset
 from steerboard.registry.tables import Model
 from steerboard.runs.errors import UnusableInput
 from steerboard.runs.tables import Run, RunInput, RunOutput
+from steerboard_contracts.run_kinds import kinds_that
 
-# Kinds whose cost every method that learns from labelled data shares (the paper's Table 3).
-SHARED_KINDS = frozenset({"generate", "score", "select"})
 # `after.0`, `after.1`, ...: runs that must have succeeded, and that give nothing to be read as an input.
 AFTER = "after."
 # Of these, runs that must have ended, one way or another.
@@ -138,7 +137,7 @@ def _shared_cost(session: Session, run: Run, seen: set[uuid.UUID]) -> float:
         if upstream.id in seen:
             continue
         seen.add(upstream.id)
-        if upstream.kind in SHARED_KINDS:
+        if upstream.kind in kinds_that(lambda kind: kind.shared_cost):
             total += cost_of(session, upstream)
         waiting.extend(_dataset_runs(session, upstream))
     return total

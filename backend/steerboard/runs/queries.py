@@ -35,6 +35,7 @@ from steerboard.runs.state import oversight
 from steerboard.runs.tables import Pipeline, Run, RunAttempt, RunInput, RunLog, RunOutput, RunTransition
 from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.summary import in_words
+from steerboard_contracts.run_kinds import evaluates, trains
 
 
 def get_run(session: Session, project: Project, ref: str) -> Run:
@@ -107,7 +108,7 @@ def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
 def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, Any]]:
     """Of the runs that were paused after their start: how long until they went on, and since when those are that have
     not."""
-    trained = [run.id for run in runs if run.kind == "train"]
+    trained = [run.id for run in runs if trains(run.kind)]
     if not trained:
         return {}
     order = (RunTransition.created_at, RunTransition.id)
@@ -132,7 +133,7 @@ def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, 
 
 def _parts_done(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID | None, dict[str, Any]]:
     """Of evaluate runs that wait for their parts: how many of these are done."""
-    waiting = [run.id for run in runs if run.kind == "evaluate" and run.state == "pending"]
+    waiting = [run.id for run in runs if evaluates(run.kind) and run.state == "pending"]
     if not waiting:
         return {}
     done = func.count().filter(Run.state == "succeeded")
@@ -165,6 +166,7 @@ def detail(session: Session, run: Run) -> RunDetail:
         inputs=_inputs(session, run),
         outputs=_outputs(session, run),
         timeline=[TransitionOut.model_validate(row) for row in timeline],
+        pausable=oversight.pausable(run),
         pause_requested_at=run.pause_requested_at,
         changes=[RunChange.model_validate(one) for one in run.changes],
         findings=[RunFinding.model_validate(one) for one in run.findings],

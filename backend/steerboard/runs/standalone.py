@@ -32,7 +32,7 @@ from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.run_config import RUN_CONFIG, RunConfig
-from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds
+from steerboard_contracts.run_kinds import any_kind_of, kind_of, run_kinds, trains
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
@@ -105,7 +105,7 @@ def checked(
             faults.append(ErrorLocation(location="config.source", message=error.detail))
     if faults or config is None:
         raise InvalidRun("the run cannot be started", errors=faults, hint="Nothing was started.", code=code)
-    if config.run == "train":
+    if trains(config.run):
         for name in (name for name, ref in refs.items() if ref.dataset is not None):
             _check_training_rows(session, project, name, asked.inputs[name])
     return config, refs
@@ -190,7 +190,7 @@ def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSp
     kind = kind_of(raw.get("run"), raw.get("method"))
     if kind is None:
         words = ", ".join(k.word for k in run_kinds())
-        at = "config.method" if raw.get("run") == "train" else "config.run"
+        at = "config.method" if trains(raw.get("run")) else "config.run"
         message = f"is no kind of run; known: {words}"
         if any_kind_of(raw.get("run")) is not None:
             message = "is started by its evaluation, and cannot be started alone"
@@ -293,10 +293,11 @@ def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocatio
         if isinstance(items, list) and given != len(items) and not left_out:
             message = f"has {len(items)} items, but {given} inputs are given for them"
             faults.append(ErrorLocation(location=f"config.{field}", message=message))
-    if kind.run == "generate" and asked.config.get("endpoint") is not None and asked.config.get("prompts"):
-        faults.append(ErrorLocation(location="config.prompts", message="is not asked of an endpoint"))
-    if kind.run == "generate" and ("data" in asked.inputs) == bool(asked.config.get("prompts")):
-        faults.append(ErrorLocation(location="inputs.data", message="give either this or config.prompts"))
+    for name, field in kind.written_out.items():
+        if kind.asks_endpoint and asked.config.get("endpoint") is not None and asked.config.get(field):
+            faults.append(ErrorLocation(location=f"config.{field}", message="is not asked of an endpoint"))
+        if (name in asked.inputs) == bool(asked.config.get(field)):
+            faults.append(ErrorLocation(location=f"inputs.{name}", message=f"give either this or config.{field}"))
 
 
 def _check_judge(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from functools import cache
 from typing import get_args
 
 from steerboard_contracts.fields import RunKind
 from steerboard_contracts.methods import methods
 from steerboard_contracts.specs.run_kind import RunKindSpec, training
+
+_STAGES = "steerboard_workers.stages"
 
 
 @cache
@@ -42,6 +45,38 @@ def any_kind_of(run: object, method: object = None) -> RunKindSpec | None:
     return _found(all_kinds(), run, method)
 
 
+def kinds_that(has: Callable[[RunKindSpec], bool]) -> tuple[str, ...]:
+    """The kinds of run that it holds for, as runs carry them: training has one, whatever the method."""
+    return tuple(dict.fromkeys(kind.run for kind in all_kinds() if has(kind)))
+
+
+def trains(run: object) -> bool:
+    """Whether runs of this kind train a model, by whatever method."""
+    return run in kinds_that(lambda kind: kind.trains)
+
+
+def evaluates(run: object) -> bool:
+    """Whether the work of runs of this kind is an evaluation."""
+    return run in kinds_that(lambda kind: kind.evaluates)
+
+
+def stage_modules() -> dict[str, str]:
+    """By kind of run, the module that does its work."""
+    return {kind.run: f"{_STAGES}.{kind.stage}" for kind in all_kinds() if kind.stage is not None}
+
+
+def parts_of(kind: RunKindSpec) -> tuple[str, ...]:
+    """The kinds of the runs that do its work, where it is no stage's."""
+    return kinds_that(lambda one: one.of_evaluation) if kind.evaluates else ()
+
+
+def stages_of(run: str) -> list[str]:
+    """Of `stage_modules`, those that do the work of such a run: its own, or those of its parts."""
+    modules = stage_modules()
+    parts = [part for kind in all_kinds() if kind.run == run for part in parts_of(kind)]
+    return [modules[part] for part in parts or [run] if part in modules]
+
+
 def _found(kinds: tuple[RunKindSpec, ...], run: object, method: object) -> RunKindSpec | None:
-    wanted = method if run == "train" else None
+    wanted = method if trains(run) else None
     return next((kind for kind in kinds if kind.run == run and kind.method == wanted), None)

@@ -22,5 +22,7 @@ SPEC = RunKindSpec(
     asks_endpoint="named",
     # Tasks of a folder change under the same name.
     may_change=("endpoint", "folder"),
+    stage="academic",
+    resumes="rows",
     place=55,
 )

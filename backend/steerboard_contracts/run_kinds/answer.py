@@ -23,4 +23,8 @@ SPEC = RunKindSpec(
     asks_endpoint="named",
     # `prompts_hash` identifies the prompts, so for whom they are answered changes nothing.
     without_effect=frozenset({"evaluation", "entrant"}),
+    stage="answer",
+    evaluation_input="prompts",
+    leaves="responses",
+    resumes="rows",
 )

@@ -16,5 +16,6 @@ SPEC = RunKindSpec(
     makes_thing="model",
     form=("source", "max_length"),
     reads_hub=True,
+    stage="base",
     place=60,
 )

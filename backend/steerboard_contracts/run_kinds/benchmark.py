@@ -18,5 +18,7 @@ SPEC = RunKindSpec(
     needs_field={"labelled": "group"},
     for_data=dict.fromkeys(("preferences", "labelled"), "Benchmark a reward model on it"),
     for_model={"reward": "Benchmark it", "preference": "Benchmark it"},
+    stage="benchmark",
+    resumes="rows",
     place=50,
 )

@@ -17,5 +17,6 @@ SPEC = RunKindSpec(
     lists={"weights": "data"},
     form=("weights",),
     for_data={"labelled": "Combine with other rewards of the same answers"},
+    stage="combine",
     place=22,
 )

@@ -15,4 +15,7 @@ SPEC = RunKindSpec(
     makes=None,
     makes_thing=None,
     of_evaluation=True,
+    stage="compare",
+    evaluation_input="comparisons",
+    resumes="rows",
 )

@@ -27,5 +27,7 @@ SPEC = RunKindSpec(
     lists={"entrants": "entrants"},
     form=("entrants", "prompts", "decoding", "engine"),
     may_change=("judge",),
+    evaluates=True,
+    leaves="evaluation",
     place=40,
 )

@@ -18,5 +18,9 @@ SPEC = RunKindSpec(
     form=("prompts", "decoding", "engine"),
     asks_endpoint="named",
     may_change=("endpoint",),
+    stage="generate",
+    written_out={"data": "prompts"},
+    resumes="rows",
+    shared_cost=True,
     place=10,
 )

@@ -15,4 +15,5 @@ SPEC = RunKindSpec(
     makes_thing=None,
     of_evaluation=True,
     asks_endpoint="always",
+    resumes="verdicts",
 )

@@ -16,5 +16,6 @@ SPEC = RunKindSpec(
     makes_thing="dataset",
     lists={"parts": "parts"},
     form=("parts", "size"),
+    stage="mix",
     place=30,
 )

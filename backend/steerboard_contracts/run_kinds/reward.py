@@ -19,4 +19,7 @@ SPEC = RunKindSpec(
     makes=None,
     makes_thing=None,
     of_evaluation=True,
+    stage="reward_responses",
+    evaluation_input="responses",
+    resumes="rows",
 )

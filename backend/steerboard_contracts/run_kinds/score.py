@@ -15,5 +15,8 @@ SPEC = RunKindSpec(
     makes="labelled",
     makes_thing="dataset",
     form=("engine",),
+    stage="score",
+    resumes="rows",
+    shared_cost=True,
     place=20,
 )

@@ -24,5 +24,10 @@ SPEC = RunKindSpec(
     form=("keep", "weights", "penalty", "scale", "opponents"),
     for_data=dict.fromkeys(("instructions", "labelled"), "Select among several answers a prompt"),
     for_model={"preference": "Select answers by it"},
+    stage="select",
+    # Comparisons are kept, and choosing by rewards takes a moment.
+    resumes="rows",
+    resumes_with="judge",
+    shared_cost=True,
     place=25,
 )

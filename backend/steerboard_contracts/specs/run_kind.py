@@ -42,8 +42,16 @@ class RunKindSpec:
     """By kind of dataset, what its page offers."""
     for_model: Mapping[str, str] = field(default_factory=dict)
     """By role of a model, what its page offers."""
+    stage: str | None = None
+    """The module of `steerboard_workers.stages` that does its work; None where it runs no stage."""
+    evaluates: bool = False
+    """Whether its work is an evaluation, which runs as its parts do."""
     of_evaluation: bool = False
     """Started by an evaluation, never by a recipe or a launch form."""
+    evaluation_input: Literal["prompts", "responses", "comparisons"] | None = None
+    """What its stage reads of the evaluation that started it."""
+    written_out: Mapping[str, str] = field(default_factory=dict)
+    """By slot of prompts, the field of its config in which they can be written out instead."""
     asks_endpoint: Literal["always", "named"] | None = None
     """Whether its work is to ask an endpoint; `named`: where its config's `endpoint` names one, a stage's otherwise."""
     by_harness: bool = False
@@ -52,6 +60,14 @@ class RunKindSpec:
     """Whether its stage may download from a hub."""
     may_change: tuple[str, ...] = ()
     """Fields that, where given, name what may be another tomorrow: no finished equal run is taken instead."""
+    leaves: Literal["responses", "evaluation"] | None = None
+    """What it makes in addition to its outputs, and can be deleted: without it, an equal run does the work again."""
+    resumes: Literal["checkpoint", "rows", "verdicts"] | None = None
+    """What of its work is kept while it runs, so that the next attempt continues there; None where it starts again."""
+    resumes_with: str | None = None
+    """An input without which it starts again after all."""
+    shared_cost: bool = False
+    """Whether every method that learns from what it makes shares its cost (the paper's Table 3)."""
     without_effect: frozenset[str] = frozenset()
     """Fields of this kind alone that change nothing in its result."""
     training: MethodSpec | None = None
@@ -61,6 +77,30 @@ class RunKindSpec:
     @property
     def method(self) -> str | None:
         return self.training.name if self.training else None
+
+    @property
+    def trains(self) -> bool:
+        return self.training is not None
+
+    @property
+    def samples(self) -> bool:
+        """Whether a model answers the prompts that it is given."""
+        return bool(self.written_out)
+
+    @property
+    def labels(self) -> bool:
+        """Whether it gives each row of a dataset a reward, and changes nothing else of it."""
+        return self.makes == "labelled"
+
+    @property
+    def scores(self) -> bool:
+        """Whether it gives the rows of a dataset the rewards of a model."""
+        return self.labels and "reward" in self.slots
+
+    @property
+    def brings_in(self) -> bool:
+        """Whether it brings in a base model."""
+        return self.makes == "base"
 
     @property
     def key(self) -> str:
@@ -98,6 +138,8 @@ def training(method: MethodSpec) -> RunKindSpec:
         makes=method.role,
         makes_thing="model",
         form=(*_FIRST, *method.form, *_THEN),
+        stage="train",
+        resumes="checkpoint",
         for_data=dict.fromkeys(method.data, method.use),
         training=method,
     )

@@ -10290,6 +10290,11 @@ export interface components {
             outputs: components["schemas"]["RunOutputOut"][];
             /** Parent Id */
             parent_id: string | null;
+            /**
+             * Pausable
+             * @description Whether it can be paused, or is about to be.
+             */
+            pausable: boolean;
             /** Pause Requested At */
             pause_requested_at: string | null;
             /** Paused Seconds */
@@ -10462,6 +10467,11 @@ export interface components {
             needs_field: {
                 [key: string]: string;
             };
+            /**
+             * Parts
+             * @description Kinds of the runs that it starts to do its work.
+             */
+            parts: string[];
             /** Title */
             title: string;
             training: components["schemas"]["MethodOut"] | null;
@@ -10515,6 +10525,11 @@ export interface components {
             needs_field: {
                 [key: string]: string;
             };
+            /**
+             * Parts
+             * @description Kinds of the runs that it starts to do its work.
+             */
+            parts: string[];
             /** Title */
             title: string;
             training: components["schemas"]["MethodOut"] | null;

@@ -13,26 +13,13 @@ import traceback
 from pathlib import Path
 
 from steerboard_contracts.errors import SteerboardError
-from steerboard_contracts.fields import RunKind
+from steerboard_contracts.run_kinds import stage_modules
 from steerboard_contracts.stage.events import Failed
 from steerboard_workers.stages.oom import ran_out_of_memory
 from steerboard_workers.stages.runtime import EventWriter, Stage, failed
 
 # Imported when needed: a mix stage must not pay for torch.
-MODULES: dict[RunKind, str] = {
-    "base": "steerboard_workers.stages.base",
-    "train": "steerboard_workers.stages.train",
-    "generate": "steerboard_workers.stages.generate",
-    "mix": "steerboard_workers.stages.mix",
-    "score": "steerboard_workers.stages.score",
-    "combine": "steerboard_workers.stages.combine",
-    "select": "steerboard_workers.stages.select",
-    "benchmark": "steerboard_workers.stages.benchmark",
-    "academic": "steerboard_workers.stages.academic",
-    "answer": "steerboard_workers.stages.answer",
-    "reward": "steerboard_workers.stages.reward_responses",
-    "compare": "steerboard_workers.stages.compare",
-}
+MODULES = stage_modules()
 FULL_DISK = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 DISK_SIGNS = ("no space left", "file too large", "disk quota exceeded", "enforce fail at inline_container")
 

@@ -9,6 +9,7 @@ from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes, assign
 from steerboard_contracts.run_config import RunConfig, stored_config
+from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.memory import stage_memory
@@ -64,7 +65,7 @@ class DeviceGroup:
 
         Only training uses several devices together; a larger generation is cut into shards instead.
         """
-        if run.kind != "train" or not self.trains(run):
+        if not trains(run.kind) or not self.trains(run):
             return []
         shares = self._training(run)
         if sum(shares) == 1 and run.config.get("strategy", "ddp") == "ddp":

@@ -15,19 +15,20 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.run_kinds import any_kind_of
 
-KIND = "judge"
+
+def judges(run: Run) -> bool:
+    """Whether it is of a judge, which reads what it needs from the database: no stage is prepared."""
+    return _asks(run) == "always"
 
 
 def asks_elsewhere(run: Run) -> bool:
     """Whether the work of a run is to ask an endpoint."""
-    kind = any_kind_of(run.kind, run.method)
-    asks = kind.asks_endpoint if kind is not None else None
-    return asks == "always" or (asks == "named" and run.config.get("endpoint") is not None)
+    return judges(run) or (_asks(run) == "named" and run.config.get("endpoint") is not None)
 
 
 def command(claim: Claim, run: Run) -> list[str]:
     """Ids and nothing else: anybody on the machine can read it."""
-    module = "steerboard.evaluation.judges.process" if run.kind == KIND else "steerboard.evaluation.entrants.process"
+    module = "steerboard.evaluation.judges.process" if judges(run) else "steerboard.evaluation.entrants.process"
     return [sys.executable, "-m", module, str(claim.run_id), str(claim.attempt)]
 
 
@@ -42,3 +43,8 @@ def variables(settings: Settings, python: Path | None = None) -> dict[str, str]:
         "STEERBOARD_BENCHMARKS_PYTHON": str(python or ""),
     }
     return {name: value for name, value in given.items() if value}
+
+
+def _asks(run: Run) -> str | None:
+    kind = any_kind_of(run.kind, run.method)
+    return kind.asks_endpoint if kind is not None else None

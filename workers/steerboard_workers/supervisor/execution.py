@@ -31,7 +31,7 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.errors import NoSpaceLeft, SteerboardError
 from steerboard_contracts.files.disk import FULL, Disk
-from steerboard_contracts.run_kinds import any_kind_of
+from steerboard_contracts.run_kinds import any_kind_of, trains
 from steerboard_contracts.stage.events import Checkpointed, Paused, Succeeded
 from steerboard_workers.memory import stage_memory
 from steerboard_workers.supervisor import endpoint_runs, failure_diagnosis, log_prob_sharing, merge_shards, process
@@ -113,7 +113,7 @@ class Supervisor:
             try:
                 with transaction(self._sessions) as session:
                     attempt = Attempt(claims.fenced(session, claim), workspace)
-                if attempt.run.kind == "train" and self._store.outlives(self._home):
+                if trains(attempt.run.kind) and self._store.outlives(self._home):
                     attempt.uploads = stack.enter_context(
                         CheckpointUploads(self._sessions, self._store, claim, workspace)
                     )
@@ -174,13 +174,13 @@ class Supervisor:
             return None
         # Before anything is fetched for a run that cannot be started here.
         # Where vLLM only samples for a training, the stage itself runs here.
-        by_vllm = run.config.get("engine") == "vllm" and run.kind != "train" and not endpoint_runs.asks_elsewhere(run)
+        by_vllm = run.config.get("engine") == "vllm" and not trains(run.kind) and not endpoint_runs.asks_elsewhere(run)
         python = vllm.require_python(self._settings) if by_vllm else None
         if _by_harness(run):
             python = lm_eval.require_python(self._settings)
         shared: list[Path] = []
         of_roles: dict[str, str] = {}
-        if run.kind != endpoint_runs.KIND:
+        if not endpoint_runs.judges(run):
             spec = prepare(
                 self._sessions, self._store, self._settings, run, self._home, workspace.directory, workspace.holds
             )

@@ -68,10 +68,10 @@ def pairs(
 
 
 def _source(given: str) -> Out:
-    kind, _, name = given.partition(":")
-    if kind not in _SOURCES or not name:
+    source, _, name = given.partition(":")
+    if source not in _SOURCES or not name:
         raise typer.BadParameter(f"{given!r} is not campaign:NAME or judge:NAME", param_hint="--from")
-    return {kind: name}
+    return {source: name}
 
 
 def _print_preview(preview: Out, out: Console) -> None:

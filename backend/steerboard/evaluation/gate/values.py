@@ -224,7 +224,7 @@ def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
     for row in report.agreement:
         ends = ((row.a_by, row.a), (row.b_by, row.b))
         if _joins(ends, sides):
-            judges = tuple(label for kind, label in ends if kind == "judge")
+            judges = tuple(label for source, label in ends if source == "judge")
             spearman = row.spearman
             stats: dict[str, float | bool | None] = {
                 "spearman": spearman.value,
@@ -235,7 +235,7 @@ def _correlations(report: EvaluationReport, rule: GateRule) -> list[Figure]:
             }
             by = " and ".join(f"{kind} {label}" for kind, label in ends)
             found.append(Figure(stats, row.items, by, judges))
-    judges = tuple(label for side in sides for kind, label in side if kind == "judge")
+    judges = tuple(label for side in sides for source, label in side if source == "judge")
     return found or [Figure({}, judges=judges, why="no two such sources cover the same items")]
 
 

@@ -27,6 +27,7 @@ from steerboard_contracts.recipes.rounds import PlannedRounds
 from steerboard_contracts.report.decision import RoundDecision
 from steerboard_contracts.report.rounds import RoundPolicy
 from steerboard_contracts.report.selection import SelectionResult
+from steerboard_contracts.run_kinds import evaluates, kinds_that
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _measured(session: Session, planned: PlannedRounds, runs: Mapping[str, Run])
     """The last evaluation outside of the rounds first, since it has all policies on the same prompts; then the checks,
     each of which has those of its own round."""
     checks = {one.check for one in planned.rounds}
-    evaluations = [run for run in runs.values() if run.kind == "evaluate"]
+    evaluations = [run for run in runs.values() if evaluates(run.kind)]
     others = [run for run in reversed(evaluations) if run.name not in checks]
     teachers = _teachers(session, planned, runs)
     found = (_one(session, run, teachers) for run in (*others, *(run for run in evaluations if run.name in checks)))
@@ -140,7 +141,7 @@ def _measured(session: Session, planned: PlannedRounds, runs: Mapping[str, Run])
 def _teachers(session: Session, planned: PlannedRounds, runs: Mapping[str, Run]) -> set[str]:
     """Content hashes of the models that scored what the rounds learned from."""
     scoring = [runs[name] for one in planned.rounds for name in one.stages if name in runs]
-    scoring = [run for run in scoring if run.kind == "score"]
+    scoring = [run for run in scoring if run.kind in kinds_that(lambda kind: kind.scores)]
     given = (things.get("reward") for things in resolve_all(session, scoring).values())
     return {model.artifact_hash for model in given if isinstance(model, Model)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from steerboard_contracts.report.rounds import (
     RoundsReport,
     RoundState,
 )
+from steerboard_contracts.run_kinds import kinds_that
 from steerboard_statistics.bootstrap import mean_interval
 from steerboard_statistics.proportions import win_rate_interval
 from steerboard_statistics.ranks import without_noise
@@ -67,8 +69,8 @@ def _row(facts: RoundsFacts, planned: PlannedRound, fallen: int | None) -> Round
         kept=None if not made else fallen is None or planned.number < fallen,
         cost=RoundCost(
             device_seconds=sum(stage.device_seconds for stage in mine),
-            sampled_tokens=_tokens(facts, planned, "generate"),
-            trained_tokens=_tokens(facts, planned, "train"),
+            sampled_tokens=_tokens(facts, planned, kinds_that(lambda kind: kind.samples)),
+            trained_tokens=_tokens(facts, planned, kinds_that(lambda kind: kind.trains)),
         ),
     )
 
@@ -79,9 +81,9 @@ def _state(states: list[str]) -> RoundState:
     return state_of({state: states.count(state) for state in states})
 
 
-def _tokens(facts: RoundsFacts, planned: PlannedRound, kind: str) -> int | None:
+def _tokens(facts: RoundsFacts, planned: PlannedRound, kinds: Sequence[str]) -> int | None:
     given = [facts.stages[name] for name in planned.stages if name in facts.stages]
-    found = [stage.tokens for stage in given if stage.kind == kind and stage.tokens is not None]
+    found = [stage.tokens for stage in given if stage.kind in kinds and stage.tokens is not None]
     return sum(found) if found else None
 
 

@@ -22,6 +22,8 @@ from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.methods import learns_from_rewards, method_of
+from steerboard_contracts.run_kinds import kind_of
+from steerboard_contracts.specs.run_kind import RunKindSpec
 
 INDEPENDENT = "independent"
 
@@ -51,7 +53,8 @@ class Implied:
         self._unpaired()
         self._bases()
         for name in list(self._raw):
-            if isinstance(self._raw[name], dict) and self._raw[name].get("run") == "evaluate":
+            kind = self._kind(name)
+            if kind is not None and kind.evaluates:
                 self._independent(name)
                 self._evaluation(name)
 
@@ -165,7 +168,8 @@ class Implied:
                 self._values[name] = StageRef(stage)
                 inputs[stage] = ("inputs", name)
         for stage, fields in self._raw.items():
-            if isinstance(fields, dict) and fields.get("run") == "base" and isinstance(fields.get("source"), str):
+            kind = self._kind(stage)
+            if kind is not None and kind.brings_in and isinstance(fields.get("source"), str):
                 self._complete_base(stage, fields, inputs.get(stage, ("stages", stage, "source")))
 
     def _complete_base(self, stage: str, fields: dict[str, Any], written: Path) -> None:
@@ -240,7 +244,13 @@ class Implied:
                 usable = self._values.get(name) is not None
                 if isinstance(declared, DatasetDeclaration) and declared.kind == kind and usable:
                     return f"${name}"
-        return next((d for d in self._fields_of(list(self._raw), "data", run="generate") if d), None)
+        for stage in self._raw:
+            samples = self._kind(stage)
+            for slot in samples.written_out if samples is not None else ():
+                answered = next((data for data in self._fields_of([stage], slot) if data), None)
+                if answered is not None:
+                    return answered
+        return None
 
     def _labelled(self, fields: dict[str, Any]) -> str | None:
         """The data of the first entrant that learned from rewards, or the one scored dataset there is."""
@@ -248,16 +258,16 @@ class Implied:
         names = [e.get("model") if isinstance(e, dict) else e for e in entrants] if isinstance(entrants, list) else []
         stages = [n for n in names if isinstance(n, str) and isinstance(self._raw.get(n), dict)]
         trained = [n for n in stages if learns_from_rewards(self._raw[n].get("method"))]
-        scored = [s for s, f in self._raw.items() if isinstance(f, dict) and f.get("run") == "score"]
-        return next((d for d in self._fields_of(trained, "data", run="train") if d), scored[0] if scored else None)
+        scored = [stage for stage in self._raw if (kind := self._kind(stage)) is not None and kind.scores]
+        return next((d for d in self._fields_of(trained, "data") if d), scored[0] if scored else None)
 
-    def _fields_of(self, names: Any, key: str, run: str | None = None) -> list[str]:
+    def _kind(self, stage: str) -> RunKindSpec | None:
+        fields = self._raw[stage]
+        return kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
+
+    def _fields_of(self, names: Any, key: str) -> list[str]:
         """This field of these stages, where it is a reference."""
         if not isinstance(names, list):
             return []
         stages = [self._raw.get(n) for n in names if isinstance(n, str)]
-        return [
-            s[key]
-            for s in stages
-            if isinstance(s, dict) and isinstance(s.get(key), str) and (run is None or s.get("run") == run)
-        ]
+        return [s[key] for s in stages if isinstance(s, dict) and isinstance(s.get(key), str)]

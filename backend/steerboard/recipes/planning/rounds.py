@@ -40,6 +40,8 @@ from steerboard_contracts.run_kinds import kind_of
 ROUND, PREVIOUS = "round", "previous"
 MOST_ROUNDS = 20
 _KEYS = (PREVIOUS, "stages")
+# Of the prompts that all rounds share, those of one.
+_PORTION = "portion"
 
 
 def unroll(document: Document, changes: list[Override], faults: Faults) -> tuple[list[Override], PlannedRounds | None]:
@@ -161,8 +163,9 @@ def _write(document: Document, name: str, round_: int, number: int, repeated: li
     """One stage of one round, each value at the place where it is in the file."""
     template, path = (ROUND, "stages", name), ("stages", _named(name, round_))
     fields = rewired(document.data[ROUND]["stages"][name], _wiring(document, round_, repeated))
-    if number > 1 and isinstance(fields, dict) and fields.get("run") == "generate" and "data" in fields:
-        fields.setdefault("portion", {"number": round_, "of": number})
+    kind = kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
+    if number > 1 and kind is not None and _PORTION in kind.config.model_fields and "data" in fields:
+        fields.setdefault(_PORTION, {"number": round_, "of": number})
     write_copy(document, template, path, fields)
 
 

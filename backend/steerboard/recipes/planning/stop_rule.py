@@ -133,7 +133,7 @@ def check_judge(
         return
     for name, given in inputs.items():
         draft = drafts[name]
-        if draft.kind.run not in ("evaluate", "benchmark") and judge in given.values():
+        if draft.kind.makes is not None and judge in given.values():
             document.fault(
                 faults,
                 (ROUNDS, STOP, JUDGE),

@@ -9,11 +9,9 @@ from steerboard.runs.checkpoints import stored as stored_checkpoints
 from steerboard.runs.state.lifecycle import why_not_resumable
 from steerboard.runs.state.transitions import ENDED
 from steerboard.runs.tables import Run, RunInput, RunLog
+from steerboard_contracts.run_kinds import any_kind_of, evaluates
 
 _FROM_THE_START = "Starts from the beginning"
-# Stages that keep each row they have finished, without saying so as a checkpoint.
-_KEEP_ROWS = ("generate", "score", "answer", "reward", "compare", "benchmark", "academic")
-_KEEP_ANSWERS = "judge"
 
 
 def resumption(session: Session, run: Run) -> tuple[bool, str]:
@@ -25,23 +23,28 @@ def resumption(session: Session, run: Run) -> tuple[bool, str]:
     if parent is not None and parent.state in ENDED:
         part = "It is a shard of" if run.shard is not None else "It belongs to"
         return False, f"{part} run {parent.name}, which has ended. Resume run {parent.name}."
-    if run.kind == "evaluate":
+    if evaluates(run.kind):
         return True, "Continues with the answers and rewards that its evaluation still lacks."
     if run.attempt == 0:
         return True, f"{_FROM_THE_START}: it has not run yet."
-    if run.kind == "train":
+    kept = _kept(session, run)
+    if kept == "checkpoint":
         newest = next(iter(stored_checkpoints.stored(session, run.id)), None)
         return True, _from_checkpoint(_checkpoint_step(session, run), newest.step if newest else None)
-    if run.kind in _KEEP_ROWS or _holds_tournament(session, run):
+    if kept == "rows":
         return True, "Continues after the finished rows, on a worker that still has them on disk."
-    if run.kind == _KEEP_ANSWERS:
+    if kept == "verdicts":
         return True, "Asks what has no verdict yet; answers that were paid for are not paid for again."
     return True, f"{_FROM_THE_START}: this kind of run makes no checkpoints."
 
 
-def _holds_tournament(session: Session, run: Run) -> bool:
-    """Whether it selects by a model's comparisons, each of which it keeps."""
-    return run.kind == "select" and session.get(RunInput, (run.id, "judge")) is not None
+def _kept(session: Session, run: Run) -> str | None:
+    """What it keeps of its work while it runs; rows without saying so as a checkpoint."""
+    kind = any_kind_of(run.kind, run.method)
+    if kind is None:
+        return None
+    lacking = kind.resumes_with is not None and session.get(RunInput, (run.id, kind.resumes_with)) is None
+    return None if lacking else kind.resumes
 
 
 def _from_checkpoint(reported: int | None, stored: int | None) -> str:

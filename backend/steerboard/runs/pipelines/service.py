@@ -19,6 +19,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.states import state_of
 from steerboard.runs.state.transitions import ENDED, lock, lock_order
 from steerboard.runs.tables import Pipeline, Run
+from steerboard_contracts.run_kinds import evaluates, kinds_that
 
 
 def get_pipeline(session: Session, project: Project, ref: str) -> Pipeline:
@@ -37,7 +38,8 @@ def summaries(session: Session, ids: Sequence[uuid.UUID]) -> list[PipelineSummar
     """In the order of `ids`. A sharded run carries the cost of its shards, once it has them all.
 
     An evaluation whose parts are at work counts as running, though no worker has it."""
-    at_work = and_(Run.kind == "evaluate", Run.state == "pending", Run.started_at.is_not(None))
+    evaluation = Run.kind.in_(kinds_that(lambda kind: kind.evaluates))
+    at_work = and_(evaluation, Run.state == "pending", Run.started_at.is_not(None))
     state_shown = case((at_work, "running"), else_=Run.state)
     rows = session.execute(
         select(
@@ -95,7 +97,7 @@ def stages_of(session: Session, pipeline: Pipeline) -> list[Run]:
 
 def evaluations_of(runs: Sequence[Run], stage: str | None = None) -> list[Run]:
     """The evaluation `stage`, or all: without those that only decide about the next round, where there are others."""
-    found = [run for run in runs if run.kind == "evaluate" and stage in (None, run.name)]
+    found = [run for run in runs if evaluates(run.kind) and stage in (None, run.name)]
     return [run for run in found if not run.config.get("decides")] or found
 
 

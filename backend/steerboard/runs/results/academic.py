@@ -32,7 +32,6 @@ _MOST_RUNS = 100
 _RUNS = (
     select(Run.id, Run.ended_at, RunOutput.document)
     .join(RunOutput, (RunOutput.run_id == Run.id) & (RunOutput.type == "academic"))
-    .where(Run.kind == "academic")
     .order_by(Run.id.desc())
     .limit(_MOST_RUNS)
 )

@@ -67,7 +67,7 @@ def _finished(project_id: uuid.UUID, hashes: Collection[str]) -> Select[*tuple[A
         .join(Model, Model.id == func.coalesce(reward.model_id, made.model_id))
         .join(pairs, (pairs.run_id == Run.id) & (pairs.name == "pairs"))
         .join(Dataset, Dataset.id == pairs.dataset_id)
-        .where(Run.project_id == project_id, Run.kind == "benchmark", Model.artifact_hash.in_(hashes))
+        .where(Run.project_id == project_id, Model.artifact_hash.in_(hashes))
     )
 
 

@@ -22,6 +22,7 @@ from steerboard.runs.errors import StageCrashed, UnusableInput
 from steerboard.runs.inputs import MAIN_MODEL
 from steerboard.runs.tables import LivePairRow, Pipeline, Run, RunOutput
 from steerboard_contracts.configs.combine import CombineConfig
+from steerboard_contracts.run_kinds import kinds_that
 from steerboard_contracts.stage.outputs import (
     AcademicOutput,
     AnswersOutput,
@@ -151,7 +152,7 @@ def _model(
 
 
 def _labelled(session: Session, project: Project, run: Run, inputs: Things, path: Path) -> Dataset:
-    if run.kind == "combine":
+    if run.kind not in kinds_that(lambda kind: kind.scores):
         return _combined(session, project, run, inputs, path)
     data, reward = inputs.get("data"), inputs.get("reward")
     if not isinstance(data, Dataset) or not isinstance(reward, Model):

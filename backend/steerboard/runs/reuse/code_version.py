@@ -15,13 +15,12 @@ from functools import cache
 from pathlib import Path
 
 from steerboard_contracts.methods import method_of
+from steerboard_contracts.run_kinds import stages_of
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import OnlineConfig
 
 _OURS = ("steerboard_contracts", "steerboard_statistics", "steerboard_workers")
 _STAGES = "steerboard_workers.stages"
-# Where a kind's stage has another name; the runs of an evaluation do the work of one that evaluates.
-_STAGES_OF = {"reward": ("reward_responses",), "evaluate": ("answer", "reward_responses")}
 # Of training, for methods that sample from their own weights alone.
 _SAMPLING = f"{_STAGES}.training.live_policy"
 # Likewise, and for no probe: engines in other processes, and roles on devices of their own.
@@ -143,8 +142,8 @@ def source_version(
     tree: SourceTree, kind: str, spec: MethodSpec | None, theirs: Iterable[str] = (), *, probes: bool = False
 ) -> str:
     """`theirs`: packages that brought the method, of which everything counts."""
-    modules = [f"{_STAGES}.{stage}" for stage in _STAGES_OF.get(kind, (kind,))]
-    if any(tree.path(stage) is None for stage in modules):
+    modules = stages_of(kind)
+    if not modules or any(tree.path(stage) is None for stage in modules):
         # Nothing is known of what such a run reads.
         return tree.digest([], whole=[*_OURS, *theirs])
     if spec is not None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from steerboard_contracts.run_kinds import parts_of
 from steerboard_contracts.specs.method import MethodSpec, PreviewKind
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
@@ -88,6 +89,7 @@ class RunKindCard(BaseModel):
     makes: str | None
     makes_type: Literal["model", "dataset"] | None
     makes_by: tuple[str, dict[str, str]] | None
+    parts: Annotated[list[str], Field(description="Kinds of the runs that it starts to do its work.")]
     needs_field: Annotated[
         dict[str, str], Field(description="By kind of dataset, a field that each of its rows must have.")
     ]
@@ -115,6 +117,7 @@ class RunKindCard(BaseModel):
             "makes": kind.makes,
             "makes_type": kind.makes_thing,
             "makes_by": kind.makes_by,
+            "parts": list(parts_of(kind)),
             "needs_field": dict(kind.needs_field),
             "form": list(kind.form),
             "for_data": dict(kind.for_data),

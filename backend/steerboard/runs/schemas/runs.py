@@ -126,6 +126,7 @@ class RunDetail(RunSummary):
     inputs: list[RunInputOut]
     outputs: list[RunOutputOut]
     timeline: list[TransitionOut]
+    pausable: bool = Field(description="Whether it can be paused, or is about to be.")
     pause_requested_at: dt.datetime | None
     changes: list[RunChange]
     findings: list[RunFinding]

@@ -16,8 +16,7 @@ from steerboard.runs.state.reuse import take_over
 from steerboard.runs.state.states import DONE
 from steerboard.runs.state.transitions import ENDED, move
 from steerboard.runs.tables import Run, RunInput
-
-EVALUATE = "evaluate"
+from steerboard_contracts.run_kinds import evaluates
 
 _BROKEN = ("failed", "cancelled")
 
@@ -67,7 +66,7 @@ def settle(session: Session, run: Run) -> bool:
         return True
     if any(blocker.state not in DONE for blocker in blockers):
         return False
-    if shards and run.kind == EVALUATE:
+    if shards and evaluates(run.kind):
         evaluate.finish(session, run, shards)
         return True
     if shards:
@@ -79,7 +78,7 @@ def settle(session: Session, run: Run) -> bool:
         return True
     if take_over(session, run):
         return True
-    if run.kind == EVALUATE:
+    if evaluates(run.kind):
         evaluate.begin(session, run)
         return True
     count = int(run.config.get("shards") or 1)

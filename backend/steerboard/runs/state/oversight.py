@@ -20,6 +20,7 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.errors import ErrorLocation
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import stored_config
+from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.stage.events import Changed, HealthFound
 from steerboard_contracts.training import TrainingConfig
 from steerboard_contracts.watching.control import Change, Control
@@ -34,8 +35,8 @@ def pause(session: Session, run: Run, actor: str) -> None:
     run = lock(session, run)
     if run.state == "paused" or run.pause_requested_at is not None:
         return
-    if run.kind != "train" or run.state not in ("queued", "running") or run.cancel_requested_at is not None:
-        what = f"it is {run.state}" if run.kind == "train" else f"it is of the kind {run.kind}"
+    if not pausable(run):
+        what = f"it is {run.state}" if trains(run.kind) else f"it is of the kind {run.kind}"
         raise RunNotPausable(
             f"run {run.name} cannot be paused: {what}", hint="Training runs can, while they are queued or running."
         )
@@ -48,10 +49,15 @@ def pause(session: Session, run: Run, actor: str) -> None:
     _announce(session, run)
 
 
+def pausable(run: Run) -> bool:
+    """Whether `pause` would have an effect, or already has."""
+    return trains(run.kind) and run.state in ("queued", "running") and run.cancel_requested_at is None
+
+
 def changeable(run: Run) -> dict[str, float]:
     """The settings that can change, with the values in force or asked for last; none once the run has ended."""
     spec = method_of(run.method)
-    if spec is None or run.kind != "train" or run.state in ENDED:
+    if spec is None or not trains(run.kind) or run.state in ENDED:
         return {}
     values = {**run.config, **_changed_values(run)}
     return {name: values[name] for name in spec.changeable if values.get(name) is not None}

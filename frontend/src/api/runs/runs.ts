@@ -8,6 +8,9 @@ export type RunDetail = Schemas["RunDetail"];
 export type RunState = Run["state"];
 export type Series = Schemas["MetricSeries"];
 
+/** States that a run stays in. */
+export const ENDED = ["succeeded", "failed", "cancelled", "skipped"];
+
 export interface RunFilters {
   state?: RunState[];
   kind?: Schemas["RunSummary"]["kind"][];

@@ -147,7 +147,7 @@ function DatasetActions({ project, dataset }: { project: string; dataset: Datase
     ? (kinds.data ?? []).filter(
         (one) =>
           one.for_data[dataset.kind] &&
-          (trainable || one.kind !== "train") &&
+          (trainable || !one.training) &&
           hasNeeded(one.needs_field[dataset.kind], fields),
       )
     : [];

@@ -61,7 +61,7 @@ export function ThingSelect({
   // The run kind that makes such a model.
   const kinds = useQuery({ ...runKindsQuery(project), enabled: type === "model" });
   const makers = kinds.data?.filter((one) => one.makes_type === "model" && fits(one.makes ?? "")) ?? [];
-  const maker = makers.find((one) => one.kind !== "train") ?? makers[0];
+  const maker = makers.find((one) => !one.training) ?? makers[0];
   const only = required && !extra.length && options.length === 1 ? options[0]!.value : null;
   const offered = useRef<string>(undefined);
   useEffect(() => {

@@ -23,8 +23,9 @@ export function ModelsPage() {
   const query = useQuery(modelsQuery(project));
   const mayRun = useMay(project, "run");
   const kinds = useQuery(runKindsQuery(project));
-  const made = (kinds.data ?? []).filter((one) => one.makes_type === "model").map((one) => one.makes!);
-  const roles = [...new Set(made)].sort();
+  const makers = (kinds.data ?? []).filter((one) => one.makes_type === "model");
+  const roles = [...new Set(makers.map((one) => one.makes!))].sort();
+  const bringsIn = makers.find((one) => !one.training);
   const columns: Column<Model>[] = [
     {
       title: "Model",
@@ -82,11 +83,12 @@ export function ModelsPage() {
             <Empty
               title="No models yet"
               action={
-                mayRun && (
+                mayRun &&
+                bringsIn && (
                   <LinkButton
                     component="a"
                     to="/p/$project/launch/$kind"
-                    params={{ project, kind: "base" }}
+                    params={{ project, kind: bringsIn.key }}
                     search={{}}
                   >
                     Bring in a base model

@@ -41,7 +41,6 @@ export function RunActions({ run }: { run: RunDetail }) {
   if (!mayRun) return null;
   const fix = run.error?.fix as Fix | null | undefined;
   const active = ["pending", "queued", "running", "paused"].includes(run.state);
-  const pausable = run.kind === "train" && ["queued", "running"].includes(run.state);
   return (
     <Group gap="xs">
       {!("evaluation" in run.config) && (
@@ -77,7 +76,7 @@ export function RunActions({ run }: { run: RunDetail }) {
           </Button>
         </Tooltip>
       )}
-      {pausable && !run.cancel_requested_at && (
+      {run.pausable && (
         <Tooltip label="It keeps a checkpoint after its present step and frees its device, until it is resumed.">
           <Button
             variant="default"

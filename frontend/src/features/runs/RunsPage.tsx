@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { pipelinesQuery } from "../../api/runs/pipelines";
+import { runKindsQuery } from "../../api/runs/runKinds";
 import { type RunFilters, runsQuery } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
@@ -12,22 +13,6 @@ import { RunsTable } from "../../shared/tables/RunsTable";
 
 const route = getRouteApi("/p/$project/runs");
 const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"];
-const KINDS = [
-  "base",
-  "train",
-  "generate",
-  "mix",
-  "score",
-  "combine",
-  "select",
-  "evaluate",
-  "benchmark",
-  "academic",
-  "answer",
-  "reward",
-  "judge",
-  "compare",
-];
 
 export function RunsPage() {
   const { project } = route.useParams();
@@ -36,6 +21,8 @@ export function RunsPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const runs = useInfiniteQuery(runsQuery(project, search as RunFilters));
   const pipelines = useQuery(pipelinesQuery(project));
+  const kinds = useQuery(runKindsQuery(project));
+  const kindNames = [...new Set(kinds.data?.flatMap((one) => [one.kind, ...one.parts]) ?? search.kind)];
   const names = pipelines.data?.items.map((one) => one.name) ?? [];
   const filtered = Boolean(search.state ?? search.kind ?? search.pipeline);
   const mayRun = useMay(project, "run");
@@ -82,7 +69,7 @@ export function RunsPage() {
         <MultiSelect
           label="Kind"
           placeholder={search.kind ? "" : "any"}
-          data={KINDS}
+          data={kindNames}
           value={search.kind ?? []}
           clearable
           w={{ base: "100%", xs: 260 }}

@@ -193,7 +193,7 @@ def _unknown(document: Document, name: str) -> str | None:
     kind = kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
     if kind is None:
         return f"the stage `{stage}` cannot be read"
-    if kind.run == "evaluate":
+    if kind.evaluates:
         return f"`{stage}` compares the variants, so it must be the same for all of them"
     first, *inner = field.split(".")
     if first in ("run", "method", *STAGE_OPTIONS):

@@ -13,6 +13,7 @@ from steerboard.recipes.planning.references import references, value_at
 from steerboard.recipes.planning.sweep.block import SWEEP, SweepBlock
 from steerboard_contracts.conditions.condition import Condition
 from steerboard_contracts.recipes.sweep import SweepGoal
+from steerboard_contracts.run_kinds import evaluates, trains
 
 Stages = Mapping[str, Any]
 _ACCURACY = "held_out_accuracy"
@@ -64,9 +65,9 @@ class Metric:
         if stage not in self._written[0]:
             raise _Unclear("metric", f"there is no stage `{stage}`" + did_you_mean(stage, self._written[0]))
         run = run_of(self._written[0][stage])
-        if run == "evaluate":
+        if evaluates(run):
             return self._of_evaluation(stage, figure)
-        if run == "train":
+        if trains(run):
             return self._of_training(stage, figure)
         raise _Unclear("metric", f"`{stage}` has no held-out figure: name an evaluation, or a training stage's")
 

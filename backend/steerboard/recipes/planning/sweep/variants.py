@@ -23,6 +23,7 @@ from steerboard.recipes.planning.sweep.block import SWEEP, Sweep, read_sweep
 from steerboard.recipes.planning.sweep.halving import check_rungs, plan_halving, write_rungs
 from steerboard.recipes.planning.sweep.metric import Decision, Metric, run_of
 from steerboard_contracts.recipes.sweep import PlannedHalving, PlannedSweep, PlannedVariant
+from steerboard_contracts.run_kinds import evaluates
 
 Stages = dict[str, Any]
 
@@ -35,7 +36,7 @@ class Variants:
         self._sweep = sweep
         self._faults = faults
         self._templates: Stages = copy.deepcopy(document.data["stages"])
-        self._evaluations = [name for name, fields in self._templates.items() if run_of(fields) == "evaluate"]
+        self._evaluations = [name for name, fields in self._templates.items() if evaluates(run_of(fields))]
         self._written = [self._set(choices) for choices in sweep.choices]
         self.names = self._named()
 
@@ -225,7 +226,7 @@ class Variants:
             return self._refuse(("halving", "goal"), "belongs to a `figure`; without one, the sweep's decides")
         named = given.figure or block.metric
         stage = named.partition(".")[0]
-        if run_of(self._written[0].get(stage)) == "evaluate":
+        if evaluates(run_of(self._written[0].get(stage))):
             message = f"`{stage}` is an evaluation, which is there after the last rung: name a training stage's figure"
             return self._refuse(("halving", "figure"), message)
         own = given.figure is not None

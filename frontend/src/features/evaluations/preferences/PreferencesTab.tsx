@@ -178,7 +178,7 @@ function Made({ project, dataset }: { project: string; dataset: Schemas["Dataset
   const kinds = useQuery(runKindsQuery(project));
   // Training reads no held-out row.
   const uses = (kinds.data ?? []).filter(
-    (one) => one.for_data[dataset.kind] && (one.kind === "train") === training > 0,
+    (one) => one.for_data[dataset.kind] && (one.training !== null) === training > 0,
   );
   return (
     <Alert color="teal" variant="light" title={`${pairsText(dataset.rows)} in ${dataset.name}`}>

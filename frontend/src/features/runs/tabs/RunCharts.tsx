@@ -1,10 +1,10 @@
 import { Card, SimpleGrid, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { metricsQuery, type Series } from "../../api/runs/runs";
-import { Chart } from "../../shared/charts/Chart";
-import { Empty, Loaded } from "../../shared/Feedback";
-import { useProject } from "../../shared/links";
+import { metricsQuery, type Series } from "../../../api/runs/runs";
+import { Chart } from "../../../shared/charts/Chart";
+import { Empty, Loaded } from "../../../shared/Feedback";
+import { useProject } from "../../../shared/links";
 
 /** What is looked at first; the rest is behind a switch. */
 const FIRST = [
@@ -28,7 +28,7 @@ const FIRST = [
   "effective_sample_size",
 ];
 
-export function RunCharts({ run, live, kind }: { run: string; live: boolean; kind: string }) {
+export function RunCharts({ run, live, trains }: { run: string; live: boolean; trains: boolean }) {
   const project = useProject();
   const [all, setAll] = useState(false);
   const query = useQuery(metricsQuery(project, run, live));
@@ -38,7 +38,7 @@ export function RunCharts({ run, live, kind }: { run: string; live: boolean; kin
         if (!series.length) {
           return (
             <Empty title="No metrics">
-              {kind !== "train"
+              {!trains
                 ? "A run of this kind logs none."
                 : live
                   ? "They appear here with the first steps."

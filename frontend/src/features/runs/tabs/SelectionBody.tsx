@@ -1,12 +1,12 @@
 import { Alert, Card, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
-import type { Schemas } from "../../api/client";
-import { CorrelationTable } from "../../shared/CorrelationTable";
-import { Chart, type Line } from "../../shared/charts/Chart";
-import { Histogram } from "../../shared/charts/Histogram";
-import { Facts, type Fact } from "../../shared/Facts";
-import { count, percent, signed } from "../../shared/format/format";
-import { type Column, DataTable } from "../../shared/tables/DataTable";
+import type { Schemas } from "../../../api/client";
+import { CorrelationTable } from "../../../shared/CorrelationTable";
+import { Chart, type Line } from "../../../shared/charts/Chart";
+import { Histogram } from "../../../shared/charts/Histogram";
+import { Facts, type Fact } from "../../../shared/Facts";
+import { count, percent, signed } from "../../../shared/format/format";
+import { type Column, DataTable } from "../../../shared/tables/DataTable";
 
 type Result = Schemas["SelectionResult"];
 type Estimate = Schemas["Estimate"];

@@ -1,12 +1,12 @@
 import { Badge, Stack, Text, Timeline as MantineTimeline, Title } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { RunDetail } from "../../api/runs/runs";
-import { DataTable } from "../../shared/tables/DataTable";
-import { count, seconds } from "../../shared/format/format";
-import { show } from "../../shared/forms/schemaForm";
-import { DONE } from "./Findings";
-import { StateBadge } from "../../shared/StateBadge";
-import { WithCode } from "../../shared/text/WithCode";
+import type { RunDetail } from "../../../api/runs/runs";
+import { DataTable } from "../../../shared/tables/DataTable";
+import { count, seconds } from "../../../shared/format/format";
+import { show } from "../../../shared/forms/schemaForm";
+import { DONE } from "../Findings";
+import { StateBadge } from "../../../shared/StateBadge";
+import { WithCode } from "../../../shared/text/WithCode";
 
 interface Entry {
   at: string;

@@ -1,9 +1,9 @@
 import { Button, Center, ScrollArea, Table, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useRef } from "react";
-import { logsQuery } from "../../api/runs/runs";
-import { Empty, Loaded } from "../../shared/Feedback";
-import { useProject } from "../../shared/links";
+import { logsQuery } from "../../../api/runs/runs";
+import { Empty, Loaded } from "../../../shared/Feedback";
+import { useProject } from "../../../shared/links";
 
 /** The log as a terminal shows it: its end in view, and following it until somebody scrolls up. */
 export function RunLogs({ run, live }: { run: string; live: boolean }) {

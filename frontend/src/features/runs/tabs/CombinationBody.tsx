@@ -1,10 +1,10 @@
 import { Card, SimpleGrid, Stack, Text, Title } from "@mantine/core";
-import type { Schemas } from "../../api/client";
-import { CorrelationTable } from "../../shared/CorrelationTable";
-import { Facts } from "../../shared/Facts";
-import { Histogram } from "../../shared/charts/Histogram";
-import { count, percent, signed } from "../../shared/format/format";
-import { type Column, DataTable } from "../../shared/tables/DataTable";
+import type { Schemas } from "../../../api/client";
+import { CorrelationTable } from "../../../shared/CorrelationTable";
+import { Facts } from "../../../shared/Facts";
+import { Histogram } from "../../../shared/charts/Histogram";
+import { count, percent, signed } from "../../../shared/format/format";
+import { type Column, DataTable } from "../../../shared/tables/DataTable";
 
 type Result = Schemas["CombinationResult"];
 type Reward = Result["rewards"][number];
