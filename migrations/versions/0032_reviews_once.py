@@ -12,6 +12,13 @@ down_revision = "0031"
 branch_labels = None
 depends_on = None
 
+# Of evaluations whose figures change.
+_FORGET_REPORTS = """
+    DELETE FROM evaluation_reports USING evaluation_judges AS judge
+    WHERE judge.evaluation_id = evaluation_reports.evaluation_id
+    AND (judge.imported ->> 'format' = 'vicuna_review' OR judge.settings ->> 'calibration_threshold' IS NOT NULL)
+"""
+
 
 def upgrade() -> None:
     # Of two answers to a question the newest review, as imports do now. Questions on which more entrants were reviewed
@@ -34,7 +41,7 @@ def upgrade() -> None:
         """
     )
     # Computed again from the same data when somebody looks: calibrations are read in another way, too.
-    op.execute("DELETE FROM evaluation_reports")
+    op.execute(_FORGET_REPORTS)
 
 
 def downgrade() -> None:
@@ -51,4 +58,4 @@ def downgrade() -> None:
         )
         """
     )
-    op.execute("DELETE FROM evaluation_reports")
+    op.execute(_FORGET_REPORTS)

@@ -152,3 +152,44 @@ def test_battles_and_votes_of_two_sides_are_what_they_were_after_the_upgrade(
         found = session.execute(voted_on.order_by(Battle.number)).all()
         assert found == [([2, 0], "b", "0 2"), ([11, 3], "all_bad", "3 11")]
         assert session.scalars(select(Arena.name).where(Arena.sides == 2)).all() == ["duel"]
+
+
+def test_imported_reviews_of_both_orders_count_once_after_the_upgrade(engine: Engine) -> None:
+    with engine.begin() as connection:
+        migrations.downgrade(connection, "0031")
+        fill(connection)
+        connection.execute(text("DELETE FROM evaluation_verdicts"))
+        judge = connection.execute(
+            text("UPDATE evaluation_judges SET imported = jsonb_build_object('format', 'vicuna_review') RETURNING id")
+        ).scalar_one()
+        one = connection.execute(text("SELECT id FROM evaluation_entrants")).scalar_one()
+        other = connection.execute(
+            text(
+                "INSERT INTO evaluation_entrants (id, evaluation_id, position, name, source, decoding, samples)"
+                " SELECT gen_random_uuid(), evaluation_id, 2, 'other', source, decoding, samples"
+                " FROM evaluation_entrants RETURNING id"
+            )
+        ).scalar_one()
+        # Question 1 in both orders, question 2 in one.
+        for position, entrant, first, value in (
+            (1, one, True, 8),
+            (1, other, False, 6),
+            (1, one, False, 7),
+            (1, other, True, 9),
+            (2, one, True, 3),
+            (2, other, False, 4),
+        ):
+            connection.execute(
+                text(
+                    "INSERT INTO evaluation_verdicts (judge_id, position, turn, a, a_first, value, weight, status,"
+                    " superseded) VALUES (:judge, :position, 1, :entrant, :first, :value, 1, 'ok', false)"
+                ),
+                {"judge": judge, "position": position, "entrant": entrant, "first": first, "value": value},
+            )
+        counted = text("SELECT position, value FROM evaluation_verdicts WHERE NOT superseded ORDER BY id")
+        migrations.upgrade(connection, migrations.newest_revision())
+        assert connection.execute(counted).all() == [(1, 7), (1, 9), (2, 3), (2, 4)]
+        assert connection.execute(text("SELECT count(*) FROM evaluation_reports")).scalar_one() == 0
+        migrations.downgrade(connection, "0031")
+        assert len(connection.execute(counted).all()) == 6
+        migrations.upgrade(connection, migrations.newest_revision())
