@@ -64,16 +64,20 @@ def test_failures_are_tried_again_later_with_the_same_id(world: WebhookWorld, ot
     assert len({seen.headers["webhook-id"] for seen in other.seen}) == 1
 
 
-def test_after_ten_tries_a_delivery_has_failed_and_can_be_sent_again(world: WebhookWorld, other: OtherServer) -> None:
+@pytest.mark.parametrize("status", [302, 404])
+def test_after_ten_tries_a_delivery_has_failed_and_can_be_sent_again(
+    world: WebhookWorld, other: OtherServer, status: int
+) -> None:
     world.hook(other.url, "run.succeeded")
     world.run("a")
     world.work()
-    other.answer = lambda _: Answer(302, headers={"Location": "http://127.0.0.1:1/"})
+    other.answer = lambda _: Answer(status, headers={"Location": "http://127.0.0.1:1/"})
     for _ in range(12):
         world.let_time_pass()
         world.send_due()
     (failed,) = world.deliveries()
     assert (failed["state"], failed["attempts"], failed["next_attempt_at"]) == ("failed", 10, None)
+    assert (failed["last_status"], failed["last_error"]) == (status, f"answered {status}")
     again = world.client.post(f"{BASE}/ci/deliveries/{failed['id']}/redeliver").json()
     assert (again["id"], again["state"]) == (failed["id"], "pending")
     other.answer = lambda _: Answer(200)

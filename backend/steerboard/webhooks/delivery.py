@@ -20,13 +20,13 @@ from typing import Any
 
 import httpx
 import orjson
-from sqlalchemy import delete, exists, func, select
+from sqlalchemy import delete, exists, func
 from sqlalchemy.orm import Session, aliased, sessionmaker
 from standardwebhooks import Webhook as Signer
 
 from steerboard.accounts.tables import AuditEntry
 from steerboard.platform.database import transaction
-from steerboard.platform.leases import expired, lease_end, now
+from steerboard.platform.leases import Lease, LeaseLost, Leases, now
 from steerboard.platform.security.safe_http import open_client, read_start
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 SECRET_PREFIX = "whsec_"
 TIMEOUT_SECONDS = 10.0
-LEASE = dt.timedelta(seconds=60)
+LEASE_SECONDS = 60.0
 KEPT = dt.timedelta(days=30)
 _GONE = 410
 # 10 s, 40 s, ... up to six hours: ten tries in about 22 hours.
@@ -49,12 +49,13 @@ _SENDERS = 4
 _SHOWN = 200
 
 
+LEASES = Leases(WebhookDelivery, "webhook delivery", open=WebhookDelivery.state == "pending", key_share=False)
+
+
 @dataclass(frozen=True)
-class Parcel:
+class Parcel(Lease):
     """A claimed delivery: all that sending needs, so that no transaction is open meanwhile."""
 
-    id: uuid.UUID
-    attempt: int
     url: str
     secret_sealed: str
     payload: dict[str, Any]
@@ -82,20 +83,13 @@ def _signed_headers(secret: str, id_: str, body: bytes) -> dict[str, str]:
 
 
 _other = aliased(WebhookDelivery)
-# Asked again and again by every sender, and built once.
+# Its time has come, its webhook is active, and none of that webhook's is on its way.
 _DUE = (
-    select(WebhookDelivery, Webhook)
-    .join(Webhook, Webhook.id == WebhookDelivery.webhook_id)
-    .where(
-        WebhookDelivery.state == "pending",
-        WebhookDelivery.next_attempt_at <= now(),
-        expired(WebhookDelivery.lease_expires_at),
-        Webhook.active,
-        ~exists().where(_other.webhook_id == Webhook.id, _other.state == "pending", _other.lease_expires_at > now()),
-    )
-    .order_by(WebhookDelivery.next_attempt_at)
-    .limit(1)
-    .with_for_update(of=WebhookDelivery, skip_locked=True)
+    WebhookDelivery.next_attempt_at <= now(),
+    exists().where(Webhook.id == WebhookDelivery.webhook_id, Webhook.active),
+    ~exists().where(
+        _other.webhook_id == WebhookDelivery.webhook_id, _other.state == "pending", _other.lease_expires_at > now()
+    ),
 )
 
 
@@ -103,18 +97,17 @@ def claim_next(session: Session) -> Parcel | None:
     """The delivery that is due longest, leased to the caller. A webhook with one on its way waits (except if two
     senders look at the same moment), so a slow receiver holds up only itself.
     """
-    found = session.execute(_DUE).one_or_none()
-    return lease(session, *found) if found else None
+    found = LEASES.first(session, LEASES.free(), *_DUE, order_by=(WebhookDelivery.next_attempt_at,))
+    return grant(session, found, session.get_one(Webhook, found.webhook_id)) if found else None
 
 
-def lease(session: Session, delivery: WebhookDelivery, webhook: Webhook) -> Parcel:
-    """Take a delivery, whose row the caller has locked or just made, for one attempt."""
-    delivery.attempts += 1
+def grant(session: Session, delivery: WebhookDelivery, webhook: Webhook) -> Parcel:
+    """Lease a delivery, whose row the caller has locked or just made, for one attempt."""
     # Not below zero: a try whose sender was killed is made again.
     delivery.tries_left = max(delivery.tries_left - 1, 0)
-    delivery.lease_expires_at = lease_end(LEASE.total_seconds())
+    lease = LEASES.grant(delivery, uuid.uuid4(), LEASE_SECONDS)
     session.flush()
-    return Parcel(delivery.id, delivery.attempts, webhook.url, webhook.secret_sealed, delivery.payload)
+    return Parcel(lease.id, lease.attempt, lease.owner, webhook.url, webhook.secret_sealed, delivery.payload)
 
 
 def send(settings: Settings, secrets: Secrets, parcel: Parcel) -> Outcome:
@@ -148,19 +141,11 @@ def _words(response: httpx.Response) -> str:
 
 def note(session: Session, parcel: Parcel, outcome: Outcome) -> None:
     """Write the outcome down, unless another attempt was made meanwhile, or the webhook is gone."""
-    delivery = session.scalar(
-        select(WebhookDelivery)
-        .where(
-            WebhookDelivery.id == parcel.id,
-            WebhookDelivery.attempts == parcel.attempt,
-            WebhookDelivery.state == "pending",
-        )
-        .with_for_update()
-        .execution_options(populate_existing=True)
-    )
-    if delivery is None:
+    try:
+        delivery = LEASES.fenced(session, parcel)
+    except LeaseLost:
         return
-    delivery.lease_expires_at = None
+    delivery.lease_owner = delivery.lease_expires_at = None
     delivery.last_status, delivery.last_error = outcome.status, outcome.error
     if outcome.error is None:
         delivery.state, delivery.next_attempt_at = "delivered", None

@@ -78,7 +78,7 @@ def delivery(webhook: Webhook, event: str, data: dict[str, Any]) -> WebhookDeliv
         event=event,
         payload={"type": event, "timestamp": dt.datetime.now(dt.UTC).isoformat(), "data": data},
         state="pending",
-        attempts=0,
+        attempt=0,
         tries_left=TRIES,
         next_attempt_at=func.clock_timestamp(),
     )

@@ -52,12 +52,12 @@ class DeliveryOut(BaseModel):
     `next_attempt_at` is null once the delivery has ended.
     """
 
-    model_config = ConfigDict(from_attributes=True)
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     id: uuid.UUID
     event: str
     state: DeliveryState
-    attempts: int
+    attempts: int = Field(validation_alias="attempt")
     next_attempt_at: dt.datetime | None
     last_status: int | None
     last_error: str | None

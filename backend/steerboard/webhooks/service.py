@@ -17,7 +17,7 @@ from steerboard.platform.security.safe_http import check_url, refuse_private
 from steerboard.platform.security.secrets import Secrets
 from steerboard.platform.settings import Settings
 from steerboard.webhooks import outbox
-from steerboard.webhooks.delivery import Parcel, lease, new_secret
+from steerboard.webhooks.delivery import Parcel, grant, new_secret
 from steerboard.webhooks.schemas import WebhookChange, WebhookCreate
 from steerboard.webhooks.tables import Webhook, WebhookDelivery
 
@@ -119,7 +119,7 @@ def make_test(session: Session, project: Project, webhook: Webhook) -> Parcel:
     delivery.tries_left = 1
     session.add(delivery)
     session.flush()
-    return lease(session, delivery, webhook)
+    return grant(session, delivery, webhook)
 
 
 def redeliver(session: Session, webhook: Webhook, id_: uuid.UUID) -> WebhookDelivery:

@@ -31,7 +31,8 @@ class Webhook(Base):
 class WebhookDelivery(Base):
     """One message, sent until it arrives or `tries_left` is used up.
 
-    Fencing: the sender holds the lease, and records the outcome only while `attempts` is still its own.
+    `lease_owner` is the sender that is at it (`platform.leases`), and alone records the outcome. `attempt` counts all
+    that were begun.
     """
 
     __tablename__ = "webhook_deliveries"
@@ -46,9 +47,10 @@ class WebhookDelivery(Base):
     event: Mapped[str]
     payload: Mapped[Json]
     state: Mapped[str]
-    attempts: Mapped[int]
+    attempt: Mapped[int]
     tries_left: Mapped[int]
     next_attempt_at: Mapped[Timestamp | None]
+    lease_owner: Mapped[uuid.UUID | None]
     lease_expires_at: Mapped[Timestamp | None]
     last_status: Mapped[int | None]
     last_error: Mapped[str | None]

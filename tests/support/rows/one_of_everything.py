@@ -195,7 +195,7 @@ def fill(session: Session, store: ArtifactStore, project: Project, folder: Path,
     told = {"url": "http://127.0.0.1:1/", "events": ["run.failed"], "secret_sealed": "x", "active": True}
     hook = webhooks.Webhook(project_id=project.id, name=f"{who}-hook", **told)
     made.add(session, "webhook", hook, name=True)
-    sent = {"event": "run.failed", "payload": {}, "state": "failed", "attempts": 10, "tries_left": 0}
+    sent = {"event": "run.failed", "payload": {}, "state": "failed", "attempt": 10, "tries_left": 0}
     made.add(session, "delivery", webhooks.WebhookDelivery(webhook_id=hook.id, **sent))
 
     prompts = [{"question_id": "q", "category": None, "messages": CHAT, "follow_ups": [], "reference": None}]
