@@ -15,6 +15,7 @@ from steerboard.datasets.conversions.picker import methods_for
 from steerboard.datasets.errors import RewardsMismatch, RowsRefused, UnknownColumn
 from steerboard.datasets.parsing.mapping import plan_mapping
 from steerboard.datasets.queries import reward_sources
+from steerboard.datasets.rewards.service import store_rewards
 from steerboard.datasets.rows.exporting import export_records
 from steerboard.datasets.tables import Dataset
 from steerboard.insights.previews import labelled_dataset
@@ -48,7 +49,7 @@ def test_some_rows_may_lack_one(
         lines = Path(service.export_for_stage(session, dataset, tmp_path / "stage.jsonl").path).read_text().splitlines()
         assert ['"reward"' in line for line in lines] == [True, False, True, False]
         with pytest.raises(RewardsMismatch, match="pins rewards of 2 of its 4 rows"):
-            service.store_rewards(session, dataset, service.get_source(session, project, "graded"), _graded())
+            store_rewards(session, dataset, service.get_source(session, project, "graded"), _graded())
         fits = {fit.method: fit for fit in methods_for(session, project, dataset).methods}
         assert fits["rwr"].why_not == "2 rows have no reward"
         ranks = next(way for way in fits["dpo"].ways if way.conversion == "pairs_from_ranks")
@@ -72,7 +73,7 @@ def test_all_rows_may_lack_one(
             labelled_dataset(session, project, "graded")
         assert refused.value.code == "rows_without_reward"
         source = service.imported_source(session, project, "judge")
-        service.store_rewards(session, dataset, source, _graded())
+        store_rewards(session, dataset, source, _graded())
         scored = service.pin_labelled(session, project, name="scored", dataset=dataset, source=source, run_id=None)
         assert [row["reward"] for row in export_records(session, scored)] == [0.0, 1.0, 2.0, 3.0]
         assert [row["attributes"] for row in export_records(session, scored)] == [{"wit": n} for n in range(4)]
