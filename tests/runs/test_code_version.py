@@ -11,7 +11,10 @@ import pytest
 
 from steerboard.runs.reuse import code_version
 from steerboard.runs.reuse.code_version import SourceTree, source_version
+from steerboard_contracts.configs import configs
 from steerboard_contracts.methods import methods, needed_method
+from steerboard_contracts.run_kinds import all_kinds, parts_of, stages_of
+from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.training import OnlineConfig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +23,8 @@ PACKAGES = {
     "steerboard_statistics": "backend/steerboard_statistics",
     "steerboard_workers": "workers/steerboard_workers",
 }
-KINDS = ("base", "generate", "mix", "score", "benchmark", "answer", "reward", "judge")
+GENERATING = {"generate", "academic", "answer"}
+KINDS = ("base", "generate", "mix", "score", "benchmark", "academic", "answer", "reward", "judge")
 # `judge` has no stage: nothing is known of what it reads.
 ONLINE = {name for name, spec in methods().items() if issubclass(spec.config, OnlineConfig)}
 
@@ -88,13 +92,33 @@ def test_what_a_page_shows_of_a_run_kind_is_no_part_of_its_result(copy: Copy) ->
     assert copy.changed("steerboard_contracts/run_kinds/generate.py") == {"judge"}
 
 
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.word) for kind in all_kinds() if stages_of(kind.run)])
+def test_a_stage_reads_its_own_config_and_no_others(kind: RunKindSpec) -> None:
+    tree = SourceTree({name: [ROOT / place] for name, place in PACKAGES.items()})
+    worker = [kind.training.training.partition(":")[0]] if kind.training else []
+    read = tree.closure([*stages_of(kind.run), *worker])
+    others = {config.__module__ for run, config in configs().items() if run not in (kind.run, *parts_of(kind))}
+    assert others.isdisjoint(read)
+    assert "steerboard_contracts.run_config" not in read
+    assert not any(module.startswith("steerboard_contracts.run_kinds") for module in read)
+    assert kind.config.__module__ in read or parts_of(kind)
+
+
+def test_each_kind_has_its_config_in_a_module_of_its_own() -> None:
+    assert {kind.run: kind.config for kind in all_kinds() if not kind.trains} == configs()
+    assert len({config.__module__ for config in configs().values()}) == len(configs())
+
+
 @pytest.mark.parametrize(
     ("file", "whose"),
     [
         ("steerboard_workers/stages/mix.py", {"mix"}),
+        ("steerboard_contracts/configs/academic.py", {"academic"}),
+        ("steerboard_contracts/configs/generate.py", {"generate"}),
+        ("steerboard_contracts/run_config.py", set()),
         ("steerboard_workers/stages/training/loop.py", set(methods())),
         ("steerboard_workers/alignment/training_method.py", set(methods())),
-        ("steerboard_workers/engines/sampling.py", {"generate", "answer", "score", "reward", "benchmark", *ONLINE}),
+        ("steerboard_workers/engines/sampling.py", {*GENERATING, "score", "reward", "benchmark", *ONLINE}),
         ("steerboard_workers/stages/runtime.py", {*KINDS, *methods()}),
         ("steerboard_workers/engines/live/process.py", ONLINE),
         ("steerboard_workers/stages/roles/cluster.py", ONLINE),

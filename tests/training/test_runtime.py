@@ -107,9 +107,12 @@ def test_a_crash_is_one_event_with_the_traceback_on_standard_error(make_stage, t
     assert "Traceback" in stderr
 
 
-def test_a_broken_stage_file_is_a_failure_not_a_traceback(make_stage):
+@pytest.mark.parametrize(
+    "config", ['{"run": "nothing"}', '{"run": "train", "method": "nobodys"}', '{"run": "mix"}', "1"]
+)
+def test_a_broken_stage_file_is_a_failure_not_a_traceback(make_stage, config):
     stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
-    (stage.directory / "stage.json").write_text('{"run_id": 1}')
+    (stage.directory / "stage.json").write_text(f'{{"run_id": "1", "name": "n", "config": {config}}}')
     code, events, _ = run_forked(stage)
     assert (code, events[-1].code) == (1, "bad_stage_file")
 

@@ -94,3 +94,6 @@ class AcademicConfig(WithEngine):
     def shots_of(self, task: str) -> int | None:
         """None: the task's own."""
         return self.shots.get(task, SUITE.get(task) if self.folder is None else None)
+
+
+CONFIG = AcademicConfig

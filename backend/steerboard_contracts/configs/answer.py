@@ -27,3 +27,6 @@ class AnswerConfig(WithDecoding):
     samples: Annotated[int, Field(ge=1, le=MOST_SAMPLES, description="Answers to each prompt.")] = 1
     best_of: BestOf = None
     temperatures: dict[str, NonNegative] = Field(default={})
+
+
+CONFIG = AnswerConfig

@@ -27,3 +27,6 @@ class BaseModelConfig(Config):
     max_length: Annotated[int, Field(ge=64)] = 512
     seed: int = 0
     fingerprint: Annotated[str | None, Field(description="Set by the planner: what a folder held when planned.")] = None
+
+
+CONFIG = BaseModelConfig

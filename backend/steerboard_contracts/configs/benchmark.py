@@ -25,3 +25,6 @@ class BenchmarkConfig(WithEngine):
             json_schema_extra={"source": "The score run's: the rewards are those that it would give"},
         ),
     ] = "fp32"
+
+
+CONFIG = BenchmarkConfig

@@ -29,3 +29,6 @@ class CombineConfig(Config):
         if any(weight == 0 for weight in self.weights):
             raise ValueError("a weight of 0 leaves a reward out: leave its dataset out of `data` instead")
         return self
+
+
+CONFIG = CombineConfig

@@ -17,3 +17,6 @@ class CompareConfig(Config):
     judge: UUID
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
+
+
+CONFIG = CompareConfig

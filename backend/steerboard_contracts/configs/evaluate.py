@@ -66,3 +66,6 @@ class EvaluateConfig(WithDecoding):
         if self.decides and len(self.entrants) < 2:
             raise ValueError("`decides` compares the last two entrants, and there is one")
         return self
+
+
+CONFIG = EvaluateConfig

@@ -42,3 +42,6 @@ class GenerateConfig(WithDecoding):
         Portion | None, Field(description="Only one of several parts of the prompts, such as that of a round.")
     ] = None
     shards: Annotated[int, Field(ge=1, le=4096)] = 1
+
+
+CONFIG = GenerateConfig

@@ -14,3 +14,6 @@ class JudgeConfig(Config):
     run: Literal["judge"] = "judge"
     evaluation: UUID
     judge: UUID
+
+
+CONFIG = JudgeConfig

@@ -29,3 +29,6 @@ class MixConfig(Config):
         if fixed > 1 + 1e-9:
             raise ValueError(f"the shares add up to {fixed:g}, which is more than 1")
         return self
+
+
+CONFIG = MixConfig

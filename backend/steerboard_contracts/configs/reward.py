@@ -22,3 +22,6 @@ class RewardConfig(WithEngine):
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
     seed: int = 0
+
+
+CONFIG = RewardConfig

@@ -15,3 +15,6 @@ class ScoreConfig(WithEngine):
     batch_tokens: Count = 8192
     precision: Precision = "fp32"
     shards: Annotated[int, Field(ge=1, le=4096)] = 1
+
+
+CONFIG = ScoreConfig

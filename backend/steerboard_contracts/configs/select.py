@@ -86,3 +86,6 @@ class SelectConfig(Config):
         if self.relative and self.keep != "all":
             raise ValueError(f"`relative` changes labels, and `keep: {self.keep}` has none")
         return self
+
+
+CONFIG = SelectConfig

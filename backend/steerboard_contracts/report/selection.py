@@ -10,6 +10,7 @@ from steerboard_contracts.configs.select import Keep
 from steerboard_contracts.report.correlations import Correlations
 from steerboard_contracts.report.estimate import Estimate
 from steerboard_contracts.report.sections.rewards import RewardBin
+from steerboard_contracts.report.tournament import Tournament
 
 
 class DroppedGroups(BaseModel):
@@ -23,19 +24,6 @@ class DroppedGroups(BaseModel):
     @property
     def total(self) -> int:
         return self.single + self.equal_texts + self.tied
-
-
-class Tournament(BaseModel):
-    """How a preference model judged the answers. `comparisons`: of different texts, each asked in both orders; `ties`:
-    those that neither answer won; `flips`: those in which another answer won when the two were exchanged, and
-    `flip_rate` their share, the mean over groups."""
-
-    judge: str
-    opponents: int
-    comparisons: int
-    ties: int
-    flips: int
-    flip_rate: Estimate
 
 
 class SelectedReward(BaseModel):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
 
+from steerboard_contracts.configs import any_config, run_of
+from steerboard_contracts.fields import Config
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.online.reward_access import RewardAccess
 from steerboard_contracts.placement import RoleNodes
-from steerboard_contracts.run_config import RunConfig
 from steerboard_contracts.stage.inputs import StageInput
 
 STAGE_FILE = "stage.json"
@@ -44,7 +45,7 @@ class StageSpec(BaseModel):
     run_id: str
     attempt: int = 1
     name: str
-    config: RunConfig
+    config: Annotated[SerializeAsAny[Config], BeforeValidator(any_config)]
     inputs: dict[str, StageInput] = {}
     shard: Shard = Shard()
     threads: int | None = None
@@ -55,3 +56,8 @@ class StageSpec(BaseModel):
     reward_access: RewardAccess = RewardAccess()
     vllm: EngineProcess | None = None
     roles: RoleNodes | None = None
+
+    @property
+    def kind(self) -> str:
+        """The run kind."""
+        return run_of(type(self.config))

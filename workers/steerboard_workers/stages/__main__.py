@@ -78,7 +78,7 @@ def main(directory: Path) -> int:
             # Before torch is imported, so that OpenMP and MKL start no more than this.
             for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
                 os.environ[name] = str(stage.spec.threads)
-        module = importlib.import_module(MODULES[stage.spec.config.run])
+        module = importlib.import_module(MODULES[stage.spec.kind])
         result = module.run(stage)
         stage.spent()
         events.write(result)

@@ -13,7 +13,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.resumable_rows import ResumableRows
 from steerboard_workers.alignment.rendering.render import answer_room
 from steerboard_workers.engines.log_probs import AnswerLogProbs, Drawn
-from steerboard_workers.stages.generate import score_text
+from steerboard_workers.stages.models.conditions import score_text
 from steerboard_workers.stages.models.model_io import LoadedModel, load_policy, load_tokenizer
 from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage

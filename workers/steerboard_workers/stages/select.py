@@ -14,7 +14,8 @@ from typing import Any
 
 from steerboard_contracts.configs.select import KEPT_AS, SelectConfig
 from steerboard_contracts.errors import BadInput, EmptySelection
-from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult, Tournament
+from steerboard_contracts.report.selection import DroppedGroups, SelectedReward, SelectionResult
+from steerboard_contracts.report.tournament import Tournament
 from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import DatasetOutput, SelectionOutput
 from steerboard_statistics.selection import AnswerGroups
@@ -74,7 +75,7 @@ def run(stage: Stage) -> Succeeded:
 def _scored(stage: Stage, config: SelectConfig) -> tuple[ScoredAnswers, Tournament | None]:
     judged = stage.has_input("judge")
     with stage.phases.measure("data"):
-        answers = read_answers(stage, config, judged)
+        answers = read_answers(stage, config.weights, judged)
     held = None
     if judged:
         # Without a judge no model is loaded, nor what loads one.

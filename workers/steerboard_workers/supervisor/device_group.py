@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import Run
+from steerboard_contracts.fields import Config
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes, assign
-from steerboard_contracts.run_config import RunConfig, stored_config
+from steerboard_contracts.run_config import stored_config
 from steerboard_contracts.run_kinds import trains
 from steerboard_contracts.stage.spec import StageSpec
 from steerboard_contracts.training import OnlineConfig
@@ -33,7 +34,7 @@ class DeviceGroup:
         if self.nodes > 1 and not (host and port.isdigit() and 0 < int(port) < 65536):
             raise ValueError(f"several nodes need a rendezvous host:port, not {self.rendezvous!r}")
 
-    def roles(self, config: RunConfig) -> RoleNodes | None:
+    def roles(self, config: Config) -> RoleNodes | None:
         """Where the roles of a run work; None where all of them do on the devices that train.
 
         Raises `BadInput` (`placement_does_not_fit`)."""

@@ -1,4 +1,5 @@
-"""Which code decides a run's result: the source that its stage imports, its method's files, and the libraries.
+"""Which code decides a run's result: the source that its stage imports, its config's, its method's
+files, and the libraries.
 
 A change elsewhere, such as another method, leaves what finished runs made as good as new.
 """
@@ -15,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from steerboard_contracts.methods import method_of
-from steerboard_contracts.run_kinds import stages_of
+from steerboard_contracts.run_kinds import any_kind_of, stages_of
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.training import OnlineConfig
 
@@ -146,6 +147,9 @@ def source_version(
     if not modules or any(tree.path(stage) is None for stage in modules):
         # Nothing is known of what such a run reads.
         return tree.digest([], whole=[*_OURS, *theirs])
+    described = any_kind_of(kind, spec.name if spec else None)
+    if described is not None:
+        modules.append(described.config.__module__)
     if spec is not None:
         modules += [spec.config.__module__, spec.training.partition(":")[0]]
     online = spec is not None and issubclass(spec.config, OnlineConfig)

@@ -11,13 +11,8 @@ from typing import Literal
 
 import torch
 
-from steerboard_contracts.configs.answer import AnswerConfig
-from steerboard_contracts.configs.benchmark import BenchmarkConfig
-from steerboard_contracts.configs.evaluate import EvaluateConfig
-from steerboard_contracts.configs.generate import GenerateConfig
-from steerboard_contracts.configs.reward import RewardConfig
-from steerboard_contracts.configs.score import ScoreConfig
-from steerboard_contracts.engine import VllmOptions
+from steerboard_contracts.decoding import WithDecoding
+from steerboard_contracts.engine import VllmOptions, WithEngine
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.fields import Precision
 from steerboard_contracts.models import ModelInfo
@@ -43,8 +38,6 @@ from steerboard_workers.stages.runtime import Stage
 
 # Sequences that vLLM scores together, as far as its own budget of tokens goes.
 SCORED_TOGETHER = 256
-Generating = GenerateConfig | AnswerConfig | EvaluateConfig
-Scoring = ScoreConfig | BenchmarkConfig | RewardConfig | EvaluateConfig | AnswerConfig
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ class OpenPolicy:
 
 
 @contextmanager
-def open_policy(stage: Stage, name: str, config: Generating) -> Iterator[OpenPolicy]:
+def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenPolicy]:
     """The model of input `name`, ready to generate. Raises what loading it raises."""
     stage.progress(0, 1, "models", "loading")
     folder = stage.model_path(name)
@@ -75,7 +68,7 @@ def open_policy(stage: Stage, name: str, config: Generating) -> Iterator[OpenPol
 
 
 @contextmanager
-def open_reward_model(stage: Stage, name: str, config: Scoring, precision: Precision) -> Iterator[RewardEngine]:
+def open_reward_model(stage: Stage, name: str, config: WithEngine, precision: Precision) -> Iterator[RewardEngine]:
     """The reward model of input `name`. Raises what loading it raises."""
     stage.progress(0, 1, "models", "loading")
     folder = stage.model_path(name)
@@ -95,7 +88,7 @@ def open_reward_model(stage: Stage, name: str, config: Scoring, precision: Preci
 def _vllm(
     stage: Stage,
     name: str,
-    config: Generating | Scoring,
+    config: WithEngine,
     task: Literal["generate", "score"],
     precision: Precision,
     sequences: int,
@@ -110,7 +103,7 @@ def _vllm(
 def _started(
     stage: Stage,
     name: str,
-    config: Generating | Scoring,
+    config: WithEngine,
     task: Literal["generate", "score"],
     precision: Precision,
     sequences: int,

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.errors import BadInput, ErrorLocation
 from steerboard_contracts.prompts import Normaliser
 from steerboard_contracts.stage.inputs import DatasetInput
@@ -49,21 +48,22 @@ class ScoredAnswers(Answers):
     scores: Floats
 
 
-def read_answers(stage: Stage, config: SelectConfig, judged: bool) -> Answers:
-    """Every answer with its rewards; `judged`: they decide nothing, and there may be none.
+def read_answers(stage: Stage, given: Sequence[float], judged: bool) -> Answers:
+    """Every answer with its rewards, of which `given` are the weights; `judged`: they decide nothing, and there may be
+    none.
 
     Raises `BadInput` (`no_groups`, `bad_groups`, `rows_differ`, `wrong_dataset_kind`, `bad_weights`,
     `non_finite_reward`, `missing_input`).
     """
     datasets = answer_inputs(stage, ("instructions", "labelled") if judged else ("labelled",))
     scored = {slot: dataset for slot, dataset in datasets.items() if dataset.kind == "labelled"}
-    if judged and config.weights:
+    if judged and given:
         raise BadInput(
             "`weights` are of rewards, and a preference model judges these answers",
             code="bad_weights",
             hint="Leave out `weights`, or the input `judge`.",
         )
-    weights = [0.0] * len(scored) if judged else weights_of(config.weights, datasets)
+    weights = [0.0] * len(scored) if judged else weights_of(given, datasets)
     return _read(stage, datasets, list(scored), weights)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steerboard_contracts.fields import Precision
-from steerboard_contracts.report.selection import Tournament
+from steerboard_contracts.report.tournament import Tournament
 from steerboard_statistics.bootstrap import ratio_interval
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
 from steerboard_workers.alignment.tournament import schedule, win_rates
