@@ -83,8 +83,8 @@ def test_a_judge_does_not_count_before_it_has_passed_its_calibration(world: Judg
     world.judged("pairwise", name="one", calibration_threshold=0.5)
     before = report(world)
     assert (before["valid"], before["comparison"]["winner"]) == (False, None)
-    assert "was not calibrated yet" in before["invalid_because"]
-    assert any(warning.startswith("not valid: it was not calibrated") for warning in before["warnings"])
+    assert "has not been calibrated" in before["invalid_because"]
+    assert any(warning.startswith("not valid: it has not been calibrated") for warning in before["warnings"])
     calibrate(world, "one")
     world.work()
     assert report(world)["valid"]
@@ -99,7 +99,7 @@ def test_a_judge_that_fails_its_calibration_stays_invalid(world: JudgeWorld) -> 
     world.work()
     found = report(world)
     assert not found["valid"]
-    said = "it is right on 75.0% of 20 known pairs of pairs, surely on 53.1% only, and 80% are asked"
+    said = "accuracy on 20 known pairs of pairs is 75.0% (95% interval from 53.1%), and has to be at least 80%"
     assert found["invalid_because"] == said
 
 
@@ -111,7 +111,7 @@ def test_a_judge_has_to_pass_on_every_set_by_the_lower_end_and_on_the_largest_dr
     world.judged("pairwise", name="one", calibration_threshold=0.8)
     calibrate(world, "one", dataset="easy", limit=10)
     world.work()
-    assert "10 known pairs of easy, surely on 72.2% only" in report(world)["invalid_because"]
+    assert "10 known pairs of easy is 100.0% (95% interval from 72.2%)" in report(world)["invalid_because"]
     calibrate(world, "one", dataset="easy")
     world.work()
     assert report(world)["valid"]

@@ -32,7 +32,7 @@ export function Settings({ project, runs, labels }: Compared) {
           Results and settings
         </Title>
         <Switch
-          label="Show equal rows too"
+          label="Show equal settings too"
           checked={all}
           onChange={(event) => setAll(event.currentTarget.checked)}
         />

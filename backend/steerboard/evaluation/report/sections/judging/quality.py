@@ -46,16 +46,17 @@ def uncalibrated(judge: JudgeFacts) -> str | None:
         if one.dataset not in of_set or one.pairs > of_set[one.dataset].pairs:
             of_set[one.dataset] = one
     if not of_set:
-        return f"it was not calibrated yet, and has to be right on {threshold:.0%} of known pairs first"
+        return f"it has not been calibrated, and needs an accuracy of at least {threshold:.0%} on known pairs first"
     for name, one in of_set.items():
         found = one.accuracy
         lost = assess(found.n, {"without a usable verdict": one.pairs - found.n}, allowed, what=f"pairs of {name}")
         if lost.reason is not None:
             return lost.reason
         if found.value is None or found.low is None or found.low < threshold:
-            right = "" if found.value is None else f" {found.value:.1%}"
-            surely = "" if found.low is None else f", surely on {found.low:.1%} only"
-            return f"it is right on{right} of {found.n} known pairs of {name}{surely}, and {threshold:.0%} are asked"
+            low = "" if found.low is None else f" (95% interval from {found.low:.1%})"
+            right = "no" if found.value is None else f"{found.value:.1%}"
+            on = f"{found.n} known pairs of {name}"
+            return f"accuracy on {on} is {right}{low}, and has to be at least {threshold:.0%}"
     return None
 
 
