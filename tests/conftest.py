@@ -168,8 +168,7 @@ def _with_redis_database(url: str, number: int) -> str:
 
 
 # Folders whose tests share what takes long to make (a running platform, trained models), the longest first: one process
-# has each of them. Others are cut into files. Each of the first three begins in a process of its own: late in one that
-# had run others, the playground's first stream hung twice, for a reason that is not known.
+# has each of them. Others are cut into files.
 _TOGETHER = ("e2e", "playground", "faults", "training")
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -197,30 +196,14 @@ class PlaygroundWorld:
     def stream(self, made: Any) -> Iterator[tuple[str, Any]]:
         """(event, data) of a comparison's stream until its end."""
         url = self.address + self.path(f"comparisons/{made['id']}/stream")
-        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=150) as response:
+        with httpx.stream("GET", url, headers={"Authorization": f"Bearer {self.token}"}, timeout=60) as response:
             assert response.status_code == 200
             event = ""
-            try:
-                for line in response.iter_lines():
-                    if line.startswith("event: "):
-                        event = line.removeprefix("event: ")
-                    elif line.startswith("data: "):
-                        yield event, json.loads(line.removeprefix("data: "))
-            except httpx.ReadTimeout as error:
-                raise AssertionError(f"the stream gave nothing for 150 seconds\n{self._where(made)}") from error
-
-    def _where(self, made: Any) -> str:
-        """What is known of a comparison that nobody hears of, the processes below this one, and its threads."""
-        found = [json.dumps(self.get(f"comparisons/{made['id']}"), indent=1)]
-        for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error, OSError):
-                waits = Path(f"/proc/{process.pid}/wchan").read_text()
-                about = (process.pid, process.status(), waits, process.num_threads(), process.cpu_times().user)
-                found.append(f"{about} {' '.join(process.cmdline())[:200]}")
-        names = {thread.ident: thread.name for thread in threading.enumerate()}
-        for ident, frame in sys._current_frames().items():
-            found.append(f"thread {names.get(ident)}\n{''.join(traceback.format_stack(frame)[-6:])}")
-        return "\n".join(found)
+            for line in response.iter_lines():
+                if line.startswith("event: "):
+                    event = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    yield event, json.loads(line.removeprefix("data: "))
 
 
 def model_processes(of: int | None = None) -> dict[int, psutil.Process]:
