@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
-from steerboard.datasets.formats.records import Problem, Source
+from steerboard.datasets.formats.records import Limits, Problem, Source
 from steerboard.evaluation.formats import rows as rows_module
 from steerboard.evaluation.formats.detection import ANSWERS, JUDGMENTS, QUESTIONS, detect, read
 from steerboard.evaluation.formats.records import Unreadable, moment, number
@@ -49,6 +49,7 @@ def test_a_file_can_be_read_twice() -> None:
 def test_bad_rows_are_named_and_do_not_end_the_file() -> None:
     assert seen(b'{"a": 1}\nno\n[1]\n{"b": 2}\n') == [(1, {"a": 1}), (2, "broken_json"), (3, "bad_row"), (4, {"b": 2})]
     assert seen(b'[{"a": 1},\n7,\n{"b": 2}]') == [(1, {"a": 1}), (2, "bad_row"), (3, {"b": 2})]
+    assert seen(b'[{"a": 1}, {"b": "\xff"}]') == [(1, {"a": 1}), (1, "invalid_encoding")]
 
 
 @pytest.mark.parametrize(
@@ -57,14 +58,13 @@ def test_bad_rows_are_named_and_do_not_end_the_file() -> None:
         (b'[{"a": 1},\n{"b": ', BrokenFile, "line 2"),
         (b'[{"a": 1}\n{"b": 2}]', BrokenFile, "line 2"),
         (b'[{"a": 1}', BrokenFile, "line 1"),
-        (b"[" * 100_000, BrokenFile, "nested too deeply"),
+        (b"[" * 100_000, BrokenFile, "ends too early"),
         (gzip.compress(b'[{"a": 1}]', mtime=0)[:-6], BrokenFile, "gzip"),
         (b"", EmptyFile, "empty"),
         (b" \n\n", EmptyFile, "empty"),
         (b"[]", EmptyFile, "no rows"),
         (b"PK\x03\x04zip", WrongFileType, "no JSON"),
         (b'{\n"a": 1\n}', WrongFileType, "several lines"),
-        (b'["\xff"]', WrongFileType, "UTF-8"),
     ],
 )
 def test_files_that_cannot_be_read_say_where(content: bytes, error: type[Exception], line: str) -> None:
@@ -76,7 +76,7 @@ def test_files_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "MOST_ROWS", 2)
     with pytest.raises(FileTooLarge, match="2 rows"):
         list(read_rows(source(b"{}\n{}\n{}\n")))
-    monkeypatch.setattr(rows_module, "_ARRAY_BYTES", 100)
+    monkeypatch.setattr(rows_module, "_LIMITS", Limits(unpacked=100))
     with pytest.raises(FileTooLarge, match="100 bytes"):
         list(read_rows(source(gzip.compress(b"[" + b"{}," * 100 + b"{}]"))))
 

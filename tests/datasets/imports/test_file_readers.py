@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steerboard.datasets.errors import BrokenFile, EmptyFile, FileTooLarge, WrongFileType
+from steerboard.datasets.formats import json_array
 from steerboard.datasets.formats.detect import open_reader
 from steerboard.datasets.formats.records import Limits, Problem, Source
 from steerboard_contracts.errors import BadInput
@@ -60,6 +61,8 @@ def parquet_bytes(rows: list[dict[str, Any]]) -> bytes:
     [
         (jsonl(ROWS), "jsonl"),
         (gzip.compress(jsonl(ROWS), mtime=0), "jsonl.gz"),
+        (json.dumps(ROWS).encode(), "json"),
+        (gzip.compress(json.dumps(ROWS, indent=2).encode(), mtime=0), "json.gz"),
         (csv_bytes(ROWS), "csv"),
         (csv_bytes(ROWS, "\t"), "csv"),
         (csv_bytes(ROWS, ";"), "csv"),
@@ -89,7 +92,6 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_the_text() -> No
         (b"\x00\x01\x02binary", "binary"),
         (b"<!DOCTYPE html><html>", "HTML"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "Git LFS"),
-        (b"[\n" + jsonl(ROWS), "array"),
         (b'{\n  "prompt": "Hi"\n}', "several lines"),
         (b"just a sentence without any columns", "neither"),
         (gzip.compress(b"\x80\x04pickled", mtime=0), "pickle"),
@@ -178,6 +180,93 @@ def test_a_line_of_200_mb_is_refused_without_being_held_in_memory() -> None:
     assert (number, problem.code) == (1, "line_too_long")
     assert "200,000,000 bytes" in problem.reason
     assert peak < 8 * 2**20
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.text(), VALUES, max_size=3), max_size=6),
+    indent=st.sampled_from([None, 0, 2]),
+    escaped=st.booleans(),
+    piece=st.integers(1, 40),
+)
+def test_an_array_gives_its_elements_however_it_is_written_and_read(
+    rows: list[dict[str, Any]], indent: int | None, escaped: bool, piece: int
+) -> None:
+    text = json.dumps(rows, indent=indent, ensure_ascii=escaped)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_array, "_PIECE", piece)
+        found = list(json_array.read_json_array(io.BytesIO(text.encode(errors="surrogatepass")), Limits()))
+    assert [record for _, record in found] == rows
+    assert [line for line, _ in found] == sorted(line for line, _ in found)
+
+
+def test_elements_that_are_no_objects_are_named_with_their_line_and_the_good_ones_still_come() -> None:
+    content = b'[{"a": 1},\n 7,\n {"a": nope},\n\n {"a": "\xff"}, ["x"],\n{"a":\n 2}]'
+    assert [(line, r if isinstance(r, dict) else r.code) for line, r in read(content)] == [
+        (1, {"a": 1}),
+        (2, "bad_row"),
+        (3, "broken_json"),
+        (5, "invalid_encoding"),
+        (5, "bad_row"),
+        (6, {"a": 2}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'[{"a": 1},\n{"a": 2}', "line 2: the array ends too early"),
+        (b'[{"a": 1},\n{"a": "never closed}]', "line 2: the array ends too early"),
+        (b'[{"a": 1}\n{"a": 2}]', "line 2: no comma"),
+        (b'[7 {"a": 2}]', "line 1: no comma"),
+        (b'[{"a": 1},\n\n]', "line 3: an element is missing"),
+        (b'[{"a": 1}],\n', "behind the end"),
+        (b'["a"]\n["b"]\n', "line 2: there is more behind the end"),
+        (b'[{"a": 1}, }]', "brace"),
+        (b"[" * 100_000, "ends too early"),
+    ],
+)
+def test_an_array_whose_elements_cannot_be_told_apart_is_broken(content: bytes, reason: str) -> None:
+    with pytest.raises(BrokenFile, match=reason) as refused:
+        read(content)
+    assert refused.value.code == "broken_json"
+
+
+def test_an_array_is_not_held_in_memory_and_an_element_is_bounded() -> None:
+    class Endless(io.RawIOBase):
+        """An array of 8 MB without an end, made as it is read."""
+
+        left = 8 * 2**20
+
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            row = b'{"a": "' + b"x" * 2000 + b'"},\n'
+            part = b"[" if self.left == type(self).left else row * (len(buffer) // len(row)) if self.left > 0 else b""
+            self.left -= len(part)
+            buffer[: len(part)] = part
+            return len(part)
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(BrokenFile, match="ends too early"):
+            for _ in json_array.read_json_array(cast(Any, io.BufferedReader(Endless(), 1 << 16)), Limits()):
+                pass
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * 2**20
+    for long in (b'[{"a": 1},\n{"a": "' + b"x" * 4000 + b'"}]', b'[{"a": 1},\n{"a": [' + b"[],\n" * 1000 + b"[]]}]"):
+        with pytest.raises(BrokenFile, match="the element on line 2 has more than 3,000 bytes") as refused:
+            read(long, limits=Limits(line=3000))
+        assert refused.value.code == "line_too_long"
 
 
 def test_a_gzip_bomb_stops_at_the_bound() -> None:

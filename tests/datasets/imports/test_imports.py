@@ -103,13 +103,13 @@ def test_two_answers_and_the_label_of_the_better_one_become_a_preference(
     """As LLMBar publishes them."""
     answers = {"output_1": "yes", "output_2": "no"}
     rows = [{"input": f"Question {label}?", **answers, "label": label} for label in (1, 2, "2", 0)]
-    made = upload(client, lines(rows), "llmbar.jsonl").json()
+    made = upload(client, json.dumps(rows, indent=1).encode(), "llmbar.json").json()
     assert (made["detected"]["kind"], made["problem"]) == ("preferences", None)
     assert client.patch(f"{BASE}/{made['id']}", json={"bad_rows": "skip", "clean": False}).status_code == 200
     post(client, made["id"], "start")
     assert wait(client, made["id"], ended)["state"] == "succeeded"
     (bad,) = client.get(f"{BASE}/{made['id']}/report", params={"format": "json"}).json()
-    assert (bad["line"], bad["reason"]) == (4, "has '0' in `label`, which is neither 1 nor 2")
+    assert (bad["line"], bad["reason"]) == (20, "has '0' in `label`, which is neither 1 nor 2")
     found = client.get(f"{PROJECT}/datasets/llmbar/samples").json()["items"]
     assert [(one["sample"]["chosen"], one["sample"]["rejected"]) for one in found] == [
         ("yes", "no"),

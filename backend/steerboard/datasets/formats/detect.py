@@ -7,13 +7,14 @@ from typing import BinaryIO
 
 from steerboard.datasets.errors import EmptyFile, WrongFileType
 from steerboard.datasets.formats.delimited import read_csv, split_header
+from steerboard.datasets.formats.json_array import read_json_array
 from steerboard.datasets.formats.jsonl import read_jsonl
 from steerboard.datasets.formats.lines import BOM, GZIP_ERRORS, damaged_gzip, size_of, unpacked
 from steerboard.datasets.formats.parquet import read_parquet
 from steerboard.datasets.formats.records import Limits, Reader, Record, Source
 
 _HEAD = 1 << 16
-_HINT = "Steerboard imports JSON lines (also gzipped), CSV and parquet."
+_HINT = "Steerboard imports JSON lines, a JSON array and CSV, each also gzipped, and parquet."
 
 _OTHER_TYPES = (
     (b"PK\x03\x04", "a zip archive (or an Excel workbook)"),
@@ -59,7 +60,8 @@ def open_reader(source: Source, limits: Limits | None = None) -> Reader:
 
 
 def _records(kind: str, stream: BinaryIO, limits: Limits) -> Iterator[Record]:
-    return read_jsonl(stream, limits) if kind == "jsonl" else read_csv(stream, limits)
+    read = {"jsonl": read_jsonl, "json": read_json_array, "csv": read_csv}[kind]
+    return read(stream, limits)
 
 
 def _first_bytes(stream: BinaryIO) -> bytes:
@@ -70,7 +72,7 @@ def _first_bytes(stream: BinaryIO) -> bytes:
 
 
 def text_format(head: bytes, name: str, label: str) -> str:
-    """`jsonl` or `csv` for the start of a text file. Raises `EmptyFile` or `WrongFileType`."""
+    """`jsonl`, `json` (an array) or `csv` for the start of a text file. Raises `EmptyFile` or `WrongFileType`."""
     for magic, what in _OTHER_TYPES:
         if head.startswith(magic):
             raise WrongFileType(f"{label} is {what}", hint=_HINT)
@@ -89,9 +91,7 @@ def text_format(head: bytes, name: str, label: str) -> str:
             )
         return "jsonl"
     if body.startswith(b"["):
-        raise WrongFileType(
-            f"{label} is a JSON array, not JSON lines", hint="Write one object per line: jq -c '.[]' FILE > rows.jsonl"
-        )
+        return "json"
     if name.lower().endswith((".jsonl", ".ndjson", ".json")):
         return "jsonl"  # broken from its first line on; the reader names that line
     _, columns = split_header(body.split(b"\n", 1)[0].decode(errors="replace").rstrip("\r"))

@@ -53,7 +53,8 @@ def parse_object(line: bytes) -> dict[str, Any] | Problem:
         try:
             value = json.loads(text)
         except json.JSONDecodeError as error:
-            return Problem("broken_json", f"is not valid JSON: {error.msg} at column {error.pos + 1}")
+            place = "character" if "\n" in text.strip() else "column"
+            return Problem("broken_json", f"is not valid JSON: {error.msg} at {place} {error.pos + 1}")
         except (RecursionError, ValueError) as error:
             return Problem("broken_json", f"is not valid JSON: {error}")
     if line.count(b"[") + line.count(b"{") > DEEPEST and nested_too_deeply(value):
