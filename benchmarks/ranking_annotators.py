@@ -50,7 +50,7 @@ class Done:
 
 
 async def rank(asked: Asked) -> Done:
-    """Everybody at the same pace, each from another moment of the second on."""
+    """Everyone at the same pace, each from another moment of the second on."""
     done = Done()
     people = [_Annotator(asked, number, done) for number in range(len(asked.cookies))]
     for first in range(0, len(people), _BEGIN_AT_ONCE):

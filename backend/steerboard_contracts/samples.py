@@ -163,7 +163,7 @@ class UnpairedSample(AnswerSample):
 class LabelledSample(AnswerSample):
     """`reward` is the raw value of the pinned reward source; z-scores come from the dataset's normaliser.
 
-    `attributes`: grades of the response by name, such as its verbosity; one that nobody gave is absent. A row has a
+    `attributes`: grades of the response by name, such as its verbosity; one that no one gave is absent. A row has a
     reward, attributes, or both. `item` is a benchmark's own name of the prompt.
     """
 

@@ -65,7 +65,7 @@ def compare_pairs(
     the item is won by a above 1/2, so two that contradict each other are a tie (where a win and a tie are to be one as
     well, as in MT-Bench, give 1/2 for both). Scores are mean win shares: the
     average over an item's pairs of an entrant, then over items. `difference` is the mean of 2 value - 1, from -1 to 1,
-    and Wilcoxon's test is on value - 1/2. Only pairs that were judged are in the table. No Friedman, since nobody is
+    and Wilcoxon's test is on value - 1/2. Only pairs that were judged are in the table. No Friedman, since no one is
     ranked among all.
     """
     places = {name: place for place, name in enumerate(entrants)}

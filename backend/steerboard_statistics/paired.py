@@ -23,7 +23,7 @@ _EXACT = 13
 def wilcoxon_p(differences: ArrayLike) -> float | None:
     """Two-sided p of Wilcoxon's signed-rank test that the differences (items,) are symmetric around 0.
 
-    Ties (differences of 0) are left out, as Wilcoxon did: they favour nobody. Equal sizes share their average rank.
+    Ties (differences of 0) are left out, as Wilcoxon did: they favour no one. Equal sizes share their average rank.
     Exact up to 13 that are no ties, and up to 50 items when no sizes are equal; else the normal approximation with the
     variance corrected for equal sizes and no continuity correction, as scipy has it: where all sizes are equal, as of
     verdicts of 1 and 0, a p below 5% comes up in 6 to 7% of cases at 14 to 16 items without ties. None below 6 items; 1

@@ -157,7 +157,7 @@ class _Planner:
             "attempt": attempts,
             "max_attempts": 3,
             "lease_owner": "worker-1" if running else None,
-            # Nobody renews it, and the sweeper must leave it alone.
+            # No one renews it, and the sweeper must leave it alone.
             "lease_expires_at": self.now + _FAR if running else None,
             "reuse": True,
             "cache_key": hashlib.sha256(id_.bytes).hexdigest() if ended else None,

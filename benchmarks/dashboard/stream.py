@@ -1,4 +1,4 @@
-"""The live stream under many readers, some of whom never read: does everybody else still get answers, and every event?
+"""The live stream under many readers, some of whom never read: does everyone else still get answers, and every event?
 
 The readers themselves are in `dashboard.readers`.
 """

@@ -16,7 +16,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Null for the attempts of former releases, of which nobody knows."""
+    """Null for the attempts of former releases, of which no one knows."""
     op.add_column("run_attempts", sa.Column("phases", JSONB, nullable=True))
 
 

@@ -40,7 +40,7 @@ def upgrade() -> None:
         )
         """
     )
-    # Computed again from the same data when somebody looks: calibrations are read in another way, too.
+    # Computed again from the same data when someone looks: calibrations are read in another way, too.
     op.execute(_FORGET_REPORTS)
 
 

@@ -49,7 +49,7 @@ class People(ExitStack):
         self.app, self.sessions, self.project = app, sessions, project
 
     def browser(self, address: str = "testclient") -> Browser:
-        """Nobody is signed in."""
+        """No one is signed in."""
         return Browser(self.enter_context(TestClient(self.app, client=(address, 50000))))
 
     def add(self, name: str, role: Any, project: Project | None = None) -> Browser:

@@ -1,5 +1,5 @@
 """Strangers and people of other projects at every route and method, as the app itself lists them: a new route is tried
-without anybody having to think of it."""
+without anyone having to think of it."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_exported_battles_give_the_figures_of_the_leaderboard(world: ArenaWorld,
     assert board["by_category"] == {"drinks": 8, "food": 4}
     assert sum(one["n"] for one in board["models"]) == 12 * sides, "a vote counts once for each of its sides"
     assert world.get("arenas/quokka/leaderboard", category="food")["n"] == 4
-    assert world.get("arenas/quokka/leaderboard", category="x")["why"] == "nobody has voted in the category 'x'"
+    assert world.get("arenas/quokka/leaderboard", category="x")["why"] == "no one has voted in the category 'x'"
 
 
 def test_votes_become_preference_pairs_that_name_their_battles(world: ArenaWorld) -> None:

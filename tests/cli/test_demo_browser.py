@@ -1,4 +1,4 @@
-"""The demo shows its dashboard to somebody who sits before a browser, and to nobody else."""
+"""The demo shows its dashboard to someone who sits before a browser, and to no one else."""
 
 from __future__ import annotations
 

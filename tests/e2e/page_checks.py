@@ -71,7 +71,7 @@ def _violations(page: Page, what: str, options: str) -> dict[str, Any]:
 
 
 def _shoot(page: Page, name: str) -> None:
-    """A picture to look at, where somebody asks for them."""
+    """A picture to look at, where someone asks for them."""
     folder = os.environ.get("STEERBOARD_SCREENSHOTS")
     if folder:
         page.screenshot(path=Path(folder) / (re.sub(r"[^a-z0-9-]+", "_", name.lower()) + ".png"), full_page=True)

@@ -78,7 +78,7 @@ def test_the_last_owner_stays_one_and_the_page_says_why(page: Page) -> None:
     page.goto("/p/default/settings/members")
     page.get_by_role("combobox", name="Role of owner", exact=True).click()
     page.get_by_role("option", name="viewer").click()
-    expect(page.get_by_role("alert")).to_contain_text("Make somebody else an owner first")
+    expect(page.get_by_role("alert")).to_contain_text("Make someone else an owner first")
     expect(page.get_by_role("combobox", name="Role of owner", exact=True)).to_have_value("owner")
 
 

@@ -32,7 +32,7 @@ def seen(world: EvaluationWorld) -> dict[int, tuple[str, str]]:
 
 
 def in_train(world: EvaluationWorld) -> dict[int, tuple[str, str]]:
-    """What should be found: rows may have been held out, and those nobody has learned from."""
+    """What should be found: rows may have been held out, and those no one has learned from."""
     rows = world.get("datasets/train/samples", limit=100)["items"]
     train = {one["sample"]["prompt"][0]["content"] for one in rows if one["split"] == "train"}
     found = {}

@@ -34,7 +34,7 @@ class FormatsWorld:
         return self.client.post(f"{ROOT}/{path}", files={"file": (label, body)}, data=fields)
 
     def evaluation(self, prompts: bytes | Path, name: str = "e", **fields: str) -> None:
-        """An evaluation with nobody in it yet."""
+        """An evaluation with no one in it yet."""
         made = self.send("prompt-sets", prompts, name=f"{name}-prompts", **fields)
         assert made.status_code == 201, made.text
         body = {"name": name, "prompts": {"set": f"{name}-prompts"}, "entrants": [], "check_against": []}

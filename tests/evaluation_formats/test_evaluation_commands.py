@@ -53,7 +53,7 @@ def shell(steerboard: Steerboard, url: str, token: str, tmp_path: Path) -> Shell
 
 @pytest.fixture
 def weekly(shell: Shell) -> Shell:
-    """An evaluation `weekly` of three prompts of two turns, with nobody in it."""
+    """An evaluation `weekly` of three prompts of two turns, with no one in it."""
     printed = shell("import-prompts", shell.file("questions.jsonl", QUESTIONS), "--name", "mine").stdout
     assert printed == "mine: 3 prompts of 2 turns (fastchat)\n"
     assert shell("create", "weekly", "--prompt-set", "mine").stdout == "weekly: 3 prompts, answered\n"

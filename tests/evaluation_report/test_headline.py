@@ -138,7 +138,7 @@ def test_prompts_of_the_training_data_and_a_circular_reward_model(evaluated: Mak
 
 def test_without_an_assessment_nobody_wins(made: Evaluated) -> None:
     found = headline_of(made.report())
-    assert (found.text, found.by, found.winner) == ("Nobody has assessed the answers yet.", None, None)
+    assert (found.text, found.by, found.winner) == ("No one has assessed the answers yet.", None, None)
 
 
 def test_what_could_not_be_tested_is_told_in_the_words_of_the_comparison(evaluated: Make) -> None:

@@ -1,4 +1,4 @@
-"""Links to a report: for everybody who has one, until they expire or are revoked, without names while people rank."""
+"""Links to a report: for everyone who has one, until they expire or are revoked, without names while people rank."""
 
 from __future__ import annotations
 

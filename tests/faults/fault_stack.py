@@ -130,7 +130,7 @@ class Stack:
             ).id
 
     def _base_folder(self, session: Session) -> Path:
-        """By the base stage, run by hand as anybody could."""
+        """By the base stage, run by hand as anyone could."""
         model = self.shared.folder / "outputs" / "model"
         if not model.is_dir():
             data = export_for_stage(session, session.get_one(Dataset, self.data_id), self.shared.folder / "rows.jsonl")

@@ -1,5 +1,5 @@
 """The clock of a worker's machine jumps by an hour, forwards or backwards: leases go by the database's clock, deadlines
-by one that nobody sets."""
+by one that no one sets."""
 
 from __future__ import annotations
 

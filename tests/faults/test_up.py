@@ -50,7 +50,7 @@ class Up:
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
-                    # A zombie that nobody has reaped yet has no command line any more.
+                    # A zombie that no one has reaped yet has no command line any more.
                     if str(self.home).encode() in (entry / "cmdline").read_bytes():
                         found.append(int(entry.name))
                 except OSError:

@@ -1,6 +1,6 @@
 /* The wall clock of a process and of all that it starts, wrong by as many seconds as a file says at the moment.
 
-   Only what tells the time of day is changed: waits and the clocks that nobody can set are the system's own. There is
+   Only what tells the time of day is changed: waits and the clocks that no one can set are the system's own. There is
    no lock and no allocation here, so it may be called between fork and exec, and by whatever thread. */
 
 #define _GNU_SOURCE

@@ -23,7 +23,7 @@ def world(
     client: TestClient,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[JudgeWorld]:
-    """Its endpoint is on this machine, which its settings allow; nobody rests between attempts."""
+    """Its endpoint is on this machine, which its settings allow; no one rests between attempts."""
     monkeypatch.setattr(runner, "backoff", lambda attempt: 0.0)
     settings.allowed_private = "127.0.0.1"
     with other_server() as server:

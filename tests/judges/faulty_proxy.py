@@ -83,7 +83,7 @@ class FaultyProxy:
             return self._cards.pop()
 
     def put_back(self, card: str) -> None:
-        """Nobody has seen it: so each kind of fault is sure to be met."""
+        """No one has seen it: so each kind of fault is sure to be met."""
         with self.lock:
             self._cards.append(card)
 
@@ -106,7 +106,7 @@ class FaultyProxy:
                 del self._under_way[connection]
 
     def may_answer(self, connection: socket.socket) -> bool:
-        """Once nothing is held any more: whether somebody still waits for the answer, and will for a while."""
+        """Once nothing is held any more: whether someone still waits for the answer, and will for a while."""
         with self.lock:
             began, generation = self._under_way[connection]
         while not self._open.wait(0.02):

@@ -31,7 +31,7 @@ def world(
 
 @pytest.fixture
 def empty(servers: Any) -> Iterator[Engine]:
-    """A database that nobody has migrated."""
+    """A database that no one has migrated."""
     name = f"steerboard_empty_{new_id().hex[-12:]}"
     admin = create_engine(servers.admin_url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with admin.connect() as connection:

@@ -150,7 +150,7 @@ def test_a_key_that_the_backup_has_lost_is_told_before_anything_is_written(place
 
 
 def test_no_file_of_a_backup_leaves_the_store_it_is_restored_into(place: Place, tmp_path: Path) -> None:
-    """Somebody who can write to the place of the backups should not write anywhere else by it."""
+    """Someone who can write to the place of the backups should not write anywhere else by it."""
     made = place.back_up()
     blob = made.manifest.blobs[0]
     out = manifest.ImportFile(name="../../outside", sha256=blob.sha256, size=blob.size)

@@ -1,4 +1,4 @@
-"""A backup that anybody has changed restores nothing at all: no row, no blob, no key."""
+"""A backup that anyone has changed restores nothing at all: no row, no blob, no key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The method of docs/methods.md, installed as a package of somebody else: the page's code, verbatim, is launched
+"""The method of docs/methods.md, installed as a package of someone else: the page's code, verbatim, is launched
 from the command line, by a recipe and by the form, and trains. That the API takes it is always tested; training by a
 package is in test_rollouts.py, too."""
 

@@ -1,4 +1,4 @@
-"""A recipe whose first entrant learned from pairs, without any reward: by a method that somebody else wrote."""
+"""A recipe whose first entrant learned from pairs, without any reward: by a method that someone else wrote."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def entry(name: str, value: str) -> EntryPoint:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A module `toy_specs` of somebody else."""
+    """A module `toy_specs` of someone else."""
     monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("toy_specs", None)
     (tmp_path / "toy_specs.py").write_text(

@@ -133,7 +133,7 @@ def test_tokens_made_with_a_token_end_with_it(former: Former) -> None:
     former.revoke("deploy")
     # Another of the same name, of the whole server.
     former.token("child-of-nobody", "token:deploy", "admin")
-    # Another of the same name, and somebody else's.
+    # Another of the same name, and someone else's.
     former.token("deploy", "user:ann", "admin")
     former.token("child-of-ann", "token:deploy", "read")
     former.remove("bob")

@@ -1,4 +1,4 @@
-"""Production starts only with what a server needs, and never with a secret that anybody could guess."""
+"""Production starts only with what a server needs, and never with a secret that anyone could guess."""
 
 from __future__ import annotations
 

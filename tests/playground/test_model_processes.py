@@ -1,4 +1,4 @@
-"""Whatever a model does, it does in a process of its own: its columns say what happened, and nobody else notices."""
+"""Whatever a model does, it does in a process of its own: its columns say what happened, and no one else notices."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_no_two_campaigns_of_a_project_share_a_name_that_nobody_chose(world: Ran
         "ranking-2",
         "ranking-3",
     ]
-    # A name that somebody chose is free in its own evaluation.
+    # A name that someone chose is free in its own evaluation.
     assert made("numbat-eval", name="ranking-1") == "ranking-1"
     assert made("numbat-eval") == "ranking-4"
 

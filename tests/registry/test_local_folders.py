@@ -1,4 +1,4 @@
-"""What of the server's machine may be read as a base model, tried as somebody would who wants more than that."""
+"""What of the server's machine may be read as a base model, tried as someone would who wants more than that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everybody at once: workers, sweepers and people who cancel and resume, on a web of runs."""
+"""Everyone at once: workers, sweepers and people who cancel and resume, on a web of runs."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def up(start: Start, disk: Path) -> Up:
 
 
 def rows(path: Path, megabytes: int) -> Path:
-    """Of texts that nobody can make smaller."""
+    """Of texts that no one can make smaller."""
     draw = random.Random(7)
     with path.open("w") as file:
         for number in range(megabytes * 16):

@@ -27,7 +27,7 @@ def test_the_pair_with_the_fewest_votes_is_drawn_most() -> None:
 
 
 def test_a_pair_that_never_met_is_known_by_way_of_others() -> None:
-    """0 and 2 met 1 often, and 3 met nobody: the difference of 0 and 2 is far more certain than any of 3."""
+    """0 and 2 met 1 often, and 3 met no one: the difference of 0 and 2 is far more certain than any of 3."""
     wins = np.zeros((4, 4))
     wins[0, 1] = wins[1, 0] = wins[1, 2] = wins[2, 1] = 50
     variances = difference_variances(wins)

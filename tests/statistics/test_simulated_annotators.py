@@ -1,4 +1,4 @@
-"""Do the intervals cover the truth as often as they say, and is nobody named who is no better?
+"""Do the intervals cover the truth as often as they say, and is no one named who is no better?
 
 Simulated annotators see each answer's quality through noise and call answers within a step of each other equal. The
 truth is the mean difference of rank scores over very many items.

@@ -8,7 +8,7 @@ A process that has its imports done already can become one of a fork of itself (
 
 It must lead a session of its own. Descriptor 0 is a pipe from the supervisor: each line is a deadline, in seconds of
 CLOCK_BOOTTIME, until which the supervisor's lease is certainly good. At end of file, or when the last deadline has
-passed, nobody may still be on the device, so everything below the guardian is killed. So it is when the command ends
+passed, no one may still be on the device, so everything below the guardian is killed. So it is when the command ends
 by itself: daemons that it left behind must not hold the device either. The status descriptor receives one line,
 `exit CODE` or `signal NUMBER` when the command ended by itself, `lease over` when the deadline has passed,
 `memory BYTES` when it used that much and so more than it may.

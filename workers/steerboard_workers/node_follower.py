@@ -111,7 +111,7 @@ class Follower:
             self._report(claim, stage, failure_diagnosis.oom_kills() > kills_before)
 
     def _report(self, claim: Claim, stage: StageProcess, killed_for_memory: bool) -> None:
-        """Why this node's part ended, for the run's log: the first node sees only that somebody has gone."""
+        """Why this node's part ended, for the run's log: the first node sees only that someone has gone."""
         failure = failure_diagnosis.failure_of(stage.result, stage.status, stage.tail, killed_for_memory)
         assert failure is not None
         line = f"node {self._group.node}: {failure.code}: {failure.detail}"

@@ -205,7 +205,7 @@ def require(scopes: frozenset[str], scope: Scope) -> None:
 class AccessTo:
     """Dependency `Annotated[Access, Depends(AccessTo("run"))]` of an endpoint below `/projects/{project}`.
 
-    Without a scope: for everybody who may do anything in the project.
+    Without a scope: for everyone who may do anything in the project.
     """
 
     def __init__(self, scope: Scope | None = None) -> None:
@@ -220,7 +220,7 @@ class AccessTo:
 
 
 def let_go(session: Session) -> None:
-    """End the transaction and give its connection back, before a slow call to somebody else's server.
+    """End the transaction and give its connection back, before a slow call to someone else's server.
 
     Objects stay readable, but the session takes no more work. For routes of `routes.UnkeptRoute` only: the answer
     of others is kept in their transaction.

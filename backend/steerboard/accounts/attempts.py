@@ -1,7 +1,7 @@
 """How often a password may be guessed: failures of a name from an address, from an address, and of a name.
 
 The first two count the last minutes. A name is also guessed from many addresses, so its failures from all of them are
-counted over a longer time; that limit does not hold where the person has signed in before. So nobody locks another out.
+counted over a longer time; that limit does not hold where the person has signed in before. So no one locks another out.
 
 An attempt is noted before its password is checked, in a transaction of its own. So a failure, which rolls back the
 request, stays noted, and attempts that arrive together are counted one after the other. `limits` cannot count in
@@ -35,7 +35,7 @@ KNOWN_FOR = dt.timedelta(days=90)
 def begin(sessions: sessionmaker[Session], name: str, address: str, *, signed_in: bool = False) -> None:
     """Note an attempt. Raises `TooManyAttempts`, which has the time to wait and is not counted itself.
 
-    `signed_in`: by somebody whom a session shows to be this person, at `address`, whatever that is.
+    `signed_in`: by someone whom a session shows to be this person, at `address`, whatever that is.
     """
     of_name, from_address = SignInAttempt.user_name == name, SignInAttempt.address == address
     with transaction(sessions) as session:

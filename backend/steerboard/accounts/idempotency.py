@@ -37,7 +37,7 @@ class Replay(Exception):
 
 
 class Key(BaseModel):
-    """A key that nobody has used yet. Its duplicates wait until the request ends."""
+    """A key that no one has used yet. Its duplicates wait until the request ends."""
 
     actor: str
     path: str

@@ -106,7 +106,7 @@ def _end_tokens(session: Session, member: Membership, may: frozenset[Scope]) -> 
 def token_owner(session: Session, caller: Caller, project: Project, scopes: list[TokenScope]) -> uuid.UUID | None:
     """Whose a token of these scopes will be, who keeps their role until this transaction ends; None: the operator's.
 
-    Raises `Forbidden` (`missing_scope`) for somebody who was removed or demoted at this moment.
+    Raises `Forbidden` (`missing_scope`) for someone who was removed or demoted at this moment.
     """
     mine = select(Membership.role).where(Membership.project_id == project.id, Membership.user_id == caller.user_id)
     role = session.scalar(mine.with_for_update(read=True))
@@ -118,7 +118,7 @@ def token_owner(session: Session, caller: Caller, project: Project, scopes: list
 
 
 def new_link(session: Session, caller: Caller, project: Project, name: str) -> tuple[str, dt.datetime]:
-    """For somebody who lost the way in: the password and all sessions end with it.
+    """For someone who lost the way in: the password and all sessions end with it.
 
     Anyone allowed to make it already has full access to that person's projects, so gains nothing. Raises
     `NotFound`, `Forbidden` (`not_their_owner`).
@@ -146,5 +146,5 @@ def _refuse_last(session: Session, project: Project, name: str) -> None:
         raise Conflict(
             f"`{name}` is the last owner of `{project.name}`",
             code="last_owner",
-            hint="Make somebody else an owner first.",
+            hint="Make someone else an owner first.",
         )

@@ -72,7 +72,7 @@ def remove_member(user: str, session: Db, access: Owner) -> None:
 
 @router.post("/{user}/sign-in-link", status_code=201, responses=problems(404))
 def create_member_link(user: str, session: Db, access: Owner, caller: SignedIn) -> SignInLinkOut:
-    """For somebody who lost the way in. Their password and all of their sessions end."""
+    """For someone who lost the way in. Their password and all of their sessions end."""
     code, expires_at = members.new_link(session, caller, access.project, user)
     audit(session, access, "sign_in_link.create", f"user {user}")
     return SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)

@@ -47,7 +47,7 @@ def rename_project(session: Session, project: Project, name: str) -> Project:
 def ensure_default(session: Session, held_out_fraction: float) -> tuple[Project, User]:
     """The project and person that `steerboard up` starts with; safe to call at every start.
 
-    Where somebody renamed `default`, the oldest project is the one, and no other takes its place.
+    Where someone renamed `default`, the oldest project is the one, and no other takes its place.
     """
     project = session.scalar(select(Project).where(Project.name == DEFAULT_PROJECT))
     project = project or session.scalar(select(Project).order_by(Project.id).limit(1))

@@ -1,4 +1,4 @@
-"""`/docs`: the API for people to read, made of its OpenAPI description. It has no scripts and asks nobody else."""
+"""`/docs`: the API for people to read, made of its OpenAPI description. It has no scripts and asks no one else."""
 
 from __future__ import annotations
 

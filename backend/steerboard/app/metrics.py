@@ -39,7 +39,7 @@ def watch(app: FastAPI) -> None:
 
 @router.get("/metrics", include_in_schema=False)
 def get_metrics(request: Request) -> Response:
-    """The text format. Raises `NotFound` where nobody may ask, `Unauthenticated`."""
+    """The text format. Raises `NotFound` where no one may ask, `Unauthenticated`."""
     settings: Settings = request.app.state.settings
     token = settings.metrics_token.get_secret_value()
     if not token and settings.environment == "production":

@@ -1,5 +1,5 @@
 """The arena over HTTP. Making one needs `run`, since it lets others ask models; to ask and to vote needs `rank`, and a
-person. No answer about a battle names an entrant before its vote, and nobody sees another person's battles."""
+person. No answer about a battle names an entrant before its vote, and no one sees another person's battles."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Lease = Annotated[float, Depends(_lease)]
 
 @router.post("/arenas", status_code=201, responses=problems(404, 409, 422))
 def create_arena(body: ArenaIn, session: Db, access: Runner) -> ArenaOut:
-    """Let policies meet. Everybody with the scope `rank` asks them and votes."""
+    """Let policies meet. Everyone with the scope `rank` asks them and votes."""
     made = service.create(session, access.project, body, access.actor)
     audit(session, access, "arena.create", made.name, {"entrants": [one["name"] for one in made.entrants]})
     return arenas_out(session, [made])[0]

@@ -59,7 +59,7 @@ def leaderboard(session: Session, arena: Arena, category: str | None) -> ArenaLe
     by_category = _by_category(session, arena)
     found = battles.of_rows(rows(session, arena, category))
     if not found["n"]:
-        why = "nobody has voted" + ("" if category is None else f" in the category {category!r}")
+        why = "no one has voted" + ("" if category is None else f" in the category {category!r}")
         return ArenaLeaderboard(category=category, n=0, models=[], why=why, matrix={}, by_category=by_category)
     return ArenaLeaderboard.model_validate({**found, "category": category, "by_category": by_category})
 

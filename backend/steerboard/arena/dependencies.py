@@ -1,4 +1,4 @@
-"""Who takes part in battles: people, since a vote is somebody's."""
+"""Who takes part in battles: people, since a vote is someone's."""
 
 from __future__ import annotations
 

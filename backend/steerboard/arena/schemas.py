@@ -110,7 +110,7 @@ class Revealed(BaseModel):
 
 
 class BattleOut(BaseModel):
-    """`waits_for`: why nobody answers, where that concerns all. `vote`, with the names, is null before the vote."""
+    """`waits_for`: why no one answers, where that concerns all. `vote`, with the names, is null before the vote."""
 
     id: uuid.UUID
     arena: uuid.UUID

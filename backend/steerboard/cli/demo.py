@@ -97,14 +97,14 @@ def demo(
 
 
 def open_browser(url: str) -> bool:
-    """Show a page in the person's browser. False where nobody sits before one: over ssh, in CI, in a container."""
+    """Show a page in the person's browser. False where no one sits before one: over ssh, in CI, in a container."""
     seen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     return bool(seen and sys.stdout.isatty() and webbrowser.open(url))
 
 
 @contextmanager
 def _launched(home: Path, host: str, port: int, *, chosen: bool) -> Iterator[Platform]:
-    """The platform on `port`, or on any free one when nobody chose it and it is taken."""
+    """The platform on `port`, or on any free one when no one chose it and it is taken."""
     # Imported here, so that no other command waits for the whole backend.
     from steerboard.cli.server.launch import LaunchOptions, Platform
 

@@ -91,7 +91,7 @@ def gc(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     home: Home = None,
 ) -> None:
-    """Free what nobody needs: artifacts that nothing refers to, cut-off uploads, what runs that have ended kept to be
+    """Free what no one needs: artifacts that nothing refers to, cut-off uploads, what runs that have ended kept to be
     resumed from."""
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.maintenance.garbage_collection import collect

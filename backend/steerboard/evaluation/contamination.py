@@ -70,7 +70,7 @@ def check_next(session: Session) -> bool:
 
 
 def start(sessions: sessionmaker[Session], every_seconds: float, stopping: threading.Event) -> None:
-    """In a thread of its own. Nobody waits for its end: a search that is cut short is begun again later."""
+    """In a thread of its own. No one waits for its end: a search that is cut short is begun again later."""
 
     def work() -> None:
         while not stopping.wait(every_seconds):

@@ -204,7 +204,7 @@ def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) ->
     broken = {id(row) for row in rows if isinstance(row[2], Problem)}
 
     def answer(mine: Sequence[tuple[Path, int, Mapping[str, Any] | Problem]]) -> Found:
-        # Lines that nobody can read may be anybody's: the prompts of every judge may be shifted by them.
+        # Lines that no one can read may be anyone's: the prompts of every judge may be shifted by them.
         wanted = broken | {id(row) for row in mine}
         files = [(path, [row[1:] for row in rows if row[0] is path and id(row) in wanted]) for path in paths]
         return alpaca_eval.figures(files, options.control, options.baseline, findings)

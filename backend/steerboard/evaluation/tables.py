@@ -40,7 +40,7 @@ class PromptSet(Base):
 class Evaluation(Base):
     """`prompts_from` records where the prompts came from; `checked_against` the training datasets that they were looked
     for in, [{id, name, rows}]. `to_check`: ids of those where they have still to be looked for, None when that is done.
-    `run_id`: the evaluate run that it was made for, None where somebody made it. `kl_to`: the model that answers are
+    `run_id`: the evaluate run that it was made for, None where someone made it. `kl_to`: the model that answers are
     compared with (`evaluation.divergence.KlTo`).
     """
 

@@ -1,4 +1,4 @@
-"""How much memory a run that nobody has started would need of a device, and what the pools' workers have."""
+"""How much memory a run that no one has started would need of a device, and what the pools' workers have."""
 
 from __future__ import annotations
 

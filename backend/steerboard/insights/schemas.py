@@ -1,4 +1,4 @@
-"""The API's schemas of runs that nobody has started yet."""
+"""The API's schemas of runs that no one has started yet."""
 
 from __future__ import annotations
 

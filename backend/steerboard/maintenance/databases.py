@@ -45,12 +45,12 @@ def database(settings: Settings, *, migrated: bool = True, new: bool = False) ->
         servers = EmbeddedServers(settings.home)
         url = servers.database_url
         if servers.database_answers():
-            servers = None  # of somebody else, who stops it
+            servers = None  # of someone else, who stops it
         else:
             servers.start(valkey=False)
     engine: Engine | None = None
     try:
-        # Nobody else migrates the database of a home, so waiting for that would be for nothing.
+        # No one else migrates the database of a home, so waiting for that would be for nothing.
         patience = settings.start_seconds if settings.database_url else 0.0
         found = settings.model_copy(update={"database_url": url, "start_seconds": patience})
         startup.wait_for_database(found, migrated=migrated)

@@ -22,7 +22,7 @@ class NotEmpty(SteerboardError):
 
 
 class StoreBusy(SteerboardError):
-    """A backup, or somebody who stores something, held the store for so long that collecting gave up."""
+    """A backup, or someone who stores something, held the store for so long that collecting gave up."""
 
     code = "store_busy"
     status = 409

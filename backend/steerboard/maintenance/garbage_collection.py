@@ -8,7 +8,7 @@ Why nothing that is needed can go:
   shared, from before the look until the commit (`platform.storage.store_lock`). A batch is collected with the lock
   alone: what others have committed is seen, because the references are asked again after the lock was given, and who
   comes later looks after the batch is gone, and stores what is missing again. So age is not what makes it safe.
-- Age is for everybody else: a worker of an older version, which takes no lock, and one that has brought its files to
+- Age is for everyone else: a worker of an older version, which takes no lock, and one that has brought its files to
   the store and not yet begun the transaction; the latter would only have to bring them again.
 - Unfinished uploads take no lock, so only age separates those left by a crash from active ones: at least a day.
 - Killed between two batches, it has removed only unneeded blobs. Rows of artifacts precede their blobs, so no row

@@ -58,7 +58,7 @@ SEALED = (
 
 @dataclass
 class Resealed:
-    """`unreadable`: sealed with a key that nobody gave; they stay as they are."""
+    """`unreadable`: sealed with a key that no one gave; they stay as they are."""
 
     values: int = 0
     unreadable: int = 0
@@ -79,7 +79,7 @@ def forget(engine: Engine, keys: Secrets, home: Path) -> Resealed:
         age = time.time() - (home / KEY_FILE).stat().st_mtime if keys.from_file else _SETTLED_SECONDS
         if age < _SETTLED_SECONDS:
             raise KeysNeeded(
-                "the key was changed a moment ago, and somebody may still be using the old one",
+                "the key was changed a moment ago, and someone may still be using the old one",
                 hint="Wait ten minutes.",
             )
         done = reseal(engine, keys)

@@ -1,6 +1,6 @@
 """`steerboard restore`: a backup into an empty database, whole or not at all.
 
-Everything is verified before anything is written. Files come first, where they hurt nobody; then the database in one
+Everything is verified before anything is written. Files come first, where they hurt no one; then the database in one
 transaction, which first makes the tables of the version that was backed up, and at the end those of this one.
 """
 

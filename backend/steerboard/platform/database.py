@@ -83,7 +83,7 @@ _NETWORK = {
 class PatientConnection(psycopg.Connection[Any]):
     """Gives up, and closes itself, when the server has not responded for `patience` seconds.
 
-    The network's own limits do not see a connection that something on the way still acknowledges and nobody answers.
+    The network's own limits do not see a connection that something on the way still acknowledges and no one answers.
     """
 
     patience: float | None = None
@@ -115,7 +115,7 @@ def make_lease_engine(url: str, lease_seconds: float, *, pool_size: int, patienc
     """For a process that holds leases. `patience`: of each statement, in seconds (`patiently` gives one more).
 
     The server ends a transaction in which this process falls silent: a frozen one would keep its run's row locked, and
-    nobody could take the run over.
+    no one could take the run over.
     """
     engine = make_engine(url, pool_size)
     silence = max(1000, round(2000 * lease_seconds))

@@ -47,7 +47,7 @@ def lease_end(seconds: float) -> ColumnElement[Any]:
 
 
 def expired(lease_expires_at: Any) -> ColumnElement[bool]:
-    """Nobody has a lease, or it has run out."""
+    """No one has a lease, or it has run out."""
     return or_(lease_expires_at.is_(None), lease_expires_at < now())
 
 
@@ -65,11 +65,11 @@ class Leases(Generic[Row]):
         self._key_share = key_share
 
     def free(self) -> ColumnElement[bool]:
-        """Open, and nobody's lease on it is good."""
+        """Open, and no one's lease on it is good."""
         return and_(self._open, expired(self._table.lease_expires_at))
 
     def held(self) -> ColumnElement[bool]:
-        """Open, and somebody's lease on it is good."""
+        """Open, and someone's lease on it is good."""
         return and_(self._open, self._table.lease_expires_at > now())
 
     def first(self, session: Session, *where: ColumnElement[bool], order_by: tuple[Any, ...]) -> Row | None:
@@ -115,7 +115,7 @@ class Leases(Generic[Row]):
         return session.scalar(renewed.returning(self._table.id)) is not None
 
     def give_back(self, session: Session, lease: Lease, *, tried: bool, pause_seconds: float | None = None) -> None:
-        """Let somebody else work on it, after a pause. `tried` False: the attempt does not count. Does nothing when the
+        """Let someone else work on it, after a pause. `tried` False: the attempt does not count. Does nothing when the
         lease is no longer good."""
         session.execute(
             update(self._row)

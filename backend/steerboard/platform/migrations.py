@@ -58,7 +58,7 @@ def knows(revision: str) -> bool:
 
 
 def lock(connection: Connection) -> None:
-    """Until the transaction ends, nobody else changes the schema."""
+    """Until the transaction ends, no one else changes the schema."""
     connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
 
 

@@ -29,7 +29,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="STEERBOARD_", extra="ignore")
 
-    # `production` refuses to start without what a server needs, or with secrets that anybody could guess
+    # `production` refuses to start without what a server needs, or with secrets that anyone could guess
     # (`platform.security.production`).
     environment: Literal["development", "production"] = "development"
     home: Path = Path(".steerboard")
@@ -94,7 +94,7 @@ class Settings(BaseSettings):
     public_url: str = ""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["text", "json"] = "text"
-    # Who reads `/metrics` in production; without it nobody does.
+    # Who reads `/metrics` in production; without it no one does.
     metrics_token: SecretStr = SecretStr("")
     # Addresses and networks of proxies whose X-Forwarded-For and -Proto are believed.
     trusted_proxies: str = "127.0.0.1"
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
         return LocalFolders(roots=roots, never=(self.home, *([Path(store)] if store else [])))
 
     def was_given(self, name: str) -> bool:
-        """Whether somebody set it, to something, rather than that it has its default."""
+        """Whether someone set it, to something, rather than that it has its default."""
         return name in self._given
 
 

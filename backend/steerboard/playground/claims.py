@@ -60,7 +60,7 @@ def channel_of(comparison_id: uuid.UUID) -> str:
 def claim_next(
     session: Session, kind: type[Work], owner: str, lease_seconds: float, *, beside: Collection[uuid.UUID] = ()
 ) -> Claim[Work] | None:
-    """Lease the oldest open one that nobody serves, of any project but those of `beside`. One that has brought down its
+    """Lease the oldest open one that no one serves, of any project but those of `beside`. One that has brought down its
     workers fails on the way."""
     leases = leases_on(kind)
     while True:

@@ -26,7 +26,7 @@ class NothingInProduction(NotFound):
 
 
 class NothingToRollBack(Conflict):
-    """The model took nobody's place in production, or is not there."""
+    """The model took no one's place in production, or is not there."""
 
     code = "nothing_to_roll_back"
     title = "There is no former production model"
@@ -92,7 +92,7 @@ def roll_back(session: Session, project: Project, model: Model, note: str, actor
 
 def former_of(session: Session, model: Model) -> Model | None:
     """To whom a roll back from `model`, which is in production, returns: the newest whose place it took. None where
-    it took nobody's. One that was promoted only later, and was rolled back from, is no former one."""
+    it took no one's. One that was promoted only later, and was rolled back from, is no former one."""
     if model.stage != "production":
         return None
 
@@ -139,7 +139,7 @@ def promotion_out(entry: ModelPromotion, replaced_by: Model | None) -> Promotion
 
 
 def locked(session: Session, model: Model) -> Model:
-    """The model as it is now; until the transaction ends nobody promotes or deletes it. Raises `NotFound`."""
+    """The model as it is now; until the transaction ends no one promotes or deletes it. Raises `NotFound`."""
     found = session.scalar(
         select(Model)
         .where(Model.id == model.id)

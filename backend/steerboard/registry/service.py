@@ -88,7 +88,7 @@ def register_model(
 
 
 def store_folder(session: Session, store: ArtifactStore, folder: Path) -> Manifest:
-    """A folder in the artifact store and its row. Nobody collects its blobs before the transaction ends
+    """A folder in the artifact store and its row. No one collects its blobs before the transaction ends
     (`platform.storage.store_lock`)."""
     store_lock.share_store(session)
     manifest = store.put_folder(folder)

@@ -39,7 +39,7 @@ from steerboard_contracts.training import TrainingConfig
 
 
 class InvalidRun(BadInput):
-    """The config or the inputs of a run that somebody asked for do not fit its kind; nothing was started."""
+    """The config or the inputs of a run that someone asked for do not fit its kind; nothing was started."""
 
     code = "invalid_run"
     title = "The run cannot be started"

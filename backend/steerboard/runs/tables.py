@@ -35,7 +35,7 @@ class Run(Base):
     """One stage of work, or one shard of it (`parent_id`, `shard`).
 
     Fencing: a write on behalf of a run names `attempt` and changes nothing when the row has moved on.
-    `position` orders runs of one priority, by age unless somebody moved one; a higher `priority` goes first.
+    `position` orders runs of one priority, by age unless someone moved one; a higher `priority` goes first.
     """
 
     __tablename__ = "runs"

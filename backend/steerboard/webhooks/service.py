@@ -112,7 +112,7 @@ def make_test(session: Session, project: Project, webhook: Webhook) -> Parcel:
             "name": webhook.name,
             "project": project.name,
             "state": None,
-            "reason": "somebody tests this webhook",
+            "reason": "someone tests this webhook",
             "url": outbox.link(project),
         },
     )

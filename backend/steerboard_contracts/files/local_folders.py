@@ -160,7 +160,7 @@ class ModelFolder:
         return found
 
     def _fault(self, name: str) -> str | None:
-        """Every link is followed, also one whose target nobody would read."""
+        """Every link is followed, also one whose target no one would read."""
         try:
             kind = os.stat(name, dir_fd=self._handle, follow_symlinks=False).st_mode
             if stat.S_ISLNK(kind) or is_model_file(name):

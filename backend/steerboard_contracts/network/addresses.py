@@ -18,7 +18,7 @@ _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 
 
 def is_public(address: Address) -> bool:
-    """Whether anybody on the internet may be there. IPv4 written as IPv6 (mapped, NAT64, 6to4) never is."""
+    """Whether anyone on the internet may be there. IPv4 written as IPv6 (mapped, NAT64, 6to4) never is."""
     if isinstance(address, ipaddress.IPv6Address):
         return address in _PUBLIC_6 and address.is_global and not any(address in network for network in _SPECIAL_6)
     return (

@@ -77,7 +77,7 @@ class TiedRule(_Lasting):
 
 
 class JudgeRule(_Rule):
-    """The reward rises while figures of a judge fall that nobody trains on: arXiv 2210.10760."""
+    """The reward rises while figures of a judge fall that no one trains on: arXiv 2210.10760."""
 
     kind: Literal["reward_against_judge"] = "reward_against_judge"
     judge: Annotated[

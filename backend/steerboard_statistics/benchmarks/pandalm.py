@@ -46,7 +46,7 @@ def agreement(rows: Sequence[tuple[Sequence[int], int | None]], *, unparsed_is_t
         hits = sum(truth == verdict == label for truth, verdict in kept)
         said = sum(verdict == label for _, verdict in kept)
         true = sum(truth == label for truth, _ in kept)
-        # A class that nobody names, or that is never right, counts as 0, as in scikit-learn.
+        # A class that no one names, or that is never right, counts as 0, as in scikit-learn.
         figures.append((hits / said if said else 0.0, hits / true if true else 0.0, 2 * hits / (said + true)))
     precision, recall, f1 = (sum(column) / len(figures) for column in zip(*figures, strict=True))
     return Agreement(

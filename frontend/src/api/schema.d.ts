@@ -61,7 +61,7 @@ export interface paths {
         put?: never;
         /**
          * Create Arena
-         * @description Let policies meet. Everybody with the scope `rank` asks them and votes.
+         * @description Let policies meet. Everyone with the scope `rank` asks them and votes.
          */
         post: operations["create_arena"];
         delete?: never;
@@ -1424,7 +1424,7 @@ export interface paths {
         put?: never;
         /**
          * Create Report Link
-         * @description Everybody who has the link can read the report, without an account. Its address is in this answer and never
+         * @description Everyone who has the link can read the report, without an account. Its address is in this answer and never
          *     again. While a campaign is not closed, the report that it shows has letters for entrants.
          */
         post: operations["create_report_link"];
@@ -1747,7 +1747,7 @@ export interface paths {
         put?: never;
         /**
          * Create Member Link
-         * @description For somebody who lost the way in. Their password and all of their sessions end.
+         * @description For someone who lost the way in. Their password and all of their sessions end.
          */
         post: operations["create_member_link"];
         delete?: never;
@@ -4133,7 +4133,7 @@ export interface components {
         };
         /**
          * BattleOut
-         * @description `waits_for`: why nobody answers, where that concerns all. `vote`, with the names, is null before the vote.
+         * @description `waits_for`: why no one answers, where that concerns all. `vote`, with the names, is null before the vote.
          */
         BattleOut: {
             /**
@@ -4364,7 +4364,7 @@ export interface components {
         };
         /**
          * CampaignOut
-         * @description `done_items` have `overlap` rankings. `skipped_by_all`: not done, and everybody who has taken part skipped them.
+         * @description `done_items` have `overlap` rankings. `skipped_by_all`: not done, and everyone who has taken part skipped them.
          *
          *     `warnings`: words of the campaign that tell annotators what they should not know.
          */
@@ -6320,7 +6320,7 @@ export interface components {
          * Headline
          * @description What the source that answers comes to: people, otherwise a jury, a valid judge or a reward model, in this order.
          *
-         *     `by` and `source` are null while nobody has assessed the answers.
+         *     `by` and `source` are null while no one has assessed the answers.
          */
         Headline: {
             /** By */
@@ -8283,7 +8283,7 @@ export interface components {
         };
         /**
          * OpenCampaign
-         * @description `answers`: how many an item has. `items` and `done` are everybody's, `mine_*` and `left_for_me` the caller's.
+         * @description `answers`: how many an item has. `items` and `done` are everyone's, `mine_*` and `left_for_me` the caller's.
          */
         OpenCampaign: {
             /** Answers */
@@ -8917,7 +8917,7 @@ export interface components {
         /**
          * PreferencesPreview
          * @description How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
-         *     do not become rows, by reason. `compared`: two answers to one prompt that anybody voted on; `contested`: those on
+         *     do not become rows, by reason. `compared`: two answers to one prompt that anyone voted on; `contested`: those on
          *     which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs.
          */
         PreferencesPreview: {

@@ -127,7 +127,7 @@ export function LoadedPage<T>({
 }: {
   /** What the page is of, until it is known by name. */
   title: string;
-  /** The way to what there is, for somebody who came for what is not. */
+  /** The way to what there is, for someone who came for what is not. */
   others?: ReactNode;
   query: Asked<T>;
   children: (data: T) => ReactNode;

@@ -1,4 +1,4 @@
-"""Tasks waiting for a person: failures that nobody resolved, rows that no dataset has."""
+"""Tasks waiting for a person: failures that no one resolved, rows that no dataset has."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_a_lost_node_costs_an_attempt_and_the_next_one_resumes(stack: Stack, tmp
 
 @pytest.mark.long
 def test_a_node_ends_its_part_when_the_first_one_falls_silent(stack: Stack, tmp_path: Path) -> None:
-    """Nobody else is there who would notice that the lease is over, and no connection breaks."""
+    """No one else is there who would notice that the lease is over, and no connection breaks."""
     nodes = Nodes(stack, tmp_path / "other")
     first, second = (nodes.start(node, STEERBOARD_LEASE_SECONDS="4") for node in (0, 1))
     run_id = stack.create("sft", SFT | {"epochs": 100})

@@ -1,4 +1,4 @@
-"""A judge in a worker's process, which shows its key to nobody."""
+"""A judge in a worker's process, which shows its key to no one."""
 
 from __future__ import annotations
 

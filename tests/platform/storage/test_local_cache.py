@@ -1,4 +1,4 @@
-"""The cache of a worker's disk keeps within its size, and takes nothing away from anybody."""
+"""The cache of a worker's disk keeps within its size, and takes nothing away from anyone."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def done(
 
 @pytest.fixture
 def made(world: World) -> Evaluated:
-    """`sft` 10 s; `dt` and `mle` from it on labels of 4 s by a reward model of 7 s; an import that nobody here made."""
+    """`sft` 10 s; `dt` and `mle` from it on labels of 4 s by a reward model of 7 s; an import that no one here made."""
     data = InputRef(dataset=world.dataset())
     sft = world.model(done(world, "sft", SFT, "update", 10.0, data=data))
     reward = world.model(done(world, "reward", SFT, "update", 7.0, data=data))
@@ -71,7 +71,7 @@ def costs(made: Evaluated) -> dict[str, EntrantCost]:
 
 def test_every_run_of_a_lineage_counts_once_and_what_is_shared_is_told(made: Evaluated) -> None:
     found = costs(made)
-    assert list(found) == ["dt", "mle"]  # what was imported cost nobody knows what
+    assert list(found) == ["dt", "mle"]  # what was imported cost no one knows what
     dt = found["dt"]
     assert (dt.runs, dt.ledger.device_seconds) == (4, 24.0)
     assert [(one.phase, one.device_seconds) for one in dt.ledger.phases] == [("score", 4.0), ("update", 20.0)]

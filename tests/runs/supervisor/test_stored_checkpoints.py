@@ -1,4 +1,4 @@
-"""Checkpoints in the artifact store: the two newest, whole, of the attempt that holds the run, and of nobody else."""
+"""Checkpoints in the artifact store: the two newest, whole, of the attempt that holds the run, and of no one else."""
 
 from __future__ import annotations
 

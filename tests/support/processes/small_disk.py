@@ -16,7 +16,7 @@ MB = 1 << 20
 
 @contextmanager
 def small_disk(place: Path, megabytes: int, *options: str) -> Iterator[Path]:
-    """Skips the test where nobody may mount one."""
+    """Skips the test where no one may mount one."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
         pytest.skip("only root can mount a small disk")
     place.mkdir(parents=True, exist_ok=True)

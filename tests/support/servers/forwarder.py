@@ -2,7 +2,7 @@
 
     python forwarder.py PORT_OR_SOCKET
 
-prints the port of 127.0.0.1 at which it listens. SIGUSR1 cuts it: whatever is open is never carried on, though nobody
+prints the port of 127.0.0.1 at which it listens. SIGUSR1 cuts it: whatever is open is never carried on, though no one
 closes it, and what is opened now is accepted and not served. SIGUSR2 repairs it for connections opened from then on. To
 freeze it with all that it holds, and thaw it again, stop and continue the process.
 """

@@ -1,4 +1,4 @@
-"""Somebody else's HTTP server: real, on a free port of this machine, answering as a test wants."""
+"""Someone else's HTTP server: real, on a free port of this machine, answering as a test wants."""
 
 from __future__ import annotations
 

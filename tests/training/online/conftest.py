@@ -12,7 +12,7 @@ from transformers import AutoModelForSequenceClassification
 
 @pytest.fixture(scope="package")
 def reward_model(base_model, tmp_path_factory):
-    """A head on the body of the base model, with weights that nobody trained."""
+    """A head on the body of the base model, with weights that no one trained."""
     folder = tmp_path_factory.mktemp("reward") / "model"
     shutil.copytree(base_model, folder)
     model = AutoModelForSequenceClassification.from_pretrained(base_model, num_labels=1)

@@ -1,5 +1,5 @@
 """kill -9 inside of each phase of a step, at a place that the seed draws: the run that resumes has the rollouts,
-rewards and weights of one that nobody killed, bit for bit.
+rewards and weights of one that no one killed, bit for bit.
 
 Rewards are of a rule and of a reward model, from which the critic starts. STEERBOARD_TEST_SEEDS asks for another number
 of seeds than 20.

@@ -16,7 +16,7 @@ _MOST_DECIMALS = 6
 
 
 def grade(row: Mapping[str, Any], name: str) -> float | None:
-    """A row's value of an attribute; None where nobody gave it one."""
+    """A row's value of an attribute; None where no one gave it one."""
     value = (row.get("attributes") or {}).get(name)
     return None if value is None else float(value)
 

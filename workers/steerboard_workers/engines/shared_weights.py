@@ -45,7 +45,7 @@ class Layout:
         return self.path, [astuple(one) for one in self.tensors]
 
     def read(self) -> Iterator[tuple[str, Tensor]]:
-        """Each tensor, on the CPU. A change to one is nobody else's."""
+        """Each tensor, on the CPU. A change to one is no one else's."""
         with Path(self.path).open("rb") as file:
             memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         whole = torch.frombuffer(memory, dtype=torch.uint8)

@@ -79,7 +79,7 @@ class VllmHost:
             return str(self._engine.add_request(name, {"prompt_token_ids": list(prompt)}, params, **self._options))
 
     def abort(self, request_ids: list[str]) -> None:
-        """End requests that nobody wants to have finished; they give no further output."""
+        """End requests that no one wants to have finished; they give no further output."""
         self._engine.abort_request(request_ids, internal=True)
 
     def outputs(self) -> Iterator[Any]:

@@ -1,5 +1,5 @@
 """vLLM in a process of its own, under the Python that has it: both ends of the socket that only the two hold. What they
-send each other is pickled, so neither end may be anybody else."""
+send each other is pickled, so neither end may be anyone else."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class VllmServer:
             self.host.close()
 
     def _sent(self, answer: object) -> bool:
-        """False: nobody is there any more."""
+        """False: no one is there any more."""
         try:
             self._connection.send(answer)
         except OSError:

@@ -1,7 +1,7 @@
 """A model's process as the worker sees it: asked one thing at a time, with a time limit, and ended when it hangs.
 
 It runs what users have brought: weights, a chat template, a tokenizer. So it knows no credentials, may use only so much
-memory, and dies with the worker; whatever it does costs its own model's answers and nobody else's.
+memory, and dies with the worker; whatever it does costs its own model's answers and no one else's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from steerboard_workers.supervisor.warm_start import StageParent
 log = logging.getLogger(__name__)
 
 Wanted = Callable[[], None]
-"""Called again and again while something is waited for; raises when nobody wants it any more."""
+"""Called again and again while something is waited for; raises when no one wants it any more."""
 
 # How often it is asked whether an answer is still wanted.
 LOOK_SECONDS = 0.2
@@ -226,7 +226,7 @@ class ModelHost(GuardedProcess):
                     continue  # its guardian will say how it ended
 
     def _stop(self) -> None:
-        """Nobody waits for the request in hand any more: it has a moment to end by itself."""
+        """No one waits for the request in hand any more: it has a moment to end by itself."""
         last = time.monotonic() + _STOP_SECONDS
         try:
             self._send(Stop(), lambda: None)

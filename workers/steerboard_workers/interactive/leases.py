@@ -31,7 +31,7 @@ class Stopping(Exception):
 
 
 class Wanted:
-    """Call it while waiting: raises `Stopping`, and `LeaseLost` soon after nobody wants what the claim is about any
+    """Call it while waiting: raises `Stopping`, and `LeaseLost` soon after no one wants what the claim is about any
     more. For one thread."""
 
     def __init__(self, sessions: sessionmaker[Session], claim: Claim[Any], stopping: threading.Event) -> None:

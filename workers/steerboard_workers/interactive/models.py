@@ -83,7 +83,7 @@ class ModelCache:
         self.on_change: Callable[[], None] = lambda: None
         # All that were started, until they are closed.
         self._hosts: set[ModelHost] = set()
-        # It imports everything ahead, so nobody has to wait.
+        # It imports everything ahead, so no one has to wait.
         self._parent = stage_parent(settings, environment("", threads()))
         self._pulse = threading.Thread(target=self._keep_alive, name="pulse", daemon=True)
         self._pulse.start()
@@ -163,7 +163,7 @@ class ModelCache:
             wanted()
 
     def _load(self, model_id: uuid.UUID | None, wanted: Wanted) -> HeldModel | None:
-        """None when somebody else began to load it meanwhile."""
+        """None when someone else began to load it meanwhile."""
         with transaction(self._sessions) as session:
             model = session.get(Model, model_id) if model_id else None
             if model is None:
@@ -258,7 +258,7 @@ class ModelCache:
     def _close_host(self, host: ModelHost) -> None:
         with self._changed:
             if host not in self._hosts:
-                return  # somebody else does
+                return  # someone else does
             self._hosts.remove(host)
         host.close()
 

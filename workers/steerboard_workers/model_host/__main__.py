@@ -38,7 +38,7 @@ class Inbox:
                     continue
                 self.stop.clear()
                 self._requests.put(request)
-        os._exit(0)  # nobody is left who could ask
+        os._exit(0)  # no one is left who could ask
 
 
 def main(descriptor: int) -> int:

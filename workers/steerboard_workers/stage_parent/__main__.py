@@ -4,7 +4,7 @@ It imports what stages use, and from then on only accepts connections and forks:
 and becomes a guardian with the stage below it. It runs no threads, no operation of torch and no CUDA, which would not
 survive a fork; and it reads nothing, so that no fork finds in its memory what another run was given.
 
-A connection stays open for as long as the worker needs the guardian's process id to be nobody else's. Standard input is
+A connection stays open for as long as the worker needs the guardian's process id to be no one else's. Standard input is
 a pipe that the worker holds: at its end, this process ends. The stages do not need it any more.
 """
 

@@ -83,7 +83,7 @@ def main(directory: Path) -> int:
         stage.spent()
         events.write(result)
     except BrokenPipeError:
-        return 1  # nobody listens any more: the guardian is about to end this process group
+        return 1  # no one listens any more: the guardian is about to end this process group
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise

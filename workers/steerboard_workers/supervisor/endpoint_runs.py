@@ -27,7 +27,7 @@ def asks_elsewhere(run: Run) -> bool:
 
 
 def command(claim: Claim, run: Run) -> list[str]:
-    """Ids and nothing else: anybody on the machine can read it."""
+    """Ids and nothing else: anyone on the machine can read it."""
     module = "steerboard.evaluation.judges.process" if judges(run) else "steerboard.evaluation.entrants.process"
     return [sys.executable, "-m", module, str(claim.run_id), str(claim.attempt)]
 

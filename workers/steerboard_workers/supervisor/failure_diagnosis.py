@@ -71,7 +71,7 @@ def failure_of(
     if killed_for_memory or (status != "exit 0" and speaks_of_memory(tail)):
         return Failure("out_of_memory", f"The stage ran out of memory. {how}", _MEMORY_HINT, retryable=True)
     if status is None or status == f"signal {int(signal.SIGKILL)}":
-        hint = "Somebody killed it, or the kernel did because memory ran out; it resumes from its last checkpoint."
+        hint = "Someone killed it, or the kernel did because memory ran out; it resumes from its last checkpoint."
         return Failure("stage_killed", f"The stage was killed. {how}", hint, retryable=True)
     if doing is not None and status in _CRASHES:
         return Failure(

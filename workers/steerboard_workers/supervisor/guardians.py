@@ -1,6 +1,6 @@
 """A guardian as the process sees it that has it started: from nothing, or by a fork of the stage parent.
 
-However it was started, its process id is nobody else's until it is reaped, so its group can be killed without doubt.
+However it was started, its process id is no one else's until it is reaped, so its group can be killed without doubt.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ForkedGuardian(Guardian):
     def kill_group(self) -> None:
         ended = _wait(self._process, select.POLLIN, 0)
         orphaned = _wait(self._connection.fileno(), select.POLLRDHUP, 0)
-        # Where nobody holds the process id any more it may be another's; what is left bears the run's mark.
+        # Where no one holds the process id any more it may be another's; what is left bears the run's mark.
         if not (ended and orphaned):
             kill_group(self.pid)
 

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 # The stage is gone before another worker may start the next attempt: the rest of the lease is for killing it.
 STAGE_SHARE = 0.8
-# How soon a cancellation is seen: somebody waits for it.
+# How soon a cancellation is seen: someone waits for it.
 _LOOK_SECONDS = 1.0
 
 
@@ -86,7 +86,7 @@ class LeaseKeeper:
                     else:
                         renewal = claims.Renewal(False, claims.wishes_of(session, self._claim))
             except LeaseLost:
-                # Also right after the ending was written, when nobody minds any more.
+                # Also right after the ending was written, when no one minds any more.
                 self.lost.set()
                 self.on_end()
                 return

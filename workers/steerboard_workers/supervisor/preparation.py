@@ -154,7 +154,7 @@ def _dataset(sessions: sessionmaker[Session], dataset: Dataset, cache: LocalCach
 
     def export(folder: Path) -> None:
         with transaction(sessions) as session:
-            # A slow disk may keep the server waiting, and this transaction holds no lock that anybody could wait for.
+            # A slow disk may keep the server waiting, and this transaction holds no lock that anyone could wait for.
             session.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             with patiently(session, _EXPORT_SECONDS):
                 described = datasets.export_for_stage(session, session.get_one(Dataset, dataset.id), folder / _ROWS)

@@ -52,7 +52,7 @@ class Feed:
         return [event for event in self._recent if event[0] > last] if last < self._last else []
 
     async def _replay(self, last: int) -> list[tuple[int, bytes]]:
-        # One at a time, and three quarters of the time nobody: who is far behind must not hold up everybody else.
+        # One at a time, and three quarters of the time no one: who is far behind must not hold up everyone else.
         async with self._app.state.replays:
             began = time.monotonic()
             batch = await read(self._app, self._project_id, last)

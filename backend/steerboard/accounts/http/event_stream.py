@@ -51,7 +51,7 @@ def stream_events(
     reconnect with `Last-Event-ID`."""
     start = after
     if last_event_id is not None:
-        # Only what is a number to everybody, and to the database.
+        # Only what is a number to everyone, and to the database.
         if not (last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 19):
             raise InvalidRequest(f"Last-Event-ID is a number, not {last_event_id!r}", code="bad_event_id")
         start = int(last_event_id)

@@ -77,7 +77,7 @@ class IdempotentRoute(BoundedRoute):
 
 
 class UnkeptRoute(BoundedRoute):
-    """A POST that asks somebody else's server, and may be asked again: its answer is not kept."""
+    """A POST that asks someone else's server, and may be asked again: its answer is not kept."""
 
 
 class Router(APIRouter):

@@ -1,4 +1,4 @@
-"""`steerboard evaluations share`: links with which anybody reads a report, without an account."""
+"""`steerboard evaluations share`: links with which anyone reads a report, without an account."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def share(
     days: Annotated[int, typer.Option(min=1, max=365, help="For so many days.")] = 7,
     json: JsonOption = False,
 ) -> None:
-    """Print a link with which anybody reads the report. It is not shown again."""
+    """Print a link with which anyone reads the report. It is not shown again."""
     client = Client()
     made: Out = client.post(path_of("evaluations", evaluation, "report-links"), {"expires_in_days": days})
     address = f"{client.url}{made.pop('path')}"
@@ -34,7 +34,7 @@ def share(
         print_json({**made, "address": address})
         return
     print(address)
-    note(f"For everybody who has it, until {moment(made['expires_at'])}.")
+    note(f"For everyone who has it, until {moment(made['expires_at'])}.")
     note(f"To end that earlier: steerboard evaluations revoke {shlex.quote(evaluation)} {made['id']}")
 
 

@@ -21,7 +21,7 @@ EXAMPLE_CHARACTERS = 400
 
 def print_report(console: Console, report: Report, title: str, examples: bool | None = None) -> None:
     """Write the whole report. `examples`: show answers; by default only those of synthetic data, since real
-    preference data holds texts that not everybody wants on their screen."""
+    preference data holds texts that not everyone wants on their screen."""
     heading = Text(title, style="bold")
     if report.synthetic:
         heading.append("  synthetic demo data: these figures say nothing about real models", style="yellow")

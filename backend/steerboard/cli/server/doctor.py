@@ -213,7 +213,7 @@ def _benchmarks(settings: Settings) -> Check:
 
 
 def _environment(name: str, python: Path | None, distributions: tuple[str, ...], unused: str, mend: str) -> Check:
-    """Nobody has to have it, but what is named should be there."""
+    """No one has to have it, but what is named should be there."""
     if python is None:
         return Check(name, True, f"not installed; {unused}")
     found = version_in(python, distributions)

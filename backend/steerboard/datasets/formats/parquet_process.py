@@ -41,7 +41,7 @@ def main(size: int, line: int) -> None:
         rows.tell()
         _say(Kind.END)
     except BrokenPipeError:
-        return  # nobody reads any more
+        return  # no one reads any more
     except (MemoryError, pa.ArrowException, OSError, ValueError, RecursionError) as error:
         if _of_memory(error):
             where = f", in row group {rows.group}" if rows.group else ", in its footer"

@@ -238,7 +238,7 @@ def _kept_open(upload: Source) -> Any:
 
 
 class _Borrowed:
-    """A stream that belongs to somebody else."""
+    """A stream that belongs to someone else."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -20,7 +20,7 @@ class Import(Base):
     """`files`: [{label, size}], stored as 0, 1, ... in the import's folder; those of a hub dataset when first read.
 
     `options` are the person's choices, `detected` what the columns look like without them. A working row belongs to
-    `lease_owner`, who may write it; without one, or past `lease_expires_at`, anybody may claim it. `bad_file` names
+    `lease_owner`, who may write it; without one, or past `lease_expires_at`, anyone may claim it. `bad_file` names
     the file of all bad rows that belongs to `report`.
     """
 

@@ -36,7 +36,7 @@ class Preference:
 @dataclass
 class Model:
     """One model against one baseline. `order`: of its prompts in the files, also of those whose row cannot be read;
-    `rows`: by prompt, the newest of each; `lost`: a row before some of these that nobody can read at all."""
+    `rows`: by prompt, the newest of each; `lost`: a row before some of these that no one can read at all."""
 
     name: str
     baseline: str | None

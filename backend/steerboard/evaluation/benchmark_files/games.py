@@ -25,7 +25,7 @@ _REVIEW = ("total_1", "total_2", "share_1", "wins_1", "ties", "wins_2", "flip_ra
 
 def pairs(rows: Sequence[Row], findings: Findings) -> Found:
     """Both orders of a pair on one question and turn. The same two the other way round are the same pair: two rows of
-    one order each make up both orders, of others the newest counts. Invalid models are compared with nobody."""
+    one order each make up both orders, of others the newest counts. Invalid models are compared with no one."""
     kept, superseded = _both_orders([_canonical(row) for row in rows])
     findings.repeated(None, superseded, len(rows))
     _point_out_missing(kept, findings)
@@ -179,7 +179,7 @@ def _preferred(row: Row) -> float | None:
 def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Found:
     """Against `baseline`, else the one that most rows name, else the one of Arena-Hard v0.1, which names none.
 
-    Raises `BadInput` where nobody fought against it.
+    Raises `BadInput` where no one fought against it.
     """
     named = Counter(row[0].other for row in rows if row[0].other is not None)
     chosen = baseline or (named.most_common(1)[0][0] if named else None) or BASELINE

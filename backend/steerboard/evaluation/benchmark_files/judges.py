@@ -18,7 +18,7 @@ _MATH, _TURNS = "-math", "-multi-turn"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Who judged a row: `judge`, None where nobody is named; `variant`, its prompt template or which reviewer it was;
+    """Who judged a row: `judge`, None where no one is named; `variant`, its prompt template or which reviewer it was;
     `item`, what the row is about."""
 
     judge: str | None

@@ -32,7 +32,7 @@ _DATASETS = ("helpful_base", "koala", "oasst", "selfinstruct", "vicuna")
 # with commas between them. Rows in this order are proven to be in the benchmark's: its data sets alone prove nothing,
 # for a file may have been shuffled within each of them.
 _BASELINE_LENGTHS = "eb58f1e0c66beb54e25cf34a49a36ed0997f19ed35d5a1468e991d636b2328ff"
-# What AlpacaEval calls the outputs of somebody who has not named them.
+# What AlpacaEval calls the outputs of someone who has not named them.
 _UNNAMED = ("example",)
 
 
@@ -69,7 +69,7 @@ class LengthControl:
         for name in models if self.weights else ():
             if name in _UNNAMED:
                 raise BadInput(
-                    f"{name!r} is what AlpacaEval calls outputs that nobody has named, so nobody knows whose weights "
+                    f"{name!r} is what AlpacaEval calls outputs that no one has named, so no one knows whose weights "
                     f"those of {name!r} are",
                     code="invalid_request",
                     hint="Give the model a name of its own in `generator_2`, and in the weights.",
@@ -100,7 +100,7 @@ def places(
 ) -> tuple[list[int | None], str | None]:
     """(the place of each prompt in the benchmark, a note on how far to trust them); `prompts`, and the lengths of the
     baseline's answers to them, in the order of the file, None for what cannot be read; `lost`: a row before some of
-    them that nobody can read at all.
+    them that no one can read at all.
 
     Never by the order of the rows alone: a file may have been shuffled. Raises `CannotFit`.
     """
@@ -110,7 +110,7 @@ def places(
     if control.prompts is not None and all(prompt.text is not None for prompt in known):
         return _by_text(prompts, control.prompts), None
     if lost is not None:
-        raise CannotFit(f"{lost} cannot be read, so nobody knows which prompts the rows after it are about")
+        raise CannotFit(f"{lost} cannot be read, so no one knows which prompts the rows after it are about")
     if _in_order(baseline_lengths):
         return list(range(len(prompts))), None
     if not control.in_order:

@@ -18,7 +18,7 @@ Fields = Mapping[str, Any]
 Found = dict[str, Any]
 T = TypeVar("T")
 GroupsOf = Callable[[Path, Fields | None], Collection[str]]
-"""What a row is about, each a figure of its own: models, a subset, an evaluator. None: a line that nobody can read."""
+"""What a row is about, each a figure of its own: models, a subset, an evaluator. None: a line that no one can read."""
 
 _SHOWN_BAD = 20
 # Where the formats name the models that a row is about.

@@ -26,7 +26,7 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
     """Means by turn and category with 95% intervals over questions; of several models the ranks, tests and winner on
     the questions that all have a score on. `categories`: by question id, MT-Bench's own where there are none.
 
-    Invalid models are compared with nobody.
+    Invalid models are compared with no one.
     """
     ratings = [fastchat.Rating(row.question_id, str(row.model), row.turn, row.value, row.at) for row in rows]
     named = categories or _mt_bench({str(row.question_id) for row in rows})

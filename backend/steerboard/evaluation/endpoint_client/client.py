@@ -144,7 +144,7 @@ def retry_after(headers: Any) -> float | None:
 
 
 class _TooLong(httpx.StreamError):
-    """A body that nobody asked for."""
+    """A body that no one asked for."""
 
 
 class _Bounded(httpx.SyncByteStream):

@@ -55,7 +55,7 @@ class Pace:
             return (1.0 - self._tokens) / self._per_second
 
     def pause(self, seconds: float) -> None:
-        """Nobody sends requests for this long: the endpoint asked for it, and means all of us."""
+        """No one sends requests for this long: the endpoint asked for it, and means all of us."""
         with self._lock:
             self._paused_until = max(self._paused_until, self._clock() + seconds)
 

@@ -98,7 +98,7 @@ def _answer(question: Question, respondent: Respondent, replies: IO[bytes], lock
             replies.write(reply.model_dump_json().encode() + b"\n")
             replies.flush()
         except OSError:
-            respondent.stopping.set()  # nobody is there any more
+            respondent.stopping.set()  # no one is there any more
         # The first that fails knows why; what is under way is given up.
         if reply.failed is not None:
             respondent.stopping.set()

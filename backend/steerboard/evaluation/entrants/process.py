@@ -144,7 +144,7 @@ def main(run_id: str, attempt: str) -> int:
         else:
             voice.say(work(folder, spec, config, target, voice))
     except BrokenPipeError:
-        return 1  # nobody listens any more: the guardian is about to end this process group
+        return 1  # no one listens any more: the guardian is about to end this process group
     except SteerboardError as error:
         voice.say(Failed(code=error.code, detail=error.detail, hint=error.hint, retryable=error.retryable))
         return 1

@@ -118,7 +118,7 @@ def identifier(row: Mapping[str, Any], *names: str) -> str | None:
 
 
 def who(row: Mapping[str, Any], *names: str) -> str | None:
-    """The first of these fields that names somebody: a name, a number, or a list that begins with the name. Raises
+    """The first of these fields that names someone: a name, a number, or a list that begins with the name. Raises
     `Unreadable`."""
     for name in names:
         value = row.get(name)

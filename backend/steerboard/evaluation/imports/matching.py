@@ -50,7 +50,7 @@ class Prompts:
         """The position that a row is about, or None.
 
         `place`: how many rows of `by` (its model, or pair of models) the file had before; None where one before it
-        could not be read, whose place nobody knows. A text that several prompts share means each of them in turn.
+        could not be read, whose place no one knows. A text that several prompts share means each of them in turn.
         """
         if question_id is not None and question_id in self._ids:
             return self._ids[question_id]

@@ -50,7 +50,7 @@ class Resolved:
 class ImportedVerdicts:
     """Can be gone through several times, with the same verdicts in the same order.
 
-    `rows` of the last time; `judges`: how many rows each judge of the file has, None for those that name nobody;
+    `rows` of the last time; `judges`: how many rows each judge of the file has, None for those that name no one;
     `added`: entrants that it brought.
     """
 

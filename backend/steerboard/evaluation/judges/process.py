@@ -154,7 +154,7 @@ def work(engine: Engine, sessions: sessionmaker[Session], settings: Settings, jo
 
 
 class _Watch:
-    """Reports progress, no more often than anybody looks."""
+    """Reports progress, no more often than anyone looks."""
 
     def __init__(self, voice: Voice, keeper: Keeper, runner: Runner, job: Job) -> None:
         self._voice, self._keeper, self._runner, self._job = voice, keeper, runner, job
@@ -232,7 +232,7 @@ def main(run_id: str, attempt: str) -> int:
     logging.basicConfig(level="INFO", format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for noisy in ("httpx", "httpx2", "httpcore", "openai"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    # The library reads these, and they are for somebody else's endpoint.
+    # The library reads these, and they are for someone else's endpoint.
     for name in [name for name in os.environ if name.startswith("OPENAI_")]:
         del os.environ[name]
     engine = _engine(settings)
@@ -244,7 +244,7 @@ def main(run_id: str, attempt: str) -> int:
     except LeaseLost as lost:
         log.info("%s", lost)
     except BrokenPipeError:
-        return 1  # nobody listens any more: the guardian is about to end this process group
+        return 1  # no one listens any more: the guardian is about to end this process group
     except (BudgetReached, EndpointDown, Gone, SteerboardError) as error:
         voice.say(failure_of(error))
         return 1

@@ -27,7 +27,7 @@ class RequestLocks:
         self._lock = threading.Lock()
 
     def take(self, key: str) -> bool:
-        """Whether nobody else is asking this now. What was taken is to be freed."""
+        """Whether no one else is asking this now. What was taken is to be freed."""
         with self._lock:
             if key in self._taken:
                 return False

@@ -82,7 +82,7 @@ class _Asking:
         self._material = material
 
     def multi(self, prompt: JudgedPrompt, turn: int) -> Iterator[Question]:
-        """One request with everybody's answers, at least two."""
+        """One request with everyone's answers, at least two."""
         found = self._material.answers_of(prompt, turn)
         if len(found) < 2:
             return

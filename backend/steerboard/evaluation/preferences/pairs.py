@@ -61,7 +61,7 @@ def ranked_pairs(session: Session, campaign: Campaign, criterion: str | None, pa
         if not given:
             continue
         ranks = dict(zip(task.shown, given, strict=True))
-        # In the campaign's order, so that the rows do not come in that of somebody's screen.
+        # In the campaign's order, so that the rows do not come in that of someone's screen.
         scores = {uuid.UUID(entrant): -float(ranks[entrant]) for entrant in sorted(ranks, key=places.__getitem__)}
         about = {
             "source": "campaign",

@@ -67,7 +67,7 @@ class PreferencesCreate(PreferencesChoice):
 
 class PreferencesPreview(BaseModel):
     """How many pairs would become rows, and how many of them the project's split holds out. `left_out`: pairs that
-    do not become rows, by reason. `compared`: two answers to one prompt that anybody voted on; `contested`: those on
+    do not become rows, by reason. `compared`: two answers to one prompt that anyone voted on; `contested`: those on
     which votes differ. `agreement`: the mean share of votes for the chosen answer; null without pairs."""
 
     pairs: int

@@ -138,7 +138,7 @@ def _all_sources(session: Session, evaluation: Evaluation, criterion: str | None
     if not found:
         by_words = "" if criterion is None else f" by {criterion!r}"
         raise EmptySelection(
-            f"nobody has ranked the answers of {evaluation.name!r}{by_words}, and no judge has compared them",
+            f"no one has ranked the answers of {evaluation.name!r}{by_words}, and no judge has compared them",
             hint="Start a campaign or a judge; `steerboard evaluations show NAME` lists those that exist.",
         )
     return found
@@ -163,8 +163,8 @@ def _all_pairs(
 def _votes(
     session: Session, sources: Iterable[Campaign | Judge], given: PreferencesChoice, order: dict[uuid.UUID, int]
 ) -> Iterator[Pair]:
-    """What agreement is counted over: every two answers that anybody compared; with the majority of best against worst
-    only what was best and worst to somebody."""
+    """What agreement is counted over: every two answers that anyone compared; with the majority of best against worst
+    only what was best and worst to someone."""
     pairs: Choice = "best_worst" if (given.votes, given.pairs) == ("majority", "best_worst") else "votes"
     for source in sources:
         yield from _pairs(session, source, given.criterion, pairs, order)

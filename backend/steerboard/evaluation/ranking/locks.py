@@ -16,9 +16,9 @@ from steerboard.accounts.tables import Project
 from steerboard.platform.http.errors import NotFound
 from steerboard.platform.statements import Statement
 
-# Of a task `t`: nobody else may take its place.
+# Of a task `t`: no one else may take its place.
 LIVE = "(t.state = 'locked' AND t.locked_until > clock_timestamp())"
-# Of an item `i` of a campaign `c`: fewer than `overlap` others have ranked or hold it. Gold items are for everybody.
+# Of an item `i` of a campaign `c`: fewer than `overlap` others have ranked or hold it. Gold items are for everyone.
 ROOM = """(i.gold IS NOT NULL OR i.rankings + (
     SELECT count(*) FROM ranking_tasks o
     WHERE o.campaign_id = i.campaign_id AND o.item_id = i.id AND o.user_id <> :user AND o.state = 'locked'
@@ -72,7 +72,7 @@ class LockedTask:
 def lock_task(
     session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, submission: str | None = None
 ) -> LockedTask:
-    """Raises `NotFound` (`unknown_task`), also for somebody else's task."""
+    """Raises `NotFound` (`unknown_task`), also for someone else's task."""
     whose: dict[str, Any] = {"task": task_id, "user": user_id}
     if _LOCK(session, whose | {"project": project.id}).one_or_none() is None:
         raise NotFound("you have no such task", code="unknown_task", hint="Ask for the next items.")
@@ -95,7 +95,7 @@ def lock_task(
 
 def renew(session: Session, user_id: uuid.UUID, items: list[uuid.UUID]) -> None:
     """Lock the caller's tasks of these items again, where they are live or have room. Others' work is not waited for:
-    an item whose row somebody is changing keeps the lock that it has."""
+    an item whose row someone is changing keeps the lock that it has."""
     free = _FREE(session, {"items": items}).scalar()
     if free:
         _RENEW(session, {"items": free, "user": user_id})

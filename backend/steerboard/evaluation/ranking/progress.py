@@ -1,4 +1,4 @@
-"""An annotator's progress. Counted each time, from indexes: a counter would make everybody wait at one row."""
+"""An annotator's progress. Counted each time, from indexes: a counter would make everyone wait at one row."""
 
 from __future__ import annotations
 

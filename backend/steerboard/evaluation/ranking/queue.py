@@ -1,7 +1,7 @@
 """What an annotator gets next.
 
-The queue's order is random and the same for all, and items that somebody has ranked come first: so items get their
-rankings one after another, and a campaign that is stopped early has whole ones. Items that somebody is locking at this
+The queue's order is random and the same for all, and items that someone has ranked come first: so items get their
+rankings one after another, and a campaign that is stopped early has whole ones. Items that someone is locking at this
 moment are skipped, never waited for.
 """
 
@@ -22,7 +22,7 @@ from steerboard.evaluation.ranking.schemas import NextTasks, QueueState
 from steerboard.evaluation.ranking.tables import random_id
 from steerboard.platform.statements import Statement
 
-# Somebody else may take what was just found; after so many times the browser asks again.
+# Someone else may take what was just found; after so many times the browser asks again.
 _TRIES = 3
 
 _NEW = "NOT EXISTS (SELECT FROM ranking_tasks m WHERE m.item_id = i.id AND m.user_id = :user)"

@@ -121,7 +121,7 @@ class Submitted(BaseModel):
 
 
 class OpenCampaign(BaseModel):
-    """`answers`: how many an item has. `items` and `done` are everybody's, `mine_*` and `left_for_me` the caller's."""
+    """`answers`: how many an item has. `items` and `done` are everyone's, `mine_*` and `left_for_me` the caller's."""
 
     id: uuid.UUID
     name: str

@@ -79,7 +79,7 @@ def submit(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid
 
 
 def skip(session: Session, project: Project, user_id: uuid.UUID, task_id: uuid.UUID, given: Skip) -> Handled:
-    """It matters to nobody whether the lock ran out. Raises `NotFound`, `TaskEnded`, `CampaignClosed`."""
+    """It matters to no one whether the lock ran out. Raises `NotFound`, `TaskEnded`, `CampaignClosed`."""
     held = lock_task(session, project, user_id, task_id, given.submission)
     if _known(held, given.submission):
         return Handled(held.campaign_id, held.evaluation_id, new=False)

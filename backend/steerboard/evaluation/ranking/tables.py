@@ -49,7 +49,7 @@ class Campaign(Base):
 class RankingItem(Base):
     """One prompt of a campaign. `place` is its random place in the queue; `rankings` counts its submitted tasks.
 
-    `gold`: None, or the ranks that are known to be right, {entrant id: rank}; everybody sees every gold item.
+    `gold`: None, or the ranks that are known to be right, {entrant id: rank}; everyone sees every gold item.
     Lock an item's row before changing who holds or has ranked it.
     """
 

@@ -104,7 +104,7 @@ def look_up(
     project: str,
     find: Callable[[Session, Project], Evaluation],
 ) -> tuple[Project, uuid.UUID]:
-    """Which evaluation is meant, for somebody who may read it; in a separate transaction, so none is open while
+    """Which evaluation is meant, for someone who may read it; in a separate transaction, so none is open while
     the report is computed."""
     with transaction(request.app.state.sessions) as session:
         found, scopes = visible_project(session, identify(request, session, credentials), project)

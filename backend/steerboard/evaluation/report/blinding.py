@@ -76,7 +76,7 @@ def blinded(report: EvaluationReport, salt: str) -> EvaluationReport:
 
 
 def _letters(names: Sequence[str], salt: str) -> Names:
-    """A letter for each, in an order that nobody can derive without the salt."""
+    """A letter for each, in an order that no one can derive without the salt."""
 
     def place(name: str) -> bytes:
         return hmac.digest(salt.encode(), name.encode(), hashlib.sha256)

@@ -1,4 +1,4 @@
-"""Links that show a report to somebody without an account, until they expire or are revoked."""
+"""Links that show a report to someone without an account, until they expire or are revoked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def create(session: Session, evaluation: Evaluation, life: dt.timedelta, actor: 
     working = len(links_of(session, evaluation))
     if working >= MOST_LINKS:
         raise TooManyLinks(
-            f"{evaluation.name} has {working} links that work", hint="Revoke one that nobody needs any more."
+            f"{evaluation.name} has {working} links that work", hint="Revoke one that no one needs any more."
         )
     now = session.scalar(select(func.now()))
     assert now is not None

@@ -1,4 +1,4 @@
-"""Links to a report over HTTP: made and revoked by those who may write, read by everybody who has one."""
+"""Links to a report over HTTP: made and revoked by those who may write, read by everyone who has one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def list_report_links(evaluation: str, session: Db, access: Read) -> list[Report
 
 @router.post("", status_code=201, responses=problems(404, 409))
 def create_report_link(evaluation: str, body: ReportLinkCreate, session: Db, access: Write) -> ReportLinkCreated:
-    """Everybody who has the link can read the report, without an account. Its address is in this answer and never
+    """Everyone who has the link can read the report, without an account. Its address is in this answer and never
     again. While a campaign is not closed, the report that it shows has letters for entrants."""
     found = get_evaluation(session, access.project, evaluation)
     link, code = links.create(session, found, dt.timedelta(days=body.expires_in_days), access.actor)

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from steerboard.platform.http.errors import RequestTimeout, TooLarge, problem_response
 
-# Before the caller is known: enough for nearly every request, and too little to keep anybody busy.
+# Before the caller is known: enough for nearly every request, and too little to keep anyone busy.
 UNKNOWN_BYTES = 64 << 10
 SIGN_IN_BYTES = 4 << 10
 # Of known callers. A JSON body is held in memory whole; a recipe or a list of prompts is far below this.
@@ -48,7 +48,7 @@ class Body:
         return body
 
     async def admit(self, limit: int, identify: Callable[[], Awaitable[None]], *, at_once: bool = False) -> None:
-        """More than anybody may send is taken only after `identify`, up to `limit` bytes. Raises what `identify` does,
+        """More than anyone may send is taken only after `identify`, up to `limit` bytes. Raises what `identify` does,
         and `TooLarge`; nothing has been read then of a body whose length is declared.
 
         `at_once`: also before a small body."""
@@ -98,7 +98,7 @@ class Body:
 
 
 class BodyLimit:
-    """Gives every request its `Body`. What no route takes in stays below what anybody may send."""
+    """Gives every request its `Body`. What no route takes in stays below what anyone may send."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -101,7 +101,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 class _ProblemResponse(JSONResponse):
-    """A detail may repeat what somebody sent, also text that is no Unicode (lone surrogates)."""
+    """A detail may repeat what someone sent, also text that is no Unicode (lone surrogates)."""
 
     media_type = "application/problem+json"
 
@@ -133,7 +133,7 @@ def problem_of(error: Exception) -> SteerboardError | None:
     # Services check names first; this is the loser of a race between two requests.
     if isinstance(error, IntegrityError) and isinstance(error.orig, UniqueViolation):
         return Conflict("Something with this name was created at the same moment.", code="name_taken")
-    # Names in URLs and bodies reach the database before anybody has looked at their characters.
+    # Names in URLs and bodies reach the database before anyone has looked at their characters.
     if isinstance(error, DataError | UnicodeEncodeError):
         return InvalidRequest(
             "A value of the request is none that can be stored: a number out of range, or text with a NUL character or "

@@ -97,7 +97,7 @@ class EmbeddedServers:
             raise
 
     def database_answers(self) -> bool:
-        """Whether somebody, in this process or another one, runs the database of this home."""
+        """Whether someone, in this process or another one, runs the database of this home."""
         return _answers(f"host={self._run} user={DATABASE} dbname={DATABASE} connect_timeout=2")
 
     def revive(self) -> list[str]:
@@ -246,7 +246,7 @@ def socket_folder(home: Path) -> Path:
     run.mkdir(parents=True, exist_ok=True, mode=0o700)
     user = system_user.server_user()
     if run.is_symlink() or run.stat().st_uid not in {os.geteuid(), *system_user.server_user_ids()}:
-        raise ServerFailed(f"{run} belongs to somebody else", code="unsafe_folder", hint="Remove it or change --home.")
+        raise ServerFailed(f"{run} belongs to someone else", code="unsafe_folder", hint="Remove it or change --home.")
     system_user.own(run, user)
     return run
 

@@ -35,7 +35,7 @@ class DatabaseUnreachable(SteerboardError):
 
 
 class SchemaNotReady(SteerboardError):
-    """Nobody migrated the database within `STEERBOARD_START_SECONDS`."""
+    """No one migrated the database within `STEERBOARD_START_SECONDS`."""
 
     code = "schema_not_ready"
     title = "The database is not migrated"

@@ -1,7 +1,7 @@
 """PostgreSQL refuses to run as root. As root we run it as a system user instead.
 
 That user must reach the binaries and the data, which are often below a private folder such as /root. Instead of
-opening folders to everybody, the server then keeps the one capability to pass permission checks of files.
+opening folders to everyone, the server then keeps the one capability to pass permission checks of files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def server_user() -> pwd.struct_passwd | None:
 
 
 def server_user_ids() -> set[int]:
-    """Of everybody whom `server_user` may have chosen when a home was made: a user that is added later, as by another
+    """Of everyone whom `server_user` may have chosen when a home was made: a user that is added later, as by another
     program with the same PostgreSQL, must not lock it."""
     if os.geteuid() != 0:
         return set()

@@ -64,7 +64,7 @@ class MissingSetting(SteerboardError):
 
 
 class UnsafeSetting(SteerboardError):
-    """Production does not start with a setting that anybody could guess or read on the way."""
+    """Production does not start with a setting that anyone could guess or read on the way."""
 
     code = "unsafe_setting"
     title = "A setting is not safe"

@@ -86,12 +86,12 @@ class ArtifactStore:
             except OSError as error:
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                     raise
-                # Somebody else fetched the same content first; theirs is as good.
+                # Someone else fetched the same content first; theirs is as good.
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def fetch_into(self, manifest: Manifest, folder: Path) -> None:
-        """The manifest's files, each verified, in a folder that nobody else looks at yet."""
+        """The manifest's files, each verified, in a folder that no one else looks at yet."""
         folder.mkdir(parents=True, exist_ok=True)
         targets = [(folder / safe_member(file["path"]), file["sha256"]) for file in manifest.files]
         for target, _ in targets:
@@ -148,7 +148,7 @@ class ArtifactStore:
                 yield sha256, stored
 
     def unfinished(self) -> list[Stored]:
-        """Uploads of blobs, of files of imports and of checkpoints that nobody finished."""
+        """Uploads of blobs, of files of imports and of checkpoints that no one finished."""
         return [upload for prefix in (_BLOBS, IMPORTS, CHECKPOINTS) for upload in self.storage.unfinished(prefix)]
 
     def remove(self, hashes: list[str]) -> None:

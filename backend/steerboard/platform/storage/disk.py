@@ -27,7 +27,7 @@ def disk_of(folder: Path, what: str) -> Disk:
 
 
 def database_disk(home: Path | None = None) -> Disk | None:
-    """That of the embedded database; None where the database has a server of its own, whose disk nobody sees."""
+    """That of the embedded database; None where the database has a server of its own, whose disk no one sees."""
     data = (home or get_settings().home) / "postgres"
     return disk_of(data, _DATABASE) if data.is_dir() else None
 
@@ -50,7 +50,7 @@ def need_room(settings: Settings) -> None:
 def create_file(path: Path, what: str, *, private: bool = False) -> BinaryIO:
     """A new or emptied file. Its writes raise `NoSpaceLeft` rather than touch the reserve of its disk.
 
-    `private`: nobody but its owner can read it, whatever the umask."""
+    `private`: no one but its owner can read it, whatever the umask."""
     mode = 0o600 if private else 0o666
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     if private:
@@ -89,7 +89,7 @@ def no_space_for_rows() -> NoSpaceLeft:
 
 @contextmanager
 def full_disk_named(disk: Disk) -> Iterator[None]:
-    """What somebody else's code writes there: a full disk becomes `NoSpaceLeft`."""
+    """What someone else's code writes there: a full disk becomes `NoSpaceLeft`."""
     try:
         yield
     except OSError as error:

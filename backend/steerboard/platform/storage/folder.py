@@ -111,7 +111,7 @@ class FolderStorage:
                 path = Path(folder, name)
                 try:
                     status = path.stat()
-                except FileNotFoundError:  # removed by somebody else meanwhile
+                except FileNotFoundError:  # removed by someone else meanwhile
                     continue
                 yield Stored(path.relative_to(self._root).as_posix(), status.st_size, _time(status.st_mtime))
 

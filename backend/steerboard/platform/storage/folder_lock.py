@@ -34,7 +34,7 @@ def working_in(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[bool]:
-    """False when somebody works in it, or it is gone."""
+    """False when someone works in it, or it is gone."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except FileNotFoundError:

@@ -7,7 +7,7 @@ from steerboard.platform.storage.protocol import Storage
 
 
 def open_storage(url: str, *, patient: bool = True, private: bool = False) -> Storage:
-    """`patient`: ask again, for about a minute, before giving a store up. `private`: of a folder, nobody but its owner
+    """`patient`: ask again, for about a minute, before giving a store up. `private`: of a folder, no one but its owner
     can read it. Raises `BadStoreUrl`."""
     scheme, found, rest = url.partition("://")
     if not found or scheme == "file":

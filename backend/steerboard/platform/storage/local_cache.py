@@ -6,7 +6,7 @@
     FOLDER/KIND/KEY.stamp    sizes, times and numbers of the files when their content was last verified
 
 Both locks are the kernel's, so that those of a killed worker are gone with it. An entry is removed only by who holds
-both, and taken only by who holds the first while it takes the second, so nobody is left with a folder that vanishes.
+both, and taken only by who holds the first while it takes the second, so no one is left with a folder that vanishes.
 Why they are no library's: see `folder_lock`.
 """
 
@@ -132,7 +132,7 @@ def _put_in_place(fresh: Path, entry: Path) -> None:
 
 
 def _remove(entry: _Entry) -> bool:
-    """Unless somebody makes or uses it."""
+    """Unless someone makes or uses it."""
     with ExitStack() as locks:
         try:
             for name in ("lock", "use"):
@@ -174,7 +174,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _state(folder: Path) -> dict[str, list[int]]:
-    """What the system changes whenever anybody changes a file; the time of change cannot be set back."""
+    """What the system changes whenever anyone changes a file; the time of change cannot be set back."""
     found = {}
     for path in _files(folder):
         status = path.lstat()

@@ -15,7 +15,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Stored:
-    """A file of a store, or an upload that nobody finished. `size` in bytes; `modified` by the store's clock."""
+    """A file of a store, or an upload that no one finished. `size` in bytes; `modified` by the store's clock."""
 
     name: str
     size: int

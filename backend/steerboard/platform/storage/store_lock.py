@@ -1,6 +1,6 @@
-"""Nothing is removed from the artifact store while somebody relies on it.
+"""Nothing is removed from the artifact store while someone relies on it.
 
-Storing a folder first checks which of its blobs exist, and commits the reference to them later. In between nobody may
+Storing a folder first checks which of its blobs exist, and commits the reference to them later. In between no one may
 remove them, however old they are. So storing holds this lock, shared, from before the check until the transaction ends,
 and a backup holds it from before its snapshot until its last blob is copied. The collector holds it alone for each
 batch, and checks the references again once it has the lock. It never queues for it, because that would keep others

@@ -66,7 +66,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)
-        # A message may repeat what somebody sent, also text that is no Unicode.
+        # A message may repeat what someone sent, also text that is no Unicode.
         return orjson.dumps(storable(document)).decode()
 
 

@@ -84,7 +84,7 @@ class Observed:
 
 
 def route_of(scope: Scope) -> str:
-    """The template that matched, such as `/api/v1/projects/{project}/runs`; never an address as somebody typed it."""
+    """The template that matched, such as `/api/v1/projects/{project}/runs`; never an address as someone typed it."""
     # FastAPI's own route knows its path only up to the router that it was written in.
     context = scope.get("fastapi", {}).get("effective_route_context")
     template = getattr(context or scope.get("route"), "path", None)

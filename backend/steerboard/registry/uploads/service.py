@@ -80,7 +80,7 @@ def receive(
 
 
 def _complete(session: Session, store: ArtifactStore, upload: ModelUpload) -> None:
-    """Files of an upload that nobody finished for long may have been collected since; they count as missing again."""
+    """Files of an upload that no one finished for long may have been collected since; they count as missing again."""
     if len(upload.received) < len(upload.files):
         return
     there = [file for file in upload.files if store.has_size(file["sha256"], file["size"])]

@@ -4,7 +4,7 @@ Their files are named `checkpoints/RUN/aN-step-M/FILE` and are not blobs: a chec
 new ones come every few minutes, and each goes as soon as two newer ones are there. They are in no backup.
 
 Files first, then the row, and the row only behind the fence: what has a row was whole, and an attempt that has lost its
-run adds none, however late its upload ends. Names carry the attempt, so nobody ever writes over another's files. Files
+run adds none, however late its upload ends. Names carry the attempt, so no one ever writes over another's files. Files
 without a row, as a crash in between leaves them, go with the run's next checkpoint, or with `steerboard gc`.
 """
 

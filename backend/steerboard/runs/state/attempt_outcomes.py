@@ -62,7 +62,7 @@ def fail(session: Session, run: Run, failure: Failure, device_seconds: float, re
     """Queue the run again after a pause that doubles with every attempt, or let it fail with this reason.
 
     Failures that other settings would fix are not retried with the same ones.
-    A run whose cancellation was asked for is cancelled instead: nobody wants another attempt.
+    A run whose cancellation was asked for is cancelled instead: no one wants another attempt.
     """
     if run.cancel_requested_at is not None:
         cancel(session, run, device_seconds)

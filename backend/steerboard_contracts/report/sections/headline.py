@@ -66,7 +66,7 @@ class SourceHeadline(Outcome):
 class Headline(Outcome):
     """What the source that answers comes to: people, otherwise a jury, a valid judge or a reward model, in this order.
 
-    `by` and `source` are null while nobody has assessed the answers.
+    `by` and `source` are null while no one has assessed the answers.
     """
 
     by: By | None = None

@@ -119,7 +119,7 @@ it("asks once for a burst of changes of an evaluation, and not while an answer i
   vi.useRealTimers();
 });
 
-it("closes its connection when nobody has looked for a while, and reopens it when somebody does", async () => {
+it("closes its connection when no one has looked for a while, and reopens it when someone does", async () => {
   vi.useFakeTimers();
   const visibility = vi.spyOn(document, "visibilityState", "get").mockReturnValue("visible");
   const turn = (to: "visible" | "hidden") => {

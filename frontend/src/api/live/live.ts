@@ -55,7 +55,7 @@ async function follow(project: string, client: QueryClient, stop: AbortSignal): 
   };
   const open = () => {
     // What happened between the last answers and this connection is in no event that we shall see.
-    // Nobody waits for those answers here: one that is slow must not hold the events back.
+    // No one waits for those answers here: one that is slow must not hold the events back.
     if (last === null || failures) void client.invalidateQueries({ queryKey: everything(project) });
     failures = 0;
     setConnection("live");

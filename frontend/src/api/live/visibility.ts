@@ -1,4 +1,4 @@
-// A browser keeps six connections to a server for all of its tabs together: one that nobody looks at lets its own go.
+// A browser keeps six connections to a server for all of its tabs together: one that no one looks at lets its own go.
 const HIDDEN_MS = 15_000;
 
 const seen = () => document.visibilityState === "visible";
@@ -22,7 +22,7 @@ export function whileSeen(): { signal: AbortSignal; release: () => void } {
   };
 }
 
-/** Until somebody looks at the page, or `stop`. */
+/** Until someone looks at the page, or `stop`. */
 export async function untilSeen(stop: AbortSignal): Promise<void> {
   if (seen() || stop.aborted) return;
   await new Promise<void>((resolve) => {

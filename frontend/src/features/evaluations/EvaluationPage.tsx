@@ -31,7 +31,7 @@ const TABS = {
 } as const;
 type Tab = keyof typeof TABS;
 
-/** Whether anybody has judged the answers yet. */
+/** Whether anyone has judged the answers yet. */
 function isAssessed(evaluation: Evaluation): boolean {
   return (
     evaluation.campaigns.some((one) => one.rankings > 0) ||
@@ -156,7 +156,7 @@ function Origin({ project, evaluation }: { project: string; evaluation: Evaluati
   );
 }
 
-/** What somebody who has just begun does next; nothing once somebody was asked. */
+/** What someone who has just begun does next; nothing once someone was asked. */
 function NextStep({ project, evaluation }: { project: string; evaluation: Evaluation }) {
   const mayRun = useMay(project, "run");
   const { entrants, campaigns, judges } = evaluation;

@@ -70,7 +70,7 @@ export function ThingSelect({
     onChange(only);
     // eslint-disable-next-line react-hooks/exhaustive-deps -- offered once; a person may choose otherwise
   }, [only]);
-  // A field that goes takes along what the page itself put in: nobody could see it, or take it out.
+  // A field that goes takes along what the page itself put in: no one could see it, or take it out.
   const latest = useRef({ value, onChange });
   useEffect(() => {
     latest.current = { value, onChange };

@@ -73,7 +73,7 @@ export function PromptCard({
             data={rewards}
             value={draft.reward}
             onChange={(reward) => onDraft({ ...draft, reward })}
-            placeholder={rewards.length ? "nobody" : "no reward model yet"}
+            placeholder={rewards.length ? "no one" : "no reward model yet"}
             clearable
             searchable
             w={220}

@@ -74,7 +74,7 @@ export function SkipDialog({ opened, onClose, onSkip }: Shown & { onSkip: (reaso
         <Textarea
           data-autofocus
           label="Why?"
-          description="It goes to somebody else. Enter skips."
+          description="It goes to someone else. Enter skips."
           autosize
           minRows={2}
           value={reason}

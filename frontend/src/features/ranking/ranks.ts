@@ -57,7 +57,7 @@ export function toggleTie(keys: readonly string[], levels: Levels, at: number): 
   return levelsOf(order, tied, rankedUpTo(order, levels, at + 2));
 }
 
-/** How many of the order are ranked once its first `least` are. Nobody has judged the others by leaving them where
+/** How many of the order are ranked once its first `least` are. No one has judged the others by leaving them where
  * they were shown; only a single one has no place but the last. */
 function rankedUpTo(order: readonly string[], levels: Levels, least: number): number {
   const last = order.findLastIndex((key) => levels[key] !== undefined);

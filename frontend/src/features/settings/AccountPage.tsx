@@ -124,8 +124,8 @@ function Password({ has, user }: { has: boolean; user: string }) {
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
         {has
-          ? "All of your other sessions end, and so do sign-in links that nobody used."
-          : "You came in by a link. With a password you can come back without one; links that nobody used end."}
+          ? "All of your other sessions end, and so do sign-in links that no one used."
+          : "You came in by a link. With a password you can come back without one; links that no one used end."}
       </Text>
       <form
         onSubmit={(event) => {

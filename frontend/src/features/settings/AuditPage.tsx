@@ -58,9 +58,9 @@ function Audit() {
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
           {outside
-            ? "Sign-ins, failed ones too, sign-outs, passwords and sign-in links of everybody here; the newest first."
+            ? "Sign-ins, failed ones too, sign-outs, passwords and sign-in links of everyone here; the newest first."
             : `Every change in ${project}, the newest first.`}{" "}
-          Nobody can edit or delete an entry.
+          No one can edit or delete an entry.
           {!outside && !search.action && (
             <>
               {" "}

@@ -284,7 +284,7 @@ export function itemText(field: Field, item: unknown): string {
   return show(value === undefined ? field.initial : value);
 }
 
-/** The item with what somebody typed into one of its fields; what cannot be read yet stays as it was typed. */
+/** The item with what someone typed into one of its fields; what cannot be read yet stays as it was typed. */
 export function withText(field: Field, item: unknown, text: string): unknown {
   const result = read(field, text);
   const value = "value" in result ? result.value : text;

@@ -16,7 +16,7 @@ export function ShownOnce({
   return (
     <Stack>
       <Alert color="yellow" variant="light" title="Copy it now">
-        <Text size="sm">It is shown only once. Nobody can read it again, not even an owner.</Text>
+        <Text size="sm">It is shown only once. No one can read it again, not even an owner.</Text>
       </Alert>
       <Group align="flex-end" gap="xs" wrap="nowrap">
         <TextInput

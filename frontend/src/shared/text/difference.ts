@@ -6,7 +6,7 @@ export interface Part {
   own: boolean;
 }
 
-// Two long texts that share little take longer than anybody waits; then both sides are shown plain.
+// Two long texts that share little take longer than anyone waits; then both sides are shown plain.
 const LONGEST_MS = 200;
 
 /** Two texts, each cut into what it shares with the other and what is its own. */

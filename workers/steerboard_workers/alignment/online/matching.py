@@ -1,4 +1,4 @@
-"""Regular expressions on texts that nobody has read, in a process of their own.
+"""Regular expressions on texts that no one has read, in a process of their own.
 
 A pattern may take exponential time or memory on an answer that a model happened to write, and nothing interrupts `re`
 in this process. So a child matches, one text at a time, with little memory and an alarm that ends it.
@@ -35,7 +35,7 @@ class Lost(Enum):
 
 TOO_SLOW: Final = Lost.TOO_SLOW
 Found = str | None | Literal[Lost.TOO_SLOW]
-"""Of a text: what was found, None where nothing was, or that nobody knows."""
+"""Of a text: what was found, None where nothing was, or that no one knows."""
 
 
 class Matcher:

@@ -24,7 +24,7 @@ SAMPLER_WEIGHTS = "sampler_weights"
 
 # The power of the norm by which the largest |ratio - 1| is estimated: over a million tokens at most 2.4 times as large.
 POWER = 16
-# Nobody's rounding: a ratio so far from 1 before the first update is of another model.
+# No one's rounding: a ratio so far from 1 before the first update is of another model.
 LARGEST_ERROR = 0.5
 
 

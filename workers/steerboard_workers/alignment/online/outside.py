@@ -33,7 +33,7 @@ def scorer_of(rule: PythonReward | HttpReward, access: RewardAccess) -> Scorer:
 
 
 def from_main(compute: Callable[[], list[Value]]) -> list[Value]:
-    """What the first process of a run finds, on all of them: nobody is asked twice, nor answers differently."""
+    """What the first process of a run finds, on all of them: no one is asked twice, nor answers differently."""
     if not torch.distributed.is_initialized() or torch.distributed.get_world_size() == 1:
         return compute()
     found: list[Any] = [None]

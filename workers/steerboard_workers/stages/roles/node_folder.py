@@ -1,4 +1,4 @@
-"""The folder of one node's Ray: short, for sockets are in it, and there as long as somebody who uses it lives."""
+"""The folder of one node's Ray: short, for sockets are in it, and there as long as someone who uses it lives."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def resolved(address: str) -> str:
         raise NodeMissing(
             f"the rendezvous host {host} has no IP address: {error}", hint="Correct --rendezvous of the worker's nodes."
         ) from error
-    # Many machines know their own name by an address at which nobody else reaches them.
+    # Many machines know their own name by an address at which no one else reaches them.
     return f"{next((one for one in found if not _is_here(one)), found[0])}:{port}"
 
 

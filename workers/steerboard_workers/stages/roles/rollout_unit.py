@@ -108,6 +108,6 @@ def _received(sent: Sequence[Sent]) -> Iterator[tuple[str, Tensor]]:
     import ray
 
     for one in sent:
-        # What Ray gives is its own memory, which nobody may write to.
+        # What Ray gives is its own memory, which no one may write to.
         tensor = torch.from_numpy(np.copy(ray.get(one.reference)))
         yield one.name, tensor.view(torch.bfloat16) if one.dtype == "bfloat16" else tensor

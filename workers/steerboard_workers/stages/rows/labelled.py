@@ -1,4 +1,4 @@
-"""The rows that somebody gave rewards, as what z units of a reward model are of."""
+"""The rows that someone gave rewards, as what z units of a reward model are of."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ class Trainer:
 
     def _checked(self, batch: Batch, number: int) -> Sequence[Example]:
         """Raises `BadSource` for a batch without examples that is not to be skipped, and when the processes got
-        different ones: what they would compute together is nobody's gradient, or never ends."""
+        different ones: what they would compute together is no one's gradient, or never ends."""
         examples = batch.examples
         if bool(examples) == batch.skipped:
             raise BadSource(

@@ -129,7 +129,7 @@ class ForwardPasses:
         ranks, mine = accelerator.num_processes, accelerator.process_index
         for start in range(0, len(parts), ranks):
             turn = list(range(start, min(start + ranks, len(parts))))
-            # Under ZeRO-3 all take part in every forward: one without work does somebody else's again.
+            # Under ZeRO-3 all take part in every forward: one without work does someone else's again.
             values = self._forward(reader, parts[turn[min(mine, len(turn) - 1)]], read)
             found: list[Any] = [values] * ranks
             if ranks > 1:

@@ -117,7 +117,7 @@ class Preflight:
         return not self._quantised and not (way.strategy == "zero3" and self._merges)
 
     def _really_fits(self, way: Way) -> bool:
-        """Tried out, where nobody else has to take part in it; other strategies need other processes."""
+        """Tried out, where no one else has to take part in it; other strategies need other processes."""
         if (way.strategy, way.offload) != (self._config.strategy, self._config.offload):
             return self._should_fit(way)
         if way.gradient_checkpointing and not self._config.gradient_checkpointing:

@@ -107,7 +107,7 @@ class Update:
         scale = weight * ranks / objective.count(examples)
         sums = torch.zeros(len(objective.measures), dtype=torch.float64, device=device)
         for place, part in enumerate(mine):
-            # A rank with fewer micro-batches runs one of zero weight, so that collectives find everybody.
+            # A rank with fewer micro-batches runs one of zero weight, so that collectives find everyone.
             batch = replace(self._batcher.collate(part or examples[:1]), prepared=prepared or {})
             last = place == len(mine) - 1 and not of_besides
             measured = self._add(batch, objective, scale if part else 0.0, last=last, of_besides=of_besides)

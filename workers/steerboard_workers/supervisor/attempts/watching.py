@@ -83,7 +83,7 @@ class StageWatcher:
 
     def _stalled(self, attempt: Attempt, silent: float) -> Failure | None:
         """What to say of a stage that has been silent for so many seconds, if that is too long."""
-        # What asks elsewhere may have to wait for long, and runs nobody's model.
+        # What asks elsewhere may have to wait for long, and runs no one's model.
         if endpoint_runs.asks_elsewhere(attempt.run):
             return None
         longest = self._settings.stage_stall_seconds

@@ -46,7 +46,7 @@ def renew(session: Session, lease: Lease, lease_seconds: float) -> bool:
 
 
 def give_back(session: Session, lease: Lease, pause_seconds: float, *, tried: bool) -> None:
-    """Let somebody else work on it, after a pause. `tried` False: the attempt does not count."""
+    """Let someone else work on it, after a pause. `tried` False: the attempt does not count."""
     LEASES.give_back(session, lease, tried=tried, pause_seconds=pause_seconds)
 
 

@@ -1,4 +1,4 @@
-"""Removes files that nobody needs any more: of imports that made their dataset, of long abandoned ones, and those
+"""Removes files that no one needs any more: of imports that made their dataset, of long abandoned ones, and those
 that a crash left without an import. Safe to run many times over, and in several processes at once."""
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def campaign_out(session: Session, campaign: Campaign) -> CampaignOut:
 
 
 def _annotators(session: Session, campaign: Campaign) -> list[AnnotatorFigures]:
-    """By name; everybody who was given an item."""
+    """By name; everyone who was given an item."""
     submitted = RankingTask.state == "submitted"
     rows = session.execute(
         select(
@@ -132,7 +132,7 @@ def _right_pairs(ranks: dict[str, int], gold: dict[str, int]) -> Iterator[float]
 
 
 def _skipped_by_all(session: Session, campaign: Campaign, annotators: int) -> int:
-    """Items that lack rankings, and that everybody who was given one has skipped."""
+    """Items that lack rankings, and that everyone who was given one has skipped."""
     if annotators == 0:
         return 0
     skipped = (

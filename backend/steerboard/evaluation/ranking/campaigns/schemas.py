@@ -77,7 +77,7 @@ class AnnotatorFigures(BaseModel):
 
 
 class CampaignOut(BaseModel):
-    """`done_items` have `overlap` rankings. `skipped_by_all`: not done, and everybody who has taken part skipped them.
+    """`done_items` have `overlap` rankings. `skipped_by_all`: not done, and everyone who has taken part skipped them.
 
     `warnings`: words of the campaign that tell annotators what they should not know.
     """

@@ -169,7 +169,7 @@ def set_gold(session: Session, campaign: Campaign, position: int, ranks: dict[st
             hint=f"Give one rank each for {', '.join(names.values())}.",
         )
     if len(set(ranks.values())) == 1:
-        raise BadInput("gold ranks that are all equal test nobody", code="bad_gold", hint="Choose another item.")
+        raise BadInput("gold ranks that are all equal test no one", code="bad_gold", hint="Choose another item.")
     item = _item(session, campaign, position)
     item.gold = {id_: ranks[name] for id_, name in names.items()}
     session.flush()

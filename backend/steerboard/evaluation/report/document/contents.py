@@ -142,7 +142,7 @@ def _matrix(comparison: Comparison, names: Sequence[str]) -> Grid:
 
 
 def _academic(report: EvaluationReport) -> Iterator[Fold]:
-    """Nobody has to judge for these; a blind report has none."""
+    """No one has to judge for these; a blind report has none."""
     if not report.academic:
         return
     grids = tuple(

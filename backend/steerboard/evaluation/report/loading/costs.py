@@ -18,7 +18,7 @@ from steerboard_contracts.watching.ledger import Ledger, PhaseCost, add_up
 
 
 def entrant_costs(session: Session, evaluation: Evaluation) -> list[EntrantCost]:
-    """Of the entrants that models of the registry are, in their order. Of others nobody here knows what they cost."""
+    """Of the entrants that models of the registry are, in their order. Of others no one here knows what they cost."""
     entrants = session.scalars(
         select(Entrant)
         .where(Entrant.evaluation_id == evaluation.id, Entrant.model_id.is_not(None))

@@ -97,7 +97,7 @@ def costs_of(session: Session, judges: Sequence[Judge]) -> dict[uuid.UUID, Judge
     seconds = {row.judge_id: row.seconds for row in session.execute(times)}
     made = {}
     for judge in judges:
-        # Of an imported judge the settings are somebody else's.
+        # Of an imported judge the settings are someone else's.
         settings = JudgeSettings.model_validate(judge.settings) if judge.imported is None else None
         priced = settings is not None and Prices.of(settings) is not None
         made[judge.id] = JudgeCost(

@@ -89,7 +89,7 @@ def _who(entrant: Entrant, model: Model | None, upstream: dict[uuid.UUID, frozen
         samples=entrant.samples,
         model=model.name if model else None,
         content_hash=entrant.content_hash,
-        # A base model was trained elsewhere, nobody here knows on what.
+        # A base model was trained elsewhere, no one here knows on what.
         known_origin=model is not None and model.role != "base",
         trained_on=(upstream.get(model.id, frozenset()) if model else frozenset()) | _chosen_by(entrant),
         summed_rewards=_summed_rewards(model) if model else None,
@@ -104,7 +104,7 @@ def _chosen_by(entrant: Entrant) -> frozenset[str]:
 
 
 def _summed_rewards(model: Model) -> Normaliser | None:
-    """`info` came from a file, which may be anybody's."""
+    """`info` came from a file, which may be anyone's."""
     try:
         normaliser = Normaliser.model_validate(model.info.get("normaliser"))
     except ValidationError:

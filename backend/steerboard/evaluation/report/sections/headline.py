@@ -11,7 +11,7 @@ from steerboard_contracts.report.evaluation import EvaluationReport
 from steerboard_contracts.report.sections.comparison import By, Comparison
 from steerboard_contracts.report.sections.headline import Headline, SourceHeadline
 
-NOBODY = "Nobody has assessed the answers yet."
+NOBODY = "No one has assessed the answers yet."
 
 
 @dataclass(frozen=True)

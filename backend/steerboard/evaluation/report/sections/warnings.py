@@ -27,7 +27,7 @@ def report_warnings(report: EvaluationReport) -> list[str]:
     elif not seen.checked:
         found.append("the prompts were looked for in no training data")
     if not (report.human or report.judges or report.rewards):
-        found.append("nobody has assessed the answers yet")
+        found.append("no one has assessed the answers yet")
     for people in report.human:
         name = people.campaign if people.criterion is None else f"{people.campaign}: {people.criterion}"
         found += [f"people of {name}: {warning}" for warning in people.warnings]

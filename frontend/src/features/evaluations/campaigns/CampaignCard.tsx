@@ -90,7 +90,7 @@ export function CampaignCard({ project, evaluation, campaign }: Properties) {
           <Text size="sm" mt={4}>
             {told}; {count(campaign.rankings)} {campaign.rankings === 1 ? "ranking" : "rankings"} in all
             {campaign.skipped_by_all > 0 &&
-              `, ${count(campaign.skipped_by_all)} prompts were skipped by everybody`}
+              `, ${count(campaign.skipped_by_all)} prompts were skipped by everyone`}
             .
           </Text>
           <Text size="xs" c="dimmed">
@@ -169,7 +169,7 @@ function Annotators({ campaign }: { campaign: Campaign }) {
   if (!campaign.annotators.length) {
     return (
       <Text size="sm" c="dimmed">
-        Nobody has ranked yet.
+        No one has ranked yet.
       </Text>
     );
   }

@@ -41,7 +41,7 @@ export function InviteAnnotator({ project, evaluation, campaign, onDone }: Prope
       <Stack>
         <TextInput
           label="Name"
-          description="Shown with their rankings; inviting somebody again makes a new link and revokes the old ones"
+          description="Shown with their rankings; inviting someone again makes a new link and revokes the old ones"
           placeholder="annotator-1"
           autoComplete="off"
           data-autofocus

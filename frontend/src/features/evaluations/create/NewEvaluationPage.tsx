@@ -91,7 +91,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
   return (
     <Page
       title="New evaluation"
-      about="Everybody answers the same prompts once; people, judges and reward models then assess the same answers."
+      about="Everyone answers the same prompts once; people, judges and reward models then assess the same answers."
     >
       <form
         onSubmit={(event) => {

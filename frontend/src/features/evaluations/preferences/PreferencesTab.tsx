@@ -31,7 +31,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
   const mayWrite = useMay(project, "write");
   const campaigns = evaluation.campaigns.filter((one) => one.rankings > 0);
   const judges = evaluation.judges.filter((one) => one.ok > 0);
-  // All of them, until somebody chooses.
+  // All of them, until someone chooses.
   const [chosen, setChosen] = useState<string[] | null>(null);
   const [pairs, setPairs] = useState<"all" | "best_worst">("all");
   const [votes, setVotes] = useState<"each" | "majority">("each");

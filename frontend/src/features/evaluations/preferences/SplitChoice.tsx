@@ -34,7 +34,7 @@ export function SplitChoice({
     <>
       <Text size="sm" role="status">
         {found.pairs === 0
-          ? "No answer is preferred to another yet: nobody has ranked, or everything is a tie."
+          ? "No answer is preferred to another yet: no one has ranked, or everything is a tie."
           : `${pairsText(found.pairs)} from ${prompts}: ${count(training)} for training, ${count(found.held_out_pairs)} held out.`}
       </Text>
       {found.agreement !== null && found.compared > 0 && (

@@ -76,7 +76,7 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
       {spoken > 0 && report.headline ? (
         <Answer headline={report.headline} />
       ) : (
-        <Empty title="Nobody has judged yet">
+        <Empty title="No one has judged yet">
           Ask people, a judge or a reward model; what they say is compared here.
         </Empty>
       )}
@@ -138,7 +138,7 @@ function Sources({ report }: { report: Report }) {
   );
 }
 
-/** Nobody has to judge for these. */
+/** No one has to judge for these. */
 function Academic({ entrants }: { entrants: NonNullable<Report["academic"]> }) {
   return (
     <Part title="Academic benchmarks">

@@ -111,7 +111,7 @@ function Answer({ answer, shading, most }: { answer: GroupAnswer; shading: Shadi
   );
 }
 
-/** Long texts show their beginning until somebody asks for more. */
+/** Long texts show their beginning until someone asks for more. */
 function Folded({ children }: { children: ReactNode }) {
   return (
     <Spoiler maxHeight={180} showLabel="Show all of it" hideLabel="Show less">

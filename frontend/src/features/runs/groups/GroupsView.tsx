@@ -48,7 +48,7 @@ function Steps({
   steps: RunGroups["steps"];
   most?: number;
 }) {
-  // The newest, also of those that are yet to come, until somebody looks at another.
+  // The newest, also of those that are yet to come, until someone looks at another.
   const [chosen, choose] = useState<number>();
   const [place, setPlace] = useState(0);
   const last = steps.length - 1;

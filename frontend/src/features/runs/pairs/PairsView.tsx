@@ -52,7 +52,7 @@ export function PairsView({ project, run, live }: ViewProperties) {
 }
 
 function Steps({ project, run, live, about }: ViewProperties & { about: RunPairs }) {
-  // The newest, also of those that are yet to come, until somebody looks at another.
+  // The newest, also of those that are yet to come, until someone looks at another.
   const [chosen, choose] = useState<number>();
   const last = about.steps.at(-1)!;
   const step = chosen !== undefined && about.steps.includes(chosen) ? chosen : last;

@@ -33,7 +33,7 @@ export function ProbesView({ project, run, live }: { project: string; run: strin
 
 function Steps({ probes }: { probes: RunProbes }) {
   const { prompts, steps } = probes;
-  // The newest, also of those that are yet to come, until somebody looks at another.
+  // The newest, also of those that are yet to come, until someone looks at another.
   const [place, setPlace] = useState<number>();
   const last = steps.length - 1;
   const at = Math.min(place ?? last, last);

@@ -5,7 +5,7 @@ import { logsQuery } from "../../../api/runs/runs";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { useProject } from "../../../shared/links";
 
-/** The log as a terminal shows it: its end in view, and following it until somebody scrolls up. */
+/** The log as a terminal shows it: its end in view, and following it until someone scrolls up. */
 export function RunLogs({ run, live }: { run: string; live: boolean }) {
   const project = useProject();
   const query = useInfiniteQuery(logsQuery(project, run, live));

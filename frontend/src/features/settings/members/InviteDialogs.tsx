@@ -120,7 +120,7 @@ export function LinkDialog({ user, link, pending, error, onGo, onClose }: LinkPr
       onClose={onClose}
       onGo={onGo}
     >
-      For somebody who cannot sign in any more: their password is removed, and they are signed out everywhere
+      For someone who cannot sign in any more: their password is removed, and they are signed out everywhere
       until they open the link.
     </Confirm>
   );

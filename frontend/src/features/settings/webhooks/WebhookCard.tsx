@@ -63,7 +63,7 @@ export function WebhookCard({ project, webhook, onChange, onActive, onDelete }: 
         <Text size="sm" role="status">
           {test.data.state === "delivered"
             ? `The test arrived: the receiver answered ${test.data.last_status}.`
-            : `The test did not arrive: ${test.data.last_error ?? "nobody answered"}`}
+            : `The test did not arrive: ${test.data.last_error ?? "no one answered"}`}
         </Text>
       )}
       <Group gap="xs">

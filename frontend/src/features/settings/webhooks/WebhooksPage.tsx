@@ -48,7 +48,7 @@ function Webhooks() {
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
           Steerboard calls these when a run or pipeline of {project} ends, and tries again for a while where
-          nobody answers.
+          no one answers.
         </Text>
         {!!webhooks.data?.length && create}
       </Group>

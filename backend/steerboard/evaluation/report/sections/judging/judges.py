@@ -62,7 +62,7 @@ def judge_sections(data: EvaluationData, characters: Floats) -> tuple[list[Judge
 
 
 def _every_pair(signs: Floats, columns: Ints, entrants: int) -> bool:
-    """Whether all pairs of the entrants were judged; against a baseline alone nobody has a rank."""
+    """Whether all pairs of the entrants were judged; against a baseline alone no one has a rank."""
     first, second = pair_columns(entrants)
     wanted = np.asarray(np.isin(first, columns) & np.isin(second, columns))
     judged = np.asarray(np.isfinite(signs).any(axis=0))
