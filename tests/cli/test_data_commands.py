@@ -125,7 +125,7 @@ def test_a_person_is_asked_before_columns_go_unused(tmp_path: Path) -> None:
     assert "Imported" not in refused
     assert run(datasets.app, "list") == ""
     assert "Imported" in on_terminal(80, "datasets", "import", str(path), typed="y\n")
-    assert "Import it so?" not in on_terminal(80, "datasets", "import", str(path), "--name", "b", "--yes")
+    assert "Import it anyway?" not in on_terminal(80, "datasets", "import", str(path), "--name", "b", "--yes")
     unasked = run(datasets.app, "import", str(path), "--name", "c")
     assert "gpt4_score: kept with each row; to use it as the reward of labelled" in unasked
     mapping = ("--kind", "labelled", "--map", "reward=gpt4_score")

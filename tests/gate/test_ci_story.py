@@ -234,7 +234,7 @@ def test_the_commands_of_the_evaluation_page_run_as_they_stand(up: dict[str, str
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "gpt-pairwise: succeeded, 12 verdicts, 12 requests and 0 known answers, 1,200 + 36 tokens" in done.stdout
+    assert "gpt-pairwise: succeeded, 12 verdicts, 12 requests and 0 cached answers, 1,200 + 36 tokens" in done.stdout
     assert "entrant sft: 6 answers\n" in done.stdout
     assert json.loads((tmp_path / "report.json").read_text())["baseline"] == "sft"
     games = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]

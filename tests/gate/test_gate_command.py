@@ -127,9 +127,9 @@ def test_what_is_no_steerboard_is_unreachable(steerboard: Steerboard, tmp_path: 
     good = written(tmp_path, [PASS])
     with other_server() as other:
         for answer, words in (
-            (Answer(301, [], {"Location": "https://elsewhere/"}), "leads on to https://elsewhere/"),
-            (Answer(200, [b"<html>Welcome</html>"], {"Content-Type": "text/html"}), "no Steerboard"),
-            (Answer.json({"status": "ok"}), "gave no verdict"),
+            (Answer(301, [], {"Location": "https://elsewhere/"}), "redirects to https://elsewhere/"),
+            (Answer(200, [b"<html>Welcome</html>"], {"Content-Type": "text/html"}), "not a Steerboard"),
+            (Answer.json({"status": "ok"}), "returned no verdict"),
             (Answer(502, [b"<html>Bad gateway</html>"], {"Content-Type": "text/html"}), "answered 502"),
         ):
             other.answer = lambda _, answer=answer: answer  # type: ignore[misc]

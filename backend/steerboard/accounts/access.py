@@ -244,7 +244,7 @@ def operator_only(caller: SignedIn) -> Caller:
     """Dependency of what concerns the people of all projects. Raises `Forbidden` (`operator_only`)."""
     if not caller.is_operator:
         raise Forbidden(
-            "this concerns the people of all projects, and is for the operator of this server",
+            "this affects people of all projects, so only the operator of this server can do it",
             code="operator_only",
             hint=f"The operator signs in as `{OPERATOR}`, with a link of `steerboard sign-in-link`.",
         )

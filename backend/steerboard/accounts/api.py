@@ -108,7 +108,7 @@ def create_project(
 def create_sign_in_link(session: Db, caller: Annotated[Caller, Depends(SystemAccessTo("admin"))]) -> SignInLinkOut:
     """A link for the caller's own person. `steerboard sign-in` prints it."""
     if caller.user_id is None:
-        raise Forbidden("this token belongs to no person, so it cannot sign one in", code="no_person")
+        raise Forbidden("this token does not belong to a person, so it cannot be used to sign in", code="no_person")
     code, expires_at = service.create_sign_in_link(session, caller.user_id)
     audit(session, caller, "sign_in_link.create", f"user {caller.user_id}")
     return SignInLinkOut(path=f"/sign-in/{code}", expires_at=expires_at)

@@ -51,7 +51,7 @@ def begin(sessions: sessionmaker[Session], name: str, address: str, *, signed_in
         if wait > 0:
             raise TooManyAttempts(
                 f"Too many attempts with a wrong password. Try again in {_in_words(wait)}.",
-                hint="Wait as many seconds as the header Retry-After gives. A sign-in link works meanwhile.",
+                hint="Wait for the number of seconds in the Retry-After header. A sign-in link works meanwhile.",
                 extra={"retry_after_seconds": wait},
             )
         session.add(SignInAttempt(user_name=name, address=address))

@@ -78,7 +78,7 @@ def begin(request: Request, session: Session, identity: str) -> None:
         return
     if known.request_hash != request_hash:
         raise Conflict(
-            f"the {KEY_HEADER} {key!r} was used before with another request",
+            f"the {KEY_HEADER} {key!r} was already used for a different request",
             code="idempotency_key_reused",
             hint="Use a new key for a new request.",
         )

@@ -37,7 +37,7 @@ def add(session: Session, project: Project, name: str, role: Role) -> tuple[Memb
         session.flush()
     elif session.get(Membership, (project.id, user.id)) is not None:
         raise Conflict(
-            f"`{name}` is a member already", code="already_member", hint="Change the role with PATCH, or remove first."
+            f"`{name}` is already a member", code="already_member", hint="Change the role with PATCH, or remove first."
         )
     member = Membership(project_id=project.id, user_id=user.id, role=role)
     session.add(member)
@@ -56,7 +56,7 @@ def find(session: Session, project: Project, name: str) -> tuple[Membership, Use
         .execution_options(populate_existing=True)
     ).one_or_none()
     if row is None:
-        raise NotFound(f"`{name}` is no member of this project", hint="List them with GET members.")
+        raise NotFound(f"`{name}` is not a member of this project", hint="List them with GET members.")
     return row[0], row[1]
 
 

@@ -162,7 +162,7 @@ def use_sign_in_link(session: Session, code: str) -> tuple[str, BrowserSession]:
 
 def used_link() -> Unauthenticated:
     return Unauthenticated(
-        "This sign-in link was used already, or is too old.",
+        "This sign-in link has already been used, or has expired.",
         code="link_used",
         hint="Make another with `steerboard sign-in`, or ask an owner of your project.",
     )

@@ -144,7 +144,7 @@ def _own_session(request: Request, session: Session, caller: Caller) -> tuple[Us
     """Raises `Forbidden` (`no_session`) for tokens."""
     cookie = request.cookies.get(SESSION_COOKIE)
     if cookie is None or caller.user_id is None or caller.token_scopes is not None:
-        raise Forbidden("this is for browsers that signed in", code="no_session")
+        raise Forbidden("only a browser that has signed in can do this", code="no_session")
     browser = session.get_one(BrowserSession, secret_hash(cookie))
     return session.get_one(User, caller.user_id), browser
 

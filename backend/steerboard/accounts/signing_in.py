@@ -68,7 +68,7 @@ def set_password(
     if user.password_hash is not None:
         if not passwords.matches(user.password_hash, current or ""):
             raise Forbidden(
-                "`current` is not your present password.",
+                "`current` is not your current password.",
                 code="wrong_password",
                 hint="If you forgot it, ask an owner of your project for a new sign-in link.",
             )

@@ -57,7 +57,7 @@ def sweep(sessions: sessionmaker[Session], settings: Settings) -> Callable[[], N
                         delivery.forget_old(session)
                     forget_at = time.monotonic() + _FORGET_SECONDS
             except Exception:
-                log.exception("sweeping failed; it is tried again")
+                log.exception("sweeping failed and will be retried")
 
     thread = threading.Thread(target=go_on, name="sweeper", daemon=True)
     thread.start()

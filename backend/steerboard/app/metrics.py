@@ -43,9 +43,11 @@ def get_metrics(request: Request) -> Response:
     settings: Settings = request.app.state.settings
     token = settings.metrics_token.get_secret_value()
     if not token and settings.environment == "production":
-        raise NotFound("there are no metrics here", hint="Set STEERBOARD_METRICS_TOKEN to have them.")
+        raise NotFound("metrics are not enabled on this server", hint="Set STEERBOARD_METRICS_TOKEN to enable them.")
     given = request.headers.get("Authorization", "").removeprefix("Bearer ").encode()
     if token and not hmac.compare_digest(given, token.encode()):
-        raise Unauthenticated("The metrics need their own bearer token.", hint="It is STEERBOARD_METRICS_TOKEN.")
+        raise Unauthenticated(
+            "The metrics need their own bearer token.", hint="Use the value of STEERBOARD_METRICS_TOKEN."
+        )
     parts = [generate_latest(one) for one in (counters.counted(), request.app.state.figures)]
     return Response(b"".join(parts), media_type=CONTENT_TYPE_LATEST)

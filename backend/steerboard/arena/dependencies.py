@@ -26,7 +26,7 @@ class Voter:
 def _voter(access: Annotated[Access, Depends(AccessTo("rank"))], caller: SignedIn) -> Voter:
     """Raises like `AccessTo("rank")`, and `Forbidden` (`no_person`) for tokens of a project."""
     if caller.user_id is None or caller.project_id is not None:
-        raise Forbidden("this is a token of the project, and votes are people's", code="no_person")
+        raise Forbidden("a project token cannot vote: votes belong to people", code="no_person")
     return Voter(access, caller.user_id)
 
 

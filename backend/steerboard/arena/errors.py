@@ -24,18 +24,18 @@ class AnswersMissing(Conflict):
     """An answer is still being written, or one failed."""
 
     code = "answers_missing"
-    title = "Not all have answered yet"
+    title = "Not all entrants have answered yet"
 
 
 class AlreadyVoted(Conflict):
     """The battle has another vote, which stays."""
 
     code = "already_voted"
-    title = "This battle has a vote"
+    title = "This battle already has a vote"
 
 
 class TooFast(TooManyAttempts):
     """More battles, turns or votes in a minute than a person makes."""
 
     code = "too_fast"
-    title = "Too many in a minute"
+    title = "Rate limit exceeded"

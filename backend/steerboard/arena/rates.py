@@ -41,7 +41,7 @@ def _wait_for(session: Session, user_id: uuid.UUID, newest: Select[dt.datetime],
     seconds = max(1, math.ceil((WINDOW - (now - at)).total_seconds()))
     raise TooFast(
         f"more than {limit} {what} in a minute",
-        hint="Wait as many seconds as the header Retry-After gives.",
+        hint="Wait for the number of seconds in the Retry-After header.",
         extra={"retry_after_seconds": seconds},
     )
 

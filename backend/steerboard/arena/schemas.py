@@ -41,7 +41,7 @@ class ArenaIn(BaseModel):
     @model_validator(mode="after")
     def _possible(self) -> ArenaIn:
         if self.sides > len(self.entrants):
-            raise ValueError(f"{self.sides} sides need as many entrants")
+            raise ValueError(f"{self.sides} sides need at least as many entrants")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError("two categories are the same")
         return self

@@ -59,13 +59,13 @@ def _entrants(session: Session, project: Project, given: Sequence[ArenaEntrantIn
         key = column.source, column.score_text, entrant.decoding.model_dump_json()
         if key in asked:
             raise BadEntrants(
-                f"entrants[{place}] is asked exactly as one before it",
-                hint="Give each another model, score or decoding.",
+                f"entrants[{place}] is the same as an earlier entrant",
+                hint="Give each entrant a different model, score or decoding.",
             )
         asked.add(key)
         taken = [str(one["name"]) for one in found]
         if entrant.name in taken:
-            raise BadEntrants(f"two entrants are called {entrant.name!r}", hint="Give each a name of its own.")
+            raise BadEntrants(f"two entrants are called {entrant.name!r}", hint="Give each entrant its own name.")
         usual = column.name if column.score_text is None else f"{column.name} at {column.score_text}"
         source = {"model": str(column.model_id)} if column.model_id else {"endpoint": str(column.endpoint_id)}
         score = column.score.plain() if column.score is not None else None
@@ -110,10 +110,10 @@ def begin(session: Session, project: Project, user_id: uuid.UUID, arena: Arena, 
     # One at a time: the number of a battle decides its entrants.
     session.refresh(arena, with_for_update={"key_share": True})
     if arena.state == "closed":
-        raise ArenaClosed("the arena begins no more battles")
+        raise ArenaClosed("the arena starts no new battles")
     places = [place for place in range(len(arena.entrants)) if _can_answer(session, project, arena, place)]
     if len(places) < 2:
-        raise BadEntrants("fewer than two of its entrants are left", hint="Ask for another arena.")
+        raise BadEntrants("fewer than two of its entrants are left", hint="Choose another arena.")
     number = session.scalar(select(func.count()).select_from(Battle).where(Battle.arena_id == arena.id)) or 0
     pairing = draw(session, arena, places, number)
     battle = Battle(
@@ -148,12 +148,12 @@ def ask_again(session: Session, project: Project, battle: Battle, prompt: str) -
     Raises `AlreadyVoted`, `AnswersMissing`, `TooFast`.
     """
     if session.get(Vote, battle.id) is not None:
-        raise AlreadyVoted("the battle has its vote, and ends with it", hint="Begin another one.")
+        raise AlreadyVoted("the battle has been voted on, and is over", hint="Start another one.")
     rates.take_turn(session, battle.user_id)
     conversation = read_conversations(session, [battle])[battle.id]
     if not conversation.complete:
         raise AnswersMissing(
-            "not all have answered the last turn", hint="Wait for them; if one failed, begin another battle."
+            "not all entrants have answered the last turn", hint="Wait for them; if one failed, start another battle."
         )
     arena = session.get_one(Arena, battle.arena_id)
     _ask(session, project, arena, battle, conversation, prompt)
@@ -170,7 +170,7 @@ def _ask(session: Session, project: Project, arena: Arena, battle: Battle, so_fa
     try:
         made = create_comparison(session, project, comparison, _ACTOR, blind=True, prompts=prompts)
     except (NotFound, WrongRole, NoScores, BadInput) as error:
-        raise BadEntrants("an entrant of this battle is gone", hint="Begin another battle.") from error
+        raise BadEntrants("an entrant of this battle has been deleted", hint="Start another battle.") from error
     session.add(Turn(battle_id=battle.id, place=len(so_far.turns), prompt=prompt, comparison_id=made.id))
     session.flush()
 

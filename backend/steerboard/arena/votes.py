@@ -32,12 +32,14 @@ def give(session: Session, battle: Battle, given: VoteIn) -> bool:
     if known is not None:
         if known.verdict == given.verdict:
             return False
-        raise AlreadyVoted("the battle has another verdict, which stays", hint="Begin another battle.")
+        raise AlreadyVoted(
+            "the battle already has a different verdict, which cannot change", hint="Start another battle."
+        )
     rates.take_vote(session, battle.user_id)
     conversation = read_conversations(session, [battle])[battle.id]
     if not conversation.complete:
         raise AnswersMissing(
-            "not all answers to vote on are there", hint="Wait for them; if one failed, begin another battle."
+            "some answers to vote on have not arrived yet", hint="Wait for them; if one failed, start another battle."
         )
     entrant_set = " ".join(map(str, sorted(battle.entrants)))
     asked = prompt_hash(conversation)

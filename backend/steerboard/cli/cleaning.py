@@ -35,7 +35,7 @@ def clean(
     dataset: Annotated[str, typer.Argument(help="Name, PIPELINE.STAGE, or an id or its end.")],
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", help=f"Switch a rule off, again for more: {', '.join(_SWITCHES.values())}."),
+        typer.Option("--keep", help=f"Switch a rule off; may be repeated: {', '.join(_SWITCHES.values())}."),
     ] = None,
     min_margin: Annotated[float | None, typer.Option(help="Drop pairs with a smaller margin; off by default.")] = None,
     similarity: Annotated[
@@ -43,9 +43,9 @@ def clean(
     ] = None,
     evaluation: Annotated[
         list[str] | None,
-        typer.Option(help="Evaluation or prompt set whose prompts are looked for, again for more; all by default."),
+        typer.Option(help="Evaluation or prompt set whose prompts are looked for (may be repeated); all by default."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the new version; DATASET-clean-N by default.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the new version; DATASET-clean-N by default.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count, with examples.")] = False,
     examples: Annotated[int, typer.Option(min=0, max=20, help="Examples of each rule in a dry run.")] = 2,
     json: JsonOption = False,

@@ -110,7 +110,7 @@ def _address(home: Path) -> tuple[str, str]:
     # Secrets of CI often end with a line break.
     token = token.strip()
     if not (token.isascii() and token.isprintable()):
-        raise BadInput("STEERBOARD_TOKEN has characters that no token has", code="invalid_token")
+        raise BadInput("STEERBOARD_TOKEN contains characters that are not valid in a token", code="invalid_token")
     return url.rstrip("/"), token
 
 
@@ -144,7 +144,7 @@ class Client:
             raise self._unreachable(error) from error
         _checked(response)
         if response.content and not response.headers.get("content-type", "").startswith("application/json"):
-            raise ServerUnreachable(f"what answers at {self.url} is no Steerboard server", hint=_ELSEWHERE)
+            raise ServerUnreachable(f"what answers at {self.url} is not a Steerboard server", hint=_ELSEWHERE)
         return response
 
     def get(self, path: str, **params: Any) -> Any:
@@ -226,7 +226,7 @@ def _checked(response: httpx.Response) -> httpx.Response:
     """Raises `ApiError`, and `ServerUnreachable` for what no server of ours answers."""
     if response.is_redirect:
         where = response.headers.get("location", "nowhere")
-        raise ServerUnreachable(f"the server at {response.url} leads on to {where}", hint=_ELSEWHERE)
+        raise ServerUnreachable(f"the server at {response.url} redirects to {where}", hint=_ELSEWHERE)
     if not response.is_error:
         return response
     response.read()

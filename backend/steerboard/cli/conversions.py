@@ -40,7 +40,7 @@ def convert(
     dataset: Name,
     conversion: Annotated[str, typer.Argument(help="As `steerboard datasets methods` names it.")],
     source: Annotated[str | None, typer.Option(help="Reward source that pinned_rewards takes.")] = None,
-    name: Annotated[str | None, typer.Option(help="Of the new dataset; DATASET-CONVERSION-N by default.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the new dataset; DATASET-CONVERSION-N by default.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a new dataset of another kind. The dataset stays; each new row names the row that it is from."""

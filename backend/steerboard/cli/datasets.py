@@ -21,7 +21,7 @@ from steerboard.cli.output.numbers import short
 from steerboard.datasets.schemas import UnusedColumn
 from steerboard_contracts.errors import BadInput
 
-app = typer.Typer(no_args_is_help=True, help="Import, look at, clean, convert and export datasets.")
+app = typer.Typer(no_args_is_help=True, help="Import, inspect, clean, convert and export datasets.")
 app.add_typer(cleaning.app)
 app.add_typer(conversions.app)
 
@@ -118,7 +118,7 @@ def import_dataset(
         progress.print(Text.assemble(("Not imported yet: ", "yellow"), plain(error.detail)))
         for column in error.errors:
             progress.print(plain(f"  {column.location}: {column.message}"))
-        typer.confirm("Import it so?", abort=True, err=True)
+        typer.confirm("Import it anyway?", abort=True, err=True)
         report = _send(file, fields, progress)
     if json:
         print_json(report)
@@ -215,7 +215,7 @@ def list_datasets(
         print_json(found)
         return
     if not found:
-        note("No datasets are like that. Import one: steerboard datasets import FILE")
+        note("No datasets match. Import one: steerboard datasets import FILE")
         return
     keys = ("name", "kind", "rows", "held_out_rows", "created_at", "id")
     rows = [(*(dataset[key] for key in keys), _source(dataset["origin"])) for dataset in found]
@@ -265,7 +265,9 @@ def export(
     form = next((form for form in ("jsonl.gz", "parquet", "jsonl") if file.name.endswith(f".{form}")), None)
     if form is None:
         raise BadInput(
-            f"{file.name} has no known ending", code="wrong_file_type", hint="Use .jsonl, .jsonl.gz or .parquet."
+            f"{file.name} has an unknown file extension",
+            code="wrong_file_type",
+            hint="Use .jsonl, .jsonl.gz or .parquet.",
         )
     with console(stderr=True).status(f"Exporting {dataset}"):
         size = Client().download(path_of("datasets", dataset, "export"), file, format=form)

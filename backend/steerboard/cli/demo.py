@@ -142,7 +142,7 @@ def _import_datasets(client: Client, console: Console) -> dict[str, str]:
 def ask_for_rankings(client: Client, report: Report) -> tuple[str, dict[str, Any]]:
     """The name of the report's evaluation, and a campaign in which people rank the best of each method."""
     if report.evaluation is None:
-        raise SteerboardError("the report is of no evaluation, so that there are no answers to rank")
+        raise SteerboardError("the report does not belong to an evaluation, so there are no answers to rank")
     entrants = [row.name or row.entrant for row in best_rows(report)[:_RANKED_ENTRANTS]]
     name = report.evaluation.name
     made = campaigns.create(client, name, entrants=entrants, limit=_RANKED_PROMPTS, instructions=_INSTRUCTIONS)

@@ -87,8 +87,8 @@ def restore(
 
 @commands.command()
 def gc(
-    older_than: Annotated[str, typer.Option(help="Keep what is younger: 14d, 12h, 30m.")] = "14d",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    older_than: Annotated[str, typer.Option(help="Keep anything newer than this: 14d, 12h, 30m.")] = "14d",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be removed.")] = False,
     home: Home = None,
 ) -> None:
     """Free what no one needs: artifacts that nothing refers to, cut-off uploads, what runs that have ended kept to be
@@ -122,7 +122,7 @@ def duration(given: str) -> dt.timedelta:
     """`14d`, `12h` or `30m`."""
     match = re.fullmatch(r"(\d{1,6})([mhd])", given)
     if match is None:
-        raise typer.BadParameter(f"{given!r} is no time: write 14d, 12h or 30m", param_hint="--older-than")
+        raise typer.BadParameter(f"{given!r} is not a duration: write 14d, 12h or 30m", param_hint="--older-than")
     return dt.timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 

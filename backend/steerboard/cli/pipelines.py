@@ -22,7 +22,7 @@ from steerboard_contracts.report.pipeline import Report
 from steerboard_contracts.report.rounds import RoundsReport
 from steerboard_contracts.report.sweep import SweepReport
 
-app = typer.Typer(help="Look at pipelines, cancel and resume them, print their reports.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, cancel and resume pipelines, and print their reports.", no_args_is_help=True)
 
 Reference = Annotated[str, typer.Argument(help="Name, for example demo-1, or an id or its end.")]
 

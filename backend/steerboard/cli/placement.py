@@ -166,7 +166,7 @@ def _show(found: PlacementPlan, parameters: int) -> None:
     if found.fits:
         return
     if found.changes is None:
-        note("nothing that was tried makes it fit: a smaller model, lora, or larger devices would")
+        note("none of the tried settings makes it fit; a smaller model, lora, or larger devices would")
     else:
         note("it would fit with " + ", ".join(f"{name} {value}" for name, value in found.changes.items()))
 

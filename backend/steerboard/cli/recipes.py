@@ -39,7 +39,7 @@ _STAGE_COLUMNS = (
 
 RecipeArgument = Annotated[str, typer.Argument(help="A YAML file, or the name of a recipe that ships.")]
 SetOption = Annotated[
-    list[str], typer.Option("--set", metavar="NAME=VALUE", help="Give an input or change any field; may be repeated.")
+    list[str], typer.Option("--set", metavar="NAME=VALUE", help="Set an input or any field; may be repeated.")
 ]
 
 
@@ -104,13 +104,13 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Follow the pipeline and print its report at the end.")] = False,
     json: JsonOption = False,
     report: Annotated[Path | None, typer.Option(help="Also write the report to this file, as JSON.")] = None,
-    reuse: Annotated[bool, typer.Option(help="Take over finished stages that are equal.")] = True,
+    reuse: Annotated[bool, typer.Option(help="Reuse the outputs of identical finished stages.")] = True,
     examples: Annotated[
         bool | None, typer.Option(help="Show example answers; by default only those of synthetic data.")
     ] = None,
     gate: Annotated[
         Path | None,
-        typer.Option(help="Hold its evaluation against these rules at the end, see docs/ci.md; exits as `gate` does."),
+        typer.Option(help="Check its evaluation against these rules at the end, see docs/ci.md; exits as `gate` does."),
     ] = None,
     junit: JunitOption = None,
 ) -> None:
@@ -163,7 +163,7 @@ def _run_gated(
             print(f"{pipeline['name']}: invalid, for the gate decides nothing of it", file=sys.stderr)
             raise typer.Exit(EXITS["invalid"]) from None
         if found.evaluation is None:
-            raise BadInput(f"the report of {pipeline['name']} is of no evaluation", code="no_evaluation")
+            raise BadInput(f"the report of {pipeline['name']} does not belong to an evaluation", code="no_evaluation")
         hold(client, str(found.evaluation.id), rules, junit, json=json)
     except SteerboardError as error:
         raise typer.Exit(exit_code_of(error)) from None

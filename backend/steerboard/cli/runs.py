@@ -20,7 +20,7 @@ from steerboard.cli.output.watch import wait_for
 from steerboard_contracts.errors import BadInput
 
 app = typer.Typer(
-    help="Start runs, look at them, read their logs, pause, change, cancel and resume them.", no_args_is_help=True
+    help="Start, inspect, pause, change, cancel and resume runs, and read their logs.", no_args_is_help=True
 )
 
 Reference = Annotated[str, typer.Argument(help="PIPELINE.STAGE, for example demo-1.sft, or an id or its end.")]
@@ -53,7 +53,7 @@ def list_runs(
         print_json(found)
         return
     if not found:
-        note("No runs are like that. A recipe makes them: steerboard run RECIPE")
+        note("No runs match. A recipe makes them: steerboard run RECIPE")
         return
     print_runs(console(), found)
 
@@ -67,9 +67,9 @@ def start(
     changes: Annotated[
         list[str], typer.Option("--set", metavar="FIELD=VALUE", help="A setting; may be repeated.")
     ] = [],  # noqa: B006
-    name: Annotated[str | None, typer.Option(help="[default: made up]")] = None,
+    name: Annotated[str | None, typer.Option(help="[default: generated]")] = None,
     pool: Annotated[str, typer.Option(help="Which workers take it.")] = "default",
-    wait: Annotated[bool, typer.Option(help="Follow it to its end.")] = False,
+    wait: Annotated[bool, typer.Option(help="Follow it until it ends.")] = False,
     json: JsonOption = False,
 ) -> None:
     """One run of its own, outside any pipeline."""

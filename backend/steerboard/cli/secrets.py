@@ -25,7 +25,7 @@ def rotate(home: Home = None) -> None:
         done = key_rotation.rotate(engine, Secrets(settings), settings.home)
     typer.echo(f"{done.values} secrets are sealed with the new key")
     if done.unreadable:
-        typer.echo(f"{done.unreadable} open with no key that is known; they stay as they are", err=True)
+        typer.echo(f"{done.unreadable} cannot be opened with any known key, and stay as they are", err=True)
         raise typer.Exit(1)
 
 
@@ -40,6 +40,6 @@ def forget(home: Home = None) -> None:
     keys = Secrets(settings)
     with database(settings) as engine:
         done = key_rotation.forget(engine, keys, settings.home)
-    typer.echo(f"{done.values} secrets are sealed with the key in use, and the older ones are needed no more")
+    typer.echo(f"{done.values} secrets are sealed with the current key; older keys are no longer needed")
     if not keys.from_file:
         typer.echo("Take STEERBOARD_SECRET_KEY_PREVIOUS out of every process.")

@@ -26,11 +26,11 @@ _COLUMNS = (
 
 @app.command("create")
 def create(
-    name: Annotated[str, typer.Argument(help="Name of the token; of live ones each is unique.")],
+    name: Annotated[str, typer.Argument(help="Name of the token; unique among live tokens.")],
     scope: Annotated[
-        list[str] | None, typer.Option(help="read (the default), write, run, admin; again for more.")
+        list[str] | None, typer.Option(help="read (the default), write, run, admin; may be repeated.")
     ] = None,
-    days: Annotated[float | None, typer.Option(help="Ends after so many days.")] = None,
+    days: Annotated[float | None, typer.Option(help="Expires after this many days.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a token and print it, this once."""

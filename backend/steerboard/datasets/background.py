@@ -45,6 +45,6 @@ def start(sessions: sessionmaker[Session], every_seconds: float, stopping: threa
                     prepare_all(sessions, stopping)
             except Exception:
                 if not stopping.is_set():
-                    log.exception("preparing datasets failed; it is tried again")
+                    log.exception("preparing datasets failed and will be retried")
 
     threading.Thread(target=work, name="prepare-datasets", daemon=True).start()

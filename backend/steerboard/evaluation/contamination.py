@@ -81,7 +81,7 @@ def start(sessions: sessionmaker[Session], every_seconds: float, stopping: threa
                         more = check_next(session)
             except Exception:
                 if not stopping.is_set():
-                    log.exception("looking for prompts in training data failed; it is tried again")
+                    log.exception("looking for prompts in training data failed and will be retried")
 
     threading.Thread(target=work, name="contamination", daemon=True).start()
 

@@ -230,7 +230,7 @@ class Senders:
             try:
                 found = deliver_next(*self._given)
             except Exception:
-                log.exception("sending webhooks failed; it is tried again")
+                log.exception("sending webhooks failed and will be retried")
                 found = False
             if not found:
                 self._stopping.wait(_POLL_SECONDS)

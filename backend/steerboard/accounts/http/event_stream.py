@@ -53,7 +53,7 @@ def stream_events(
     if last_event_id is not None:
         # Only what is a number to everyone, and to the database.
         if not (last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 19):
-            raise InvalidRequest(f"Last-Event-ID is a number, not {last_event_id!r}", code="bad_event_id")
+            raise InvalidRequest(f"Last-Event-ID must be a number, not {last_event_id!r}", code="bad_event_id")
         start = int(last_event_id)
     if start is None:
         start = events.last_id(session, access.project.id)

@@ -115,7 +115,7 @@ async def _take_in(request: BoundedRequest, takes_form: bool) -> None:
         await body.admit(JSON_BYTES, partial(admit, request))
         content = await request.body()
     except ClientDisconnect:
-        raise HTTPException(400, "The client went away before the body was here.") from None
+        raise HTTPException(400, "The client disconnected before the request body arrived.") from None
     except OSError as error:
         if error.errno in FULL:
             raise disk_of(Path(tempfile.gettempdir()), "the upload").full() from error

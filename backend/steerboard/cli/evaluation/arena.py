@@ -12,7 +12,7 @@ from steerboard.cli.output.console import JsonOption, console, note, print_json
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.usage import ExactGroup
 
-app = typer.Typer(cls=ExactGroup, no_args_is_help=True, help="People ask policies without names and vote.")
+app = typer.Typer(cls=ExactGroup, no_args_is_help=True, help="Blind battles between policies, judged by people.")
 
 Out = dict[str, Any]
 Name = Annotated[str, typer.Argument(help="Name or id of the arena.")]
@@ -98,7 +98,7 @@ def pairs(
     train_all: Annotated[
         bool, typer.Option("--train-all", help="Train on pairs of held-out prompts too; evaluations then report it.")
     ] = False,
-    name: Annotated[str | None, typer.Option(help="Of the dataset, before its version: NAME-1, NAME-2.")] = None,
+    name: Annotated[str | None, typer.Option(help="Dataset name; a version is appended: NAME-1, NAME-2.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Make a preference dataset of the votes for one side, over each other side; other votes are counted."""

@@ -19,9 +19,9 @@ Out = dict[str, Any]
 def rank(
     evaluation: Name,
     entrant: Annotated[
-        list[str] | None, typer.Option(help="Ask about this entrant; again for more, at most 8. [default: all]")
+        list[str] | None, typer.Option(help="Ask about this entrant; may be repeated, at most 8. [default: all]")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Ask about so many prompts, drawn at random.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask about this many prompts, drawn at random.")] = None,
     instructions: Annotated[str, typer.Option(help="What annotators should look at.")] = "",
     json: JsonOption = False,
 ) -> None:

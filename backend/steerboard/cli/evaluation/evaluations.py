@@ -100,18 +100,18 @@ def create(
     split: Annotated[
         str | None, typer.Option(help="Rows of the dataset: held_out (the default), train or all.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many of the dataset.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most this many rows of the dataset.")] = None,
     entrant: Annotated[
         list[str] | None,
         typer.Option(
-            help="A model, or fields of one, as model=demo-1.dt,score=5.0,name=dt or as a JSON object; again for more."
+            help="A model, or fields of one, as model=demo-1.dt,score=5.0,name=dt or as a JSON object; may be repeated."
         ),
     ] = None,
-    reward: Annotated[list[str] | None, typer.Option(help="A reward model; again for more.")] = None,
+    reward: Annotated[list[str] | None, typer.Option(help="A reward model; may be repeated.")] = None,
     kl_to: Annotated[
         str | None, typer.Option(help="A model: the KL to it is estimated from sampled answers, for the frontier.")
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until the answers and rewards are there.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the answers and rewards are complete.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Choose prompts and entrants; the answers are begun at once."""
@@ -140,14 +140,14 @@ def judge(
     model: Annotated[
         str | None, typer.Option(help="Instead of an endpoint: a preference model of the project, in style preference.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the judge.")] = None,
-    family: Annotated[str | None, typer.Option(help="Of its model, for self-preference.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the judge.")] = None,
+    family: Annotated[str | None, typer.Option(help="Family of its model, for self-preference.")] = None,
     set: Annotated[
         list[str] | None,
-        typer.Option(help="A setting, such as baseline=sft, entrants=[sft,dt] or max_tokens=512; again for more."),
+        typer.Option(help="A setting, such as baseline=sft, entrants=[sft,dt] or max_tokens=512; may be repeated."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many requests it would be.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has judged all.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report how many requests it would take.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until it has judged everything.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Let an LLM compare or rate the answers, or a preference model compare them. It waits for those that are not
@@ -193,7 +193,7 @@ def wait(evaluation: Name) -> None:
 @app.command()
 def report(
     evaluation: Name,
-    baseline: Annotated[str | None, typer.Option(help="The entrant that the others are held against.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="The entrant that the others are compared with.")] = None,
     output: Annotated[
         Path | None, typer.Option(help="Write it to this file: .html for one page, .pdf, otherwise JSON.")
     ] = None,
@@ -221,7 +221,7 @@ def _said_by(judge: Out) -> str:
     words = [judge["state"], f"{judge['verdicts']:,} verdicts"]
     words += [f"{judge[key]:,} {key}" for key in ("unparsed", "refused", "errors") if judge[key]]
     if judge["requests"] or judge["cached"]:
-        words.append(f"{judge['requests']:,} requests and {judge['cached']:,} known answers")
+        words.append(f"{judge['requests']:,} requests and {judge['cached']:,} cached answers")
     if judge["prompt_tokens"] is not None:
         words.append(f"{judge['prompt_tokens']:,} + {judge['completion_tokens']:,} tokens")
     if judge["cost"] is not None:
@@ -237,7 +237,7 @@ def _entrant(given: str) -> Out:
         try:
             return dict(yaml.safe_load(given))
         except (yaml.YAMLError, TypeError, ValueError):
-            raise typer.BadParameter(f"{given!r} is no JSON object", param_hint="--entrant") from None
+            raise typer.BadParameter(f"{given!r} is not a JSON object", param_hint="--entrant") from None
     if "=" not in given:
         return {"model": given}
     # A condition has commas too: score=helpfulness:4,verbosity:2.

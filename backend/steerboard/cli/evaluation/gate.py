@@ -107,7 +107,7 @@ def _verdict(client: Client, found: Any) -> GateVerdict:
         return GateVerdict.model_validate(found)
     except ValidationError as error:
         raise ServerUnreachable(
-            f"what answers at {client.url} gave no verdict", hint="Is it a Steerboard of another version?"
+            f"what answers at {client.url} returned no verdict", hint="Is it a Steerboard of another version?"
         ) from error
 
 

@@ -21,7 +21,7 @@ def change_judge(
     judge: JudgeName,
     budget: Annotated[float | None, typer.Option(help="In the currency of the judge's prices.")] = None,
     no_budget: Annotated[bool, typer.Option("--no-budget", help="Remove the budget.")] = False,
-    retry: Annotated[bool, typer.Option("--retry", help="Then ask for what is not judged yet.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Then continue with what is not judged yet.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Change a judge's budget."""
@@ -42,8 +42,8 @@ def calibrate(
     evaluation: Name,
     judge: JudgeName,
     dataset: Annotated[str, typer.Option(help="Preferences whose chosen side is known to be better.")],
-    limit: Annotated[int, typer.Option(min=1, help="So many pairs of it, drawn by the seed.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="This many of its pairs, drawn with the seed.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Ask a judge about pairs whose better side is known. Its report has the share that it gets right."""
@@ -58,8 +58,8 @@ def calibrate(
 @app.command()
 def jury(
     evaluation: Name,
-    name: Annotated[str, typer.Argument(help="Of the jury.")],
-    judge: Annotated[list[str], typer.Option(help="A judge of the evaluation; again for more, two at least.")],
+    name: Annotated[str, typer.Argument(help="Name of the jury.")],
+    judge: Annotated[list[str], typer.Option(help="A judge of the evaluation; may be repeated, two at least.")],
     rule: Annotated[
         str, typer.Option(help="majority of the verdicts on each pair, or mean of standardised scores.")
     ] = "majority",

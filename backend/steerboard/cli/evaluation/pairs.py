@@ -30,7 +30,7 @@ def pairs(
     evaluation: Name,
     source: Annotated[
         list[str] | None,
-        typer.Option("--from", help="campaign:NAME or judge:NAME, again for more; all that have votes by default."),
+        typer.Option("--from", help="campaign:NAME or judge:NAME (may be repeated); all that have votes by default."),
     ] = None,
     best_worst: Annotated[bool, typer.Option("--best-worst", help="Only the best against the worst answer.")] = False,
     majority: Annotated[
@@ -43,7 +43,7 @@ def pairs(
     train_all: Annotated[
         bool, typer.Option("--train-all", help="Train on pairs of held-out prompts too; evaluations then report it.")
     ] = False,
-    name: Annotated[str | None, typer.Option(help="Of the dataset, before its version: NAME-1, NAME-2.")] = None,
+    name: Annotated[str | None, typer.Option(help="Dataset name; a version is appended: NAME-1, NAME-2.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     json: JsonOption = False,
 ) -> None:

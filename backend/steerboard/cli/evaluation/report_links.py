@@ -23,7 +23,7 @@ _KEYS = ("id", "created_by", "created_at", "expires_at")
 @app.command()
 def share(
     evaluation: Name,
-    days: Annotated[int, typer.Option(min=1, max=365, help="For so many days.")] = 7,
+    days: Annotated[int, typer.Option(min=1, max=365, help="Number of days it is valid.")] = 7,
     json: JsonOption = False,
 ) -> None:
     """Print a link with which anyone reads the report. It is not shown again."""

@@ -25,7 +25,7 @@ from steerboard_contracts.errors import BadInput
 from steerboard_contracts.models import ModelRole
 from steerboard_contracts.report.academic import AcademicRow
 
-app = typer.Typer(no_args_is_help=True, help="Look at models, promote and export them.")
+app = typer.Typer(no_args_is_help=True, help="Inspect, promote and export models.")
 
 Name = Annotated[str, typer.Argument(help="Name, an id or its end, @production or @production-reward.")]
 Stage = Literal["candidate", "production", "none"]
@@ -58,7 +58,7 @@ def list_models(
         print_json(found)
         return
     if not found:
-        note("No models are like that. A pipeline makes them: steerboard run RECIPE")
+        note("No models match. A pipeline makes them: steerboard run RECIPE")
         return
     keys = ("name", "role", "method", "stage")
     rows = [
@@ -104,7 +104,7 @@ def show(model: Name, json: JsonOption = False) -> None:
 @app.command()
 def promote(
     model: Name,
-    stage: Annotated[Stage, typer.Option(help="production takes the place of the model that is there now.")],
+    stage: Annotated[Stage, typer.Option(help="production replaces the model that is there now.")],
     note: Annotated[str, typer.Option(help="Why.")] = "",
 ) -> None:
     """Move a model to production or to the candidates, or out of its stage. @production names it afterwards."""

@@ -46,7 +46,7 @@ def serve(
         typer.Option(help="Python that has vLLM. [default: STEERBOARD_VLLM_PYTHON, or `make setup-vllm`'s]"),
     ] = None,
     endpoint: Annotated[str | None, typer.Option(help="Its name as an endpoint. [default: MODEL-vllm]")] = None,
-    wait: Annotated[float, typer.Option(min=1.0, help="Seconds in which it has to answer.")] = 900.0,
+    wait: Annotated[float, typer.Option(min=1.0, help="Seconds that it may take to come up.")] = 900.0,
 ) -> None:
     """Serve a model by vLLM until Ctrl-C, as an endpoint of the project. What follows `--` is passed on to vLLM."""
     _when_told_to_end(signal.default_int_handler)
@@ -105,7 +105,7 @@ def _interpreter(given: Path | None) -> Path:
     if given is None:
         return require_python(get_settings())
     if not os.access(given, os.X_OK):
-        raise EngineMissing(f"{given} is no Python that could be started", hint="Correct --python.")
+        raise EngineMissing(f"{given} is not a working Python interpreter", hint="Correct --python.")
     # Not resolved: an environment's Python is known by the place of its link.
     return given.absolute()
 

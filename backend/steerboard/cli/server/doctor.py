@@ -108,18 +108,18 @@ def _guarded(name: str, look: Callable[[], Check]) -> Check:
 def _python() -> Check:
     version = ".".join(str(part) for part in sys.version_info[:3])
     good = sys.version_info >= (3, 11)
-    return Check("python", good, f"{version} at {sys.executable}", "Make the environment with Python 3.11 or newer.")
+    return Check("python", good, f"{version} at {sys.executable}", "Create the environment with Python 3.11 or newer.")
 
 
 def _home(home: Path) -> Check:
-    mend = f"Give yourself the folder: `chown -R $(id -un) {home} && chmod 700 {home}`, or set STEERBOARD_HOME."
+    mend = f"Take ownership of the folder: `chown -R $(id -un) {home} && chmod 700 {home}`, or set STEERBOARD_HOME."
     parent = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(parent, os.W_OK | os.X_OK):
         return Check("home", False, f"{parent} cannot be written", mend)
     if not home.exists():
         return Check("home", True, f"{home} will be made at the first start")
     if not home.is_dir():
-        return Check("home", False, f"{home} is a file, and no folder", "Move it away, or set STEERBOARD_HOME.")
+        return Check("home", False, f"{home} is a file, not a folder", "Move it away, or set STEERBOARD_HOME.")
     secret = client_file(home)
     if secret.exists() and secret.stat().st_mode & 0o077:
         return Check("home", False, f"{secret} can be read by others", f"`chmod 600 {secret}`")
@@ -175,7 +175,7 @@ def _disks(settings: Settings) -> Check:
     short = [one for one in found if one.room < disk.SOON_BYTES]
     shown = ", ".join(f"{one.what} ({one.folder}): {_megabytes(one.room)} to write to" for one in short or found)
     mend = (
-        "Free some space: `steerboard gc`, old backups and logs. Until then nothing large is taken in, and runs that "
+        "Free some space: `steerboard gc`, old backups and logs. Until then large uploads are refused, and runs that "
     )
     mend += "need room fail with `no_space_left`; resume them afterwards. STEERBOARD_DISK_RESERVE_MB is kept free."
     return Check("disk", not short, shown, mend)

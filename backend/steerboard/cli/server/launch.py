@@ -192,10 +192,10 @@ class Platform:
             log_files.trim(self.options.home / "logs")
             try:
                 for name in self._embedded.revive() if self._embedded else []:
-                    log.error("%s had ended; it was started again", name)
+                    log.error("%s had exited and was restarted", name)
                 for place, worker in enumerate(self._workers):
                     if worker.status() is not None:
-                        log.error("%s; it is started again", worker.failure())
+                        log.error("%s; it is being restarted", worker.failure())
                         self._workers[place] = self._start_worker(place)
             except SteerboardError as error:
                 log.error("%s", error)

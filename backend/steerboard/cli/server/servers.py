@@ -45,7 +45,7 @@ def migrate() -> None:
 
 @commands.command("sign-in-link")
 def sign_in_link(
-    user: Annotated[str, typer.Option(help="Whom it signs in.")] = "owner",
+    user: Annotated[str, typer.Option(help="User to sign in.")] = "owner",
 ) -> None:
     """Print a one-time sign-in link, made in the database itself: the first way into a new server, or the last."""
     from sqlalchemy import select
@@ -62,7 +62,9 @@ def sign_in_link(
     with transaction(make_sessions(make_engine(settings.database_url, pool_size=1))) as session:
         person = session.scalar(select(User).where(User.name == user))
         if person is None:
-            raise NotFound(f"there is no user `{user}`", hint="The first one is `owner`; people have names of members.")
+            raise NotFound(
+                f"there is no user `{user}`", hint="The first user is `owner`; others are members of a project."
+            )
         code, _ = accounts.create_sign_in_link(session, person.id)
         session.add(AuditEntry(actor="server", action="sign_in_link.create", target=f"user {user}", detail={}))
     typer.echo(f"{settings.public_url}/sign-in/{code}")

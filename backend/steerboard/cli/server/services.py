@@ -57,7 +57,7 @@ def up(
         typer.echo(f"Sign in once:  {running.sign_in_url}")
         typer.echo(f"Data and logs: {options.home}")
         if options.host not in ("127.0.0.1", "::1", "localhost"):
-            typer.echo("Other machines can reach this server, without TLS: put a proxy with TLS before it.", err=True)
+            typer.echo("Other machines can reach this server without TLS: put a TLS proxy in front of it.", err=True)
         if ready_file is not None:
             _write_ready(ready_file, running)
         sys.stdout.flush()
@@ -86,7 +86,7 @@ def worker(
     devices: Annotated[str, typer.Option(help="Ids of the GPUs it owns, such as 0-7 or 0,2.")] = "",
     name: Annotated[str | None, typer.Option(help="How it is shown.")] = None,
     nodes: Annotated[int, typer.Option(min=1, help="Machines that train together as one worker.")] = 1,
-    node: Annotated[int, typer.Option(min=0, help="Which of them this is; 0 takes the runs.")] = 0,
+    node: Annotated[int, typer.Option(min=0, help="Index of this machine; 0 takes the runs.")] = 0,
     rendezvous: Annotated[str, typer.Option(help="HOST:PORT of node 0, the same for all nodes.")] = "",
 ) -> None:
     """Start one more worker, on this or another machine (STEERBOARD_DATABASE_URL, _REDIS_URL, _ARTIFACT_URL)."""

@@ -91,7 +91,7 @@ class CleaningPreviewIn(CleaningRules):
 
 class CleaningCreate(CleaningRules):
     name: Annotated[
-        str | None, Field(description="Of the new dataset. Null: DATASET-clean-N, N counting its versions.")
+        str | None, Field(description="Name of the new dataset. Null: DATASET-clean-N, N counting its versions.")
     ] = None
 
 

@@ -70,7 +70,7 @@ class ConversionCreate(BaseModel):
         str | None, Field(description="Whose rewards `pinned_rewards` takes; the only one's by default.")
     ] = None
     name: Annotated[
-        str | None, Field(description="Of the new dataset. Null: DATASET-CONVERSION-N, N counting them.")
+        str | None, Field(description="Name of the new dataset. Null: DATASET-CONVERSION-N, N counting them.")
     ] = None
 
 

@@ -18,7 +18,7 @@ class EditCreate(BaseModel):
         Rows,
         Field(description="Rows whose sides change places, or whose thumb turns. Margins, of the other order, go."),
     ]
-    name: Annotated[str | None, Field(description="Of the new version. Null: DATASET-edited-N.")] = None
+    name: Annotated[str | None, Field(description="Name of the new version. Null: DATASET-edited-N.")] = None
 
     @model_validator(mode="after")
     def _apart(self) -> EditCreate:

@@ -50,7 +50,7 @@ def create_judge(
     response: Response,
     session: Db,
     access: Run,
-    dry_run: Annotated[bool, Query(description="Start nothing: say how many requests it would be.")] = False,
+    dry_run: Annotated[bool, Query(description="Start nothing; only report how many requests it would take.")] = False,
 ) -> JudgeOut | JudgeEstimate:
     """Ask a judge. Its run waits for answers that are still being made."""
     found = get_evaluation(session, access.project, evaluation)

@@ -60,7 +60,7 @@ class AnnotatorAccess:
             project, scopes = visible_project(session, caller, self.project)
             require(scopes, "rank")
             if caller.user_id is None or caller.project_id is not None:
-                raise Forbidden("this is a token of the project, and rankings are people's", code="no_person")
+                raise Forbidden("a project token cannot rank: rankings belong to people", code="no_person")
             access = Access(project, caller.actor, scopes, caller.identity)
             return work(Annotator(session, project, caller.user_id, access))
 

@@ -40,7 +40,7 @@ async def _asked(
 
 Asked = Annotated[tuple[Project, uuid.UUID], Depends(_asked)]
 
-Baseline = Annotated[str | None, Query(description="The entrant that the others are held against.")]
+Baseline = Annotated[str | None, Query(description="The entrant that the others are compared with.")]
 
 
 class PdfResponse(Response):

@@ -115,6 +115,6 @@ def _note_miss(request: Request) -> None:
     except TooManyAttempts as error:
         raise TooManyAttempts(
             "Too many links that do not work.",
-            hint="Wait as many seconds as the header Retry-After gives. A link that works is answered meanwhile.",
+            hint="Wait for the number of seconds in the Retry-After header. A link that works is answered meanwhile.",
             extra=error.extra,
         ) from None

@@ -32,7 +32,7 @@ def require_python(settings: Settings) -> Path:
     if python is not None and os.access(python, os.X_OK):
         return python
     raise EngineMissing(
-        f"{python} is no Python that could be started"
+        f"{python} is not a working Python interpreter"
         if python
         else "lm-evaluation-harness is not installed on this machine",
         hint="Build its environment with `make setup-benchmarks`, or set STEERBOARD_BENCHMARKS_PYTHON to a Python that "

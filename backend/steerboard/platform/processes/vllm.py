@@ -27,7 +27,7 @@ def require_python(settings: Settings) -> Path:
     if python is not None and os.access(python, os.X_OK):
         return python
     raise EngineMissing(
-        f"{python} is no Python that could be started" if python else "vLLM is not installed on this machine",
+        f"{python} is not a working Python interpreter" if python else "vLLM is not installed on this machine",
         hint="Build its environment with `make setup-vllm`, or set STEERBOARD_VLLM_PYTHON to a Python that has it.",
     )
 

@@ -25,7 +25,7 @@ def open_home(home: Path) -> None:
             pass
     except (FileExistsError, NotADirectoryError):
         file = next(path for path in (home, *home.parents) if path.exists())
-        raise UnusableHome(f"{home} cannot be the home: {file} is a file, and no folder", hint=_HINT) from None
+        raise UnusableHome(f"{home} cannot be the home: {file} is a file, not a folder", hint=_HINT) from None
     except OSError as error:
         raise UnusableHome(
             f"{home} cannot be the home: nothing can be written there ({error.strerror})",

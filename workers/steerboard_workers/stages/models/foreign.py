@@ -98,13 +98,13 @@ def _chooses(key: str) -> bool:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A file of settings. Raises `BadModel` for what is no JSON object, or far too large for one."""
+    """A file of settings. Raises `BadModel` for what is not a JSON object, or far too large for one."""
     if path.stat().st_size > _SETTINGS_BYTES:
         raise BadModel(f"{path.name} has {path.stat().st_size:,} bytes, which no file of settings has")
     with its_own_fault(f"{path.name} cannot be read"):
         content = json.loads(path.read_bytes())
     if not isinstance(content, dict):
-        raise BadModel(f"{path.name} is no JSON object")
+        raise BadModel(f"{path.name} is not a JSON object")
     return content
 
 

@@ -76,7 +76,7 @@ class ImportRunner:
                     sweep_at = time.monotonic() + _SWEEP_SECONDS
                     sweep(self._sessions, self._files)
             except Exception:
-                log.exception("looking after imports failed; it is tried again")
+                log.exception("looking after imports failed and will be retried")
             self._wanted.wait(_BUSY_SECONDS if self._jobs else _IDLE_SECONDS)
             self._wanted.clear()
         for job in self._jobs:
@@ -119,7 +119,7 @@ class ImportRunner:
                 self._jobs.remove(job)
                 if status != 0:
                     tail = log_tail(job.process.spec.log)
-                    log.error("%s ended with status %d; it is tried again\n%s", job.process.spec.name, status, tail)
+                    log.error("%s ended with status %d; it will be retried\n%s", job.process.spec.name, status, tail)
                 with transaction(self._sessions) as session:
                     claims.give_back(session, job.lease, self._settings.retry_seconds, tried=True)
             elif time.monotonic() >= job.renew_at:

@@ -41,7 +41,7 @@ class CampaignCreate(BaseModel):
     gold_every: Annotated[
         int, Field(ge=0, le=1_000, description="One of so many items is a gold one; 0: gold items come first.")
     ] = 0
-    limit: Annotated[int | None, Field(ge=1, description="Ask about so many prompts, drawn at random.")] = None
+    limit: Annotated[int | None, Field(ge=1, description="Ask about this many prompts, drawn at random.")] = None
 
     @model_validator(mode="after")
     def _criteria_differ(self) -> CampaignCreate:
