@@ -114,7 +114,7 @@ def test_weights_are_of_every_model_and_of_none_without_a_name(tmp_path: Path) -
     with pytest.raises(BadInput, match="no weights of 'mine'; there are those of other, example"):
         run(write(tmp_path / "a.jsonl", *(annotation(n, 1.5) for n in range(20))), "--weights", weights)
     unnamed = [annotation(n, 1.5, generator_2="example") for n in range(20)]
-    with pytest.raises(BadInput, match="no one has named"):
+    with pytest.raises(BadInput, match="unnamed outputs"):
         run(write(tmp_path / "b.jsonl", *unnamed), "--weights", weights)
 
 

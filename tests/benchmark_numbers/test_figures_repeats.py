@@ -110,7 +110,7 @@ def test_a_model_that_no_game_joins_to_the_baseline_is_not_passed_over(tmp_path:
     assert found["unrated"] == ["p", "q"]
     rated = {one["model"] for one in found["models"] if one["win_rate"] is not None}
     assert (rated, {one["model"] for one in found["models"]} - rated) == ({"base", "m"}, {"p", "q"})
-    assert "p: no chain of games joins it to base" in found["reasons"]
+    assert "p: no chain of games connects it to base" in found["reasons"]
     assert any("compare with 2 baselines" in warning for warning in found["warnings"])
 
 

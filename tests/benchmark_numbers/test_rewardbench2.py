@@ -92,13 +92,13 @@ def test_a_prompt_that_comes_twice_counts_once_and_bad_rows_are_named_by_line(tm
     said = " ".join(found["bad"])
     assert found["bad_rows"] == 5
     for words in (
-        "line 2: its `subset` is none of Factuality",
+        "line 2: its `subset` is not one of Factuality",
         "`num_correct` is not between 1 and 1",
         "its `id` is neither `ref:NUMBER` nor `tied:NUMBER`",
-        "line 6: its `scores` are no list",
+        "line 6: its `scores` are not a list",
     ):
         assert words in said
-    with pytest.raises(BadInput, match="do not say who judged"):
+    with pytest.raises(BadInput, match="do not name the judge"):
         figures(tmp_path / "a.jsonl", "--judge", "gpt-4")
 
 

@@ -148,7 +148,7 @@ AT_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ({"reward": None}, "reward", "give both `best_of` and the `reward` model"),
     ({"best_of": None}, "reward", "give both `best_of` and the `reward` model"),
     ({"samples": 2}, "best_of", "gives one answer"),
-    ({"reward": "sft"}, "reward", "is no reward model"),
+    ({"reward": "sft"}, "reward", "is not a reward model"),
     ({"decoding": "greedy"}, "decoding", "needs a temperature above 0"),
     ({}, "best_of", "takes prompts of one turn"),
 ]

@@ -58,7 +58,7 @@ def test_rows_without_a_prompt_are_counted_and_named(world: FormatsWorld) -> Non
             "line": 2,
             "model": "m",
             "question_id": "999",
-            "reason": "is about question 999, which is none of the prompts",
+            "reason": "is about question 999, which is not one of the prompts",
         }
     ]
     assert found["entrants"][0]["missing"] == 1

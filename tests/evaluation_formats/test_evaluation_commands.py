@@ -88,7 +88,7 @@ def test_judgments_of_nobody_here_are_told_and_may_bring_their_models(weekly: Sh
     rows = [rating("vicuna", 81, 7), rating("vicuna", 81, -1, turn=2), rating("alpaca", 81, 3)]
     printed = weekly("import-judgments", "weekly", weekly.file("some.jsonl", rows)).stdout.splitlines()
     assert printed[0] == "gpt-4-single: 3 rows, 2 verdicts: 1 ok, 1 unparsed, 0 refused, 0 errors"
-    assert printed[1].strip() == "1 rows do not belong here; the first, line 3, judges alpaca, which is no entrant"
+    assert printed[1].strip() == "1 rows do not belong here; the first, line 3, judges alpaca, which is not an entrant"
     strange = weekly.file("strange.jsonl", [rating("bard", 81, 5)])
     refused = weekly("import-judgments", "weekly", strange, code=1)
     assert "nothing_matches" in refused.stderr

@@ -106,8 +106,8 @@ def test_everything_that_does_not_belong_is_named(world: FormatsWorld) -> None:
     found = world.judgments(jsonl(rows))
     assert (found["rows"], found["verdicts"], found["unmatched_rows"]) == (4, 1, 3)
     assert [(one["line"], one["reason"]) for one in found["unmatched"]] == [
-        (2, "is about question 999, which is none of the prompts"),
-        (3, "judges nobody, which is no entrant"),
+        (2, "is about question 999, which is not one of the prompts"),
+        (3, "judges nobody, which is not an entrant"),
         (4, "judges turn 2 of a prompt that has 1"),
     ]
     assert found["judge"]["imported"]["unmatched"] == 3

@@ -76,7 +76,7 @@ def test_too_many_verdicts_that_tell_nothing_make_a_judge_invalid(evaluated: Mak
     report = made.report()
     judge = report.judges[0]
     assert (judge.refused, judge.errors, judge.unparsed_rate, judge.valid) == (1, 1, pytest.approx(0.1), False)
-    assert any("2 of 20 verdicts tell nothing" in warning for warning in report.warnings)
+    assert any("2 of 20 verdicts are unusable" in warning for warning in report.warnings)
 
 
 @pytest.mark.parametrize("style", ["single", "pairwise", "alpaca_eval", "arena_hard"])

@@ -182,7 +182,7 @@ def test_a_judge_that_tells_too_little_is_invalid(report: EvaluationReport) -> N
     judge = report.judges[0]
     judge.unparsed_rate, judge.valid = 0.1, False
     found = one(report, "win_rate", entrant="dt", by="judge")
-    assert (found.outcome, "10.0% of its 40 verdicts tell nothing" in found.why) == ("invalid", True)
+    assert (found.outcome, "10.0% of its 40 verdicts are unusable" in found.why) == ("invalid", True)
     assert one(report, "unparsed_rate", "<", 0.05).outcome == "invalid"
     assert one(report, "rank_correlation", by=["human", "judge"]).outcome == "invalid"
     assert one(report, "win_rate", entrant="dt", by="human").outcome == "pass"

@@ -39,7 +39,7 @@ class UnknownColumn(BadInput):
     """The columns do not fit the kind, or `--map` names one that is not there."""
 
     code = "unknown_column"
-    title = "The file's columns do not fit"
+    title = "The file's columns do not match"
 
 
 class UnusedColumns(BadInput):
@@ -51,7 +51,7 @@ class UnusedColumns(BadInput):
     def __init__(self, kind: str, columns: Mapping[str, str], unused: Sequence[UnusedColumn]) -> None:
         used = ", ".join(f"{field} from {column!r}" for field, column in columns.items())
         super().__init__(
-            f"as {kind} the file gives {used}; nothing would learn from its other columns",
+            f"as {kind} the file gives {used}; its other columns would be ignored",
             hint="Map them, or import with `unused` = keep.",
             errors=[ErrorLocation(location=column.name, message=column.words) for column in unused],
         )
@@ -87,7 +87,7 @@ class ImportBusy(BadInput):
 
     code = "import_busy"
     status = 409
-    title = "The import is at work"
+    title = "The import is in progress"
 
 
 class ImportEnded(BadInput):
@@ -95,7 +95,7 @@ class ImportEnded(BadInput):
 
     code = "import_ended"
     status = 409
-    title = "The import is over"
+    title = "The import has ended"
 
 
 class ImportFileGone(BadInput):
@@ -110,7 +110,7 @@ class ImportInterrupted(SteerboardError):
     """The process that did the work ended each time, without a word."""
 
     code = "import_interrupted"
-    title = "The import did not get to its end"
+    title = "The import did not finish"
 
 
 class ImportOutOfMemory(BadInput):
@@ -133,7 +133,7 @@ class CleaningInterrupted(SteerboardError):
     """The process that cleaned a large dataset ended without an answer. Nothing was stored."""
 
     code = "cleaning_interrupted"
-    title = "Cleaning did not get to its end"
+    title = "Cleaning did not finish"
 
 
 class NothingToClean(BadInput):

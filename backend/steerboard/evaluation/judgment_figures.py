@@ -67,7 +67,7 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
         )
     found, findings = _format(paths, format), Findings(options.threshold)
     if options.judge is not None and found == "leaderboards":
-        raise BadInput("leaderboards do not say who judged", code="invalid_request", hint="Leave --judge out.")
+        raise BadInput("leaderboards do not name a judge", code="invalid_request", hint="Leave --judge out.")
     if options.crowd and (found != "battles" or options.judge is not None):
         raise BadInput(
             "only the voters of battles are a crowd, all of them together",
@@ -142,7 +142,7 @@ def _identified(format: str) -> Callable[[Mapping[str, Any]], list[Judgment]]:
     def parse(row: Mapping[str, Any]) -> list[Judgment]:
         found = JUDGMENTS[format](row)
         if found[0].question_id is None:
-            raise Unreadable("has no `question_id`, and a place in the file is no proof of which question it is")
+            raise Unreadable("has no `question_id`, and its position in the file does not identify the question")
         return found
 
     return parse

@@ -67,7 +67,7 @@ def assess(
     model = get_model(session, project, ref)
     if model.role != "reward":
         raise BadInput(
-            f"{model.name!r} is a model of role {model.role}, and gives no rewards",
+            f"{model.name!r} is a model of role {model.role}, which gives no rewards",
             code="wrong_role",
             hint=what_to_name(model.role, ("reward",)),
         )

@@ -109,7 +109,7 @@ def back_up(
     )
     if any(dest.size(table_file(name, table.name)) != table.size for table in tables):
         raise BadBackup(
-            "it took longer than a day, and another backup has cleared it away meanwhile",
+            "it took longer than a day, and another backup has removed it in the meantime",
             hint="Start again: artifacts that were already copied are not copied again.",
         )
     dest.put(f"{manifest.FOLDER}{name}/{manifest.NAME}", io.BytesIO(manifest.dump(made)))

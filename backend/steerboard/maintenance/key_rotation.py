@@ -79,13 +79,13 @@ def forget(engine: Engine, keys: Secrets, home: Path) -> Resealed:
         age = time.time() - (home / KEY_FILE).stat().st_mtime if keys.from_file else _SETTLED_SECONDS
         if age < _SETTLED_SECONDS:
             raise KeysNeeded(
-                "the key was changed a moment ago, and someone may still be using the old one",
+                "the key was changed a moment ago, and a process may still be using the old one",
                 hint="Wait ten minutes.",
             )
         done = reseal(engine, keys)
         if done.unreadable:
             raise KeysNeeded(
-                f"{done.unreadable} stored secrets open with none of the keys",
+                f"{done.unreadable} stored secrets cannot be opened with any of the keys",
                 hint="Give their key as STEERBOARD_SECRET_KEY_PREVIOUS or as a line of the key file, or enter the "
                 "secrets again.",
             )

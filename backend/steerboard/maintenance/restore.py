@@ -86,7 +86,7 @@ def _verify(found: BackupManifest, source: Storage, blobs: ArtifactStore) -> Non
     others = {stored.name for stored in source.files(folder)} - known
     if others:
         raise BadBackup(
-            f"{min(others)} is no part of the backup", hint="It was added later; restore another backup: --backup NAME"
+            f"{min(others)} is not part of the backup", hint="It was added later; restore another backup: --backup NAME"
         )
     for table in found.tables:
         _expect(table, source, table_file(found.name, table.name))
@@ -117,7 +117,7 @@ def _key(found: BackupManifest, source: Storage, home: Path) -> str | None:
         raise BadBackup("the key of the backup is missing or damaged", hint="Restore another one: --backup NAME")
     present = home / KEY_FILE
     if present.exists() and present.read_bytes() != content:
-        raise NotEmpty(f"{present} holds another key than the backup", hint="Move it away, or use a new home.")
+        raise NotEmpty(f"{present} holds a different key from the backup", hint="Move it away, or use a new home.")
     return content.decode()
 
 

@@ -42,7 +42,7 @@ class AmbiguousReference(Conflict):
     """Several ids end with what was given; `errors` lists them."""
 
     code = "ambiguous_reference"
-    title = "The reference fits several things"
+    title = "The reference is ambiguous"
 
 
 def as_id(ref: str | uuid.UUID) -> uuid.UUID | None:

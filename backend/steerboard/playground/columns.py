@@ -70,7 +70,8 @@ def reward_model(session: Session, project: Project, ref: str) -> Model:
     model = get_model(session, project, ref)
     if model.role != "reward":
         raise WrongRole(
-            f"{model.name} is a {model.role} model and scores nothing", hint=what_to_name(model.role, ("reward",))
+            f"{model.name} is a {model.role} model, which does not score answers",
+            hint=what_to_name(model.role, ("reward",)),
         )
     return model
 
@@ -90,7 +91,7 @@ def written(model: Model | None, score: Condition | None, asks: str) -> tuple[Co
         return (None, None) if score is None and not wanted.root else (wanted, form.text(wanted))
     if score is None:
         return None, None
-    who = f"{model.name}, which was not trained with scores" if model else "an endpoint without a policy that knows any"
+    who = f"{model.name}, which was not trained with scores" if model else "an endpoint without a policy that takes any"
     raise NoScores(
         f"{asks} {score:g} of {who}",
         hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",

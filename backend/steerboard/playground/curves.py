@@ -86,7 +86,9 @@ def _trained_on(session: Session, model: Model) -> Dataset:
         if node.type == "dataset" and (found := session.get(Dataset, node.id)) is not None:
             return found
     raise BadInput(
-        f"no dataset is known behind {model.name}", code="missing_input", hint="Name the prompts' dataset: `data`."
+        f"no training dataset is known for {model.name}",
+        code="missing_input",
+        hint="Name the prompts' dataset: `data`.",
     )
 
 

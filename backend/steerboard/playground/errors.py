@@ -12,7 +12,7 @@ class NoScores(BadInput):
     """A score was asked of a model that was not trained with reward prompts."""
 
     code = "no_score_format"
-    title = "This model does not understand scores"
+    title = "This model does not take scores"
 
 
 class WrongRole(BadInput):
@@ -26,7 +26,7 @@ class AlreadyEnded(Conflict):
     """There is nothing left to cancel."""
 
     code = "already_ended"
-    title = "It has ended already"
+    title = "It has already ended"
 
 
 def problem_document(error: SteerboardError) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class ColumnIn(_In):
     @model_validator(mode="after")
     def _one_source(self) -> ColumnIn:
         if (self.model is None) == (self.endpoint is None):
-            raise ValueError("name a model or an endpoint, one of the two")
+            raise ValueError("name either a model or an endpoint")
         return self
 
 

@@ -47,7 +47,7 @@ class Sources:
                 continue
             wrong = self._misfit(slots[slot_name.split(".")[0]], source, reference)
             if draft.kind.trains and isinstance(source, KnownDataset) and source.rows == source.held_out_rows:
-                wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, and training reads none of those"
+                wrong = wrong or f"`{source.name}` has {all_held_out(source.rows)}, so none are left for training"
             if isinstance(source, KnownDataset):
                 wrong = wrong or self._catalogue.rows_fault(source, draft.kind, slot_name.split(".")[0])
             else:

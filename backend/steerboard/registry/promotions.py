@@ -29,7 +29,7 @@ class NothingToRollBack(Conflict):
     """The model took no one's place in production, or is not there."""
 
     code = "nothing_to_roll_back"
-    title = "There is no former production model"
+    title = "There is no previous production model"
 
 
 def in_production(session: Session, project: Project, ref: str) -> Model:

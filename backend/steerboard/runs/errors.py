@@ -49,7 +49,7 @@ class RunNotWaiting(SteerboardError):
 
     code = "run_not_waiting"
     status = 409
-    title = "The run no longer waits"
+    title = "The run is no longer queued"
 
 
 class UnusableInput(BadInput):

@@ -115,7 +115,7 @@ def _check_training_rows(session: Session, project: Project, name: str, ref: str
     dataset = get_dataset(session, project, ref)
     if dataset.rows == dataset.held_out_rows:
         raise NoTrainingRows(
-            f"{dataset.name!r} has {all_held_out(dataset.rows)}, and training reads none of those",
+            f"{dataset.name!r} has {all_held_out(dataset.rows)}, so none are left for training",
             errors=[ErrorLocation(location=f"inputs.{name}", message=all_held_out(dataset.rows))],
             hint="Nothing was started. Add prompts that the project does not hold out. Pairs from rankings can be made "
             "again with all of them for training.",

@@ -105,7 +105,7 @@ def test_a_judge_that_says_nothing_decides_nothing(asked: EvaluationWorld, other
     work_with(asked)
     found = asked.get(f"runs/{run['id']}")
     assert (found["state"], found["reason_code"]) == ("failed", "unusable_input")
-    assert found["reason"] == "100% of the verdicts of judge remote tell nothing: nothing to decide by"
+    assert found["reason"] == "100% of the verdicts of judge remote are unusable, so there is nothing to decide by"
     assert "then resume the run" in found["error"]["hint"]
 
 

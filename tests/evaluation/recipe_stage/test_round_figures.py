@@ -175,11 +175,11 @@ def test_a_judge_that_grades_falls_as_a_reward_model_does() -> None:
 def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
     with pytest.raises(UnusableInput, match="has been deleted"):
         decided_by(None, 2, seed=0)
-    with pytest.raises(UnusableInput, match="25% of the verdicts of judge gpt tell nothing"):
+    with pytest.raises(UnusableInput, match="25% of the verdicts of judge gpt are unusable"):
         decided_by(judged([1.0], valid=False), 2, seed=0)
     with pytest.raises(UnusableInput, match="judge gpt gave no verdicts: nothing"):
         decided_by(replace(judged([], valid=False), unparsed_rate=None), 2, seed=0)
     for one in (0, 1):
-        with pytest.raises(UnusableInput, match="on one of the entrants tell nothing"):
+        with pytest.raises(UnusableInput, match="on one of the entrants are unusable"):
             decided_by(replace(judged([1.0] * PROMPTS), silent={one}), 2, seed=0)
     assert replace(judged([1.0] * PROMPTS), silent={1}).win_rate(0, 1) is None

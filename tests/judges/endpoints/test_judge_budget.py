@@ -25,7 +25,7 @@ def test_a_judge_stops_before_the_request_that_could_exceed_its_budget(world: Ju
     judge = world.look("one")
     # 7 + 7 + 7 are spent; 21 + 10 would be too much.
     assert (judge["state"], judge["requests"], judge["ok"], judge["cost"]) == ("failed", 3, 3, 21)
-    assert "of the budget of 30, 21 are spent" in judge["run"]["reason"]
+    assert "21 of the budget of 30 is spent" in judge["run"]["reason"]
     assert change(world, "one", 52).json()["settings"]["budget"] == 52
     assert world.client.post(f"{PROJECT}/evaluations/e/judges/one/retry").status_code == 200
     world.work()

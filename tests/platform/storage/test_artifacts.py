@@ -81,7 +81,7 @@ def test_nothing_is_opened_by_what_is_no_hash(local_store: ArtifactStore, tmp_pa
         lambda: local_store.fetch(manifest, tmp_path / "back"),
         lambda: local_store.has_size(sha256, 6),
     ):
-        with pytest.raises(CorruptArtifact, match=r"is no SHA-256"):
+        with pytest.raises(CorruptArtifact, match=r"is not the SHA-256"):
             opened()
 
 

@@ -18,7 +18,7 @@ class EngineFailed(SteerboardError):
     """An engine that hangs, or whose processes died. Another attempt continues after the finished rows."""
 
     code = "engine_failed"
-    title = "The engine does not work any more"
+    title = "The engine stopped working"
     retryable = True
 
 

@@ -227,7 +227,7 @@ def _said_by(judge: Out) -> str:
     if judge["cost"] is not None:
         words.append(f"cost {'at most ' if judge['uncertain_cost'] else ''}{judge['cost']:,.4g}")
     words += [f"{count:,} times {code}" for code, count in judge["failures"].items()]
-    words += [] if judge["valid"] else [f"not valid: {judge['unparsed_rate']:.1%} of them tell nothing"]
+    words += [] if judge["valid"] else [f"not valid: {judge['unparsed_rate']:.1%} of them are unusable"]
     return ", ".join(words)
 
 

@@ -89,7 +89,7 @@ def run(settings: Settings, job: CleaningJob) -> Done:
             process.stop()
     if not answer.endswith(b"\n"):
         raise CleaningInterrupted(
-            "the process that cleaned the dataset ended before its end",
+            "the process that cleaned the dataset ended prematurely",
             hint="The server may have run out of memory; its cleaning.log may show why.",
         )
     done = Done.model_validate_json(answer)

@@ -74,7 +74,7 @@ def clean(session: Session, project: Project, dataset: Dataset, given: CleaningC
     found = _analyse(session, dataset, given, evaluations)
     if found.kept == found.rows:
         raise NothingToClean(
-            f"these rules drop no row of {dataset.name!r}", hint="Use it as it is, or switch on more rules."
+            f"these rules drop no row of {dataset.name!r}", hint="Use it as it is, or enable more rules."
         )
     if found.kept == 0:
         raise EmptySelection(
@@ -142,7 +142,7 @@ def _analyse(session: Session, dataset: Dataset, given: CleaningRules, evaluatio
 def _evaluations(session: Session, project: Project, dataset: Dataset, given: CleaningRules) -> list[EvaluationText]:
     if dataset.kind != "preferences":
         raise BadInput(
-            f"{dataset.name!r} holds {dataset.kind}; cleaning is for preferences",
+            f"{dataset.name!r} holds {dataset.kind}; only preferences can be cleaned",
             code="wrong_kind",
             hint="Other kinds are cleaned when they are imported.",
         )

@@ -45,7 +45,7 @@ def convert(session: Session, project: Project, dataset: Dataset, given: Convers
     plan = conversion.plan(facts)
     if not plan.made:
         raise EmptySelection(
-            f"{conversion.title.lower()} would make no row of {dataset.name!r}",
+            f"{conversion.title.lower()} would produce no rows from {dataset.name!r}",
             hint=f"See which fit and why: steerboard datasets methods {dataset.name}",
         )
     all_for_training = dataset.origin.get("split") == "train"

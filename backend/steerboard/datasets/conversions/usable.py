@@ -74,7 +74,7 @@ def _why_not(spec: MethodSpec, kind: SampleKind, rows: Sequence[Learnable], trai
     if not rows:
         return "no row is left"
     if all(row.held_out for row in rows):
-        return "all rows are held out, and training reads none of these"
+        return "all rows are held out, so none are left for training"
     if not train:
         return f"{spec.label} would leave out every training row"
     if "both_thumbs" in spec.needs and kind == "unpaired":

@@ -16,14 +16,14 @@ class EditCreate(BaseModel):
     drop: Annotated[Rows, Field(description="Rows to leave out.")]
     flip: Annotated[
         Rows,
-        Field(description="Rows whose sides change places, or whose thumb turns. Margins, of the other order, go."),
+        Field(description="Rows whose sides are swapped, or whose thumb is inverted. Their margins are removed."),
     ]
     name: Annotated[str | None, Field(description="Name of the new version. Null: DATASET-edited-N.")] = None
 
     @model_validator(mode="after")
     def _apart(self) -> EditCreate:
         if not self.drop and not self.flip:
-            raise ValueError("names no row: give rows to `drop` or to `flip`")
+            raise ValueError("names no rows: list rows to `drop` or to `flip`")
         if both := sorted(set(self.drop) & set(self.flip)):
             raise ValueError(f"row {both[0]} is both to be dropped and to be flipped")
         return self

@@ -41,12 +41,12 @@ def read_json_array(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
         yield line, record
         delimiter = window.next()
         if delimiter not in (b",", b"]"):
-            raise window.broken("no comma behind an element" if delimiter else _ENDED)
+            raise window.broken("missing comma after an element" if delimiter else _ENDED)
         ended = delimiter == b"]"
         window.advance(0 if ended else 1)
     window.advance(1)
     if window.next():
-        raise window.broken("there is more behind the end of the array")
+        raise window.broken("there is data after the end of the array")
 
 
 class _Window:
@@ -100,7 +100,7 @@ class _Window:
             match bytes(mark[0]):
                 case b"{" | b"[":
                     if not depth and mark.start() != self._at:
-                        raise self.broken("no comma behind an element")
+                        raise self.broken("missing comma after an element")
                     depth += 1
                 case b"}" | b"]" if depth:
                     depth -= 1
@@ -109,7 +109,7 @@ class _Window:
                 case b"," | b"]" if not depth:
                     return self._taken(mark.start())
                 case b"}":
-                    raise self.broken("a brace closes that nothing opened")
+                    raise self.broken("unmatched closing brace")
 
     def _taken(self, end: int) -> bytes:
         taken = bytes(self._data[self._at : end])

@@ -147,7 +147,7 @@ def plan(columns: list[str], rows: list[dict[str, Any]], options: ImportOptions)
     mapping = plan_mapping(options.kind, columns, rows[:100], options.mapping, options.without)
     if options.min_margin is not None and not mapping.has_margin:
         raise UnknownColumn(
-            f"a smallest margin was asked for, but no column gives a margin; the file has {listed(columns)}",
+            f"a minimum margin was requested, but no column has a margin; the file has {listed(columns)}",
             hint="Name it with --map margin=COLUMN, or leave --min-margin out.",
         )
     return mapping

@@ -125,7 +125,9 @@ def cancel(session: Session, row: Import) -> None:
     Raises `ImportEnded` when nothing is at work.
     """
     if row.state not in WORKING:
-        raise ImportEnded(f"nothing is at work; the import is {row.state}", hint="Only work can be cancelled.")
+        raise ImportEnded(
+            f"nothing is in progress; the import is {row.state}", hint="Only an import in progress can be cancelled."
+        )
     claims.end(session, row, "draft" if row.state == "validating" else "cancelled", progress=None)
 
 

@@ -35,7 +35,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
 # A field of its own for each attribute that has a column of its own: `attributes.verbosity`.
 ONE_ATTRIBUTE = f"{ATTRIBUTES}."
 _LISTED = 20
-_SAY_WHAT = "Say what they are, for example --kind preferences --map prompt=COLUMN,chosen=COLUMN,rejected=COLUMN."
+_SAY_WHAT = "Specify them, for example --kind preferences --map prompt=COLUMN,chosen=COLUMN,rejected=COLUMN."
 _LONG_NAME = 80
 _SCORES = ("score_chosen", "score_rejected")
 
@@ -254,7 +254,7 @@ def _check_complete(kind: SampleKind, columns: Sequence[str], found: dict[str, s
         raise UnknownColumn(
             f"{kind} need {listed(NEEDED[kind])}, and no column was found for {listed(missing)};"
             f" the file has {listed(columns)}",
-            hint=f"Known names are {known}. Others can be given: --map {missing[0]}=COLUMN.",
+            hint=f"Known names are {known}. For other names: --map {missing[0]}=COLUMN.",
         )
 
 

@@ -74,7 +74,7 @@ class Shaper:
         chosen, rejected = (turns_of(fields.get(side), self._mapping.transcripts) for side in ("chosen", "rejected"))
         if chosen is None or rejected is None:
             side = "chosen" if chosen is None else "rejected"
-            return Problem("bad_row", f"{side}: is not a dialogue, as the rows before it")
+            return Problem("bad_row", f"{side}: is not a dialogue, unlike the rows before it")
         split = split_sides(chosen, rejected)
         if split is None:
             return Shaped({}, extra, plain_prompt=False, diverging=True)

@@ -60,7 +60,7 @@ class RowValidator:
 
 def _validated(kind: SampleKind, fields: dict[str, Any], number: int, diverging: bool) -> Sample | Problem:
     if diverging:
-        return Problem("bad_row", "chosen and rejected part before their last turn")
+        return Problem("bad_row", "chosen and rejected diverge before their last turn")
     try:
         return validate_sample(kind, fields, number)
     except BadRow as error:

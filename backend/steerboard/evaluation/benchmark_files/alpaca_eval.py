@@ -145,7 +145,7 @@ def _preference(row: Fields) -> Preference:
 def _length(row: Fields, name: str) -> float | None:
     value = number(row, name)
     if value is not None and value < 0:
-        raise Unreadable(f"has {value:g} in `{name}`, and no text is that short")
+        raise Unreadable(f"has {value:g} in `{name}`, which no text can have")
     return value
 
 

@@ -41,11 +41,11 @@ def prompt(row: Mapping[str, Any]) -> Prompt:
     """{subset, id, num_correct, scores}, as RewardBench's own scripts write them. Raises `Unreadable`."""
     domain, id_, right, given = (row.get(name) for name in ("subset", "id", "num_correct", "scores"))
     if domain not in DOMAINS:
-        raise Unreadable(f"its `subset` is none of {', '.join(DOMAINS)}")
+        raise Unreadable(f"its `subset` is not one of {', '.join(DOMAINS)}")
     if not isinstance(id_, str | int) or isinstance(id_, bool):
         raise Unreadable("has no `id`")
     if not isinstance(given, list):
-        raise Unreadable("its `scores` are no list")
+        raise Unreadable("its `scores` are not a list")
     scores = tuple(_score(one) for one in given)
     if not isinstance(right, int) or isinstance(right, bool) or not 0 < right < len(scores):
         raise Unreadable(f"its `num_correct` is not between 1 and {len(scores) - 1}, one less than its scores")

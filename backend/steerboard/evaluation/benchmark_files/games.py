@@ -235,7 +235,7 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         fought = sum(name in (game.model, game.other or chosen) and game.value is not None for game in games)
         made = findings.marked(dumb, _ARENA, fought, {"unparsed": silent[name]})
         if made["valid"]:
-            made |= {"valid": False, "reason": f"no chain of games joins it to {chosen}"}
+            made |= {"valid": False, "reason": f"no chain of games connects it to {chosen}"}
             findings.invalid(name, made["reason"])
         models.append(made)
     return {

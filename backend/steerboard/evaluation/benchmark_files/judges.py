@@ -91,7 +91,7 @@ def by_judge(
 def known(wanted: str | None, judges: Sequence[str]) -> None:
     """Raises `BadInput` where `wanted` is none of them."""
     if wanted is not None and not judges:
-        raise BadInput("its rows do not say who judged", code="invalid_request", hint="Leave --judge out.")
+        raise BadInput("its rows do not name the judge", code="invalid_request", hint="Leave --judge out.")
     if wanted is not None and wanted not in judges:
         raise BadInput(
             f"there is no judgment of {wanted!r}; its judges are {', '.join(judges)}",

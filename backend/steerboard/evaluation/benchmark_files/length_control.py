@@ -69,7 +69,7 @@ class LengthControl:
         for name in models if self.weights else ():
             if name in _UNNAMED:
                 raise BadInput(
-                    f"{name!r} is what AlpacaEval calls outputs that no one has named, so no one knows whose weights "
+                    f"{name!r} is what AlpacaEval calls unnamed outputs, so it is unknown whose weights "
                     f"those of {name!r} are",
                     code="invalid_request",
                     hint="Give the model a name of its own in `generator_2`, and in the weights.",
@@ -110,7 +110,7 @@ def places(
     if control.prompts is not None and all(prompt.text is not None for prompt in known):
         return _by_text(prompts, control.prompts), None
     if lost is not None:
-        raise CannotFit(f"{lost} cannot be read, so no one knows which prompts the rows after it are about")
+        raise CannotFit(f"{lost} cannot be read, so the prompts of the rows after it are unknown")
     if _in_order(baseline_lengths):
         return list(range(len(prompts))), None
     if not control.in_order:

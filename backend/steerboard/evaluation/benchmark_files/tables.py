@@ -52,7 +52,7 @@ def content(path: Path, most: int = _MOST_BYTES) -> bytes:
         except GZIP_ERRORS as error:
             raise damaged_gzip(error, 0) from error
     if len(data) > _MOST_BYTES:
-        raise FileTooLarge(f"{path.name} has more than {_MOST_BYTES:,} bytes", hint="Give it in several parts.")
+        raise FileTooLarge(f"{path.name} has more than {_MOST_BYTES:,} bytes", hint="Split it into several files.")
     return data.removeprefix(BOM)
 
 
@@ -105,7 +105,7 @@ def table(path: Path, *columns: str) -> Lines:
                 raise csv.Error("a text goes over lines that are rows of their own")
     except csv.Error as error:
         raise BrokenFile(
-            f"{path.name} is no CSV file: {error}, in the row that begins on line {begun}",
+            f"{path.name} is not a CSV file: {error}, in the row that begins on line {begun}",
             hint="Probably a quote in that row is not closed, or a comma inside a field is not quoted.",
         ) from error
     if not rows:
@@ -182,7 +182,7 @@ def read_gamed(path: Path) -> Gamed:
     except ValueError as error:
         raise BadInput(f"{path.name}: {error}", code="bad_row") from error
     if not all(value is not None and 0 <= value <= 1 for value in p):
-        raise BadInput(f"{path.name} has a preference that is no probability", code="bad_row")
+        raise BadInput(f"{path.name} has a preference that is not a probability", code="bad_row")
     return Gamed(np.tanh(columns[:, 1]), columns[:, 2], np.array(p, float))
 
 

@@ -91,7 +91,7 @@ class Asker:
                 for field in _ADAPTABLE:
                     if field in said and field not in self._adapted:
                         self._adapted.add(field)
-                        log.info("the endpoint does not take what it was sent (%s); asking in another way", field)
+                        log.info("the endpoint rejected the request (%s); retrying in another form", field)
                         return AskFailed(code, said, retryable=True, pause=0.0)
         detail = f"the endpoint answered {status}" + (f": {said}" if said else "")
         retryable = status in (408, 409, 425, 429) or status >= 500

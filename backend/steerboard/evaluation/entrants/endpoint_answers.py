@@ -92,7 +92,7 @@ class Respondent:
         body, silences = self._body(messages, decoding, seed), 0
         for attempt in range(1, _ATTEMPTS + 1):
             if not self._pace.wait():
-                raise EndpointGaveUp(f"{what} is not asked for any more")
+                raise EndpointGaveUp(f"{what} is no longer requested")
             try:
                 return self._asker.ask(body)
             except AskFailed as failure:

@@ -189,7 +189,7 @@ def _of_model(entrant: Entrant, model: Model, asked: EntrantIn) -> None:
     form = info.condition if info is not None else None
     if asked.score is not None and form is None:
         raise BadInput(
-            f"a score was asked of {model.name!r}, a model that knows no scores",
+            f"a score was requested from {model.name!r}, a model that does not take scores",
             code="no_score_format",
             hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
         )
@@ -210,10 +210,10 @@ def _chooser(session: Session, project: Project, evaluation: Evaluation, ref: st
     model = get_model(session, project, ref)
     if model.role != "reward":
         raise BadInput(
-            f"{model.name!r} is a model of role {model.role}, and gives answers no reward",
+            f"{model.name!r} is a model of role {model.role}, which gives no rewards",
             code="wrong_role",
             hint=what_to_name(model.role, ("reward",)),
-            errors=[ErrorLocation(location="reward", message="is no reward model")],
+            errors=[ErrorLocation(location="reward", message="is not a reward model")],
         )
     mine = EvaluationPrompt.evaluation_id == evaluation.id, func.jsonb_array_length(EvaluationPrompt.follow_ups) > 0
     if session.scalar(select(EvaluationPrompt.position).where(*mine).limit(1)) is not None:
@@ -253,7 +253,7 @@ def _decoding(asked: EntrantIn) -> tuple[Decoding, dict[str, float]]:
         raise BadInput("give `samples` and not `decoding.n`", code="equal_samples")
     if sampled > 1 and decoding.temperature == 0:
         raise BadInput(
-            f"{sampled} samples at temperature 0 would all be equal",
+            f"{sampled} samples at temperature 0 would all be identical",
             code="equal_samples",
             hint="Ask for one sample, or for `sampled` decoding.",
             errors=[ErrorLocation(location="decoding", message="needs a temperature above 0")],

@@ -79,7 +79,7 @@ def judgment(row: Mapping[str, Any]) -> list[Judgment]:
     found = []
     for place, game in enumerate(games):
         if game is not None and not isinstance(game, dict):
-            raise Unreadable("has a game that is no object")
+            raise Unreadable("has a game that is not an object")
         label = None if game is None else game.get("score")
         if isinstance(label, float) and math.isnan(label):
             label = None

@@ -46,7 +46,7 @@ def detect(source: Source) -> tuple[Kind, str]:
     if found is None:
         fields = ", ".join(sorted(row)[:12])
         raise WrongFileType(
-            f"{source.label} has the fields {fields}, which are of no format that is known here",
+            f"{source.label} has the fields {fields}, which match no known format",
             hint="Name its `format`, or see docs/evaluation.md for the fields that each has.",
         )
     return found

@@ -30,5 +30,5 @@ def question(row: Mapping[str, Any]) -> Question:
 
 def _message(value: object) -> dict[str, str]:
     if not isinstance(value, dict) or value.get("role") not in _ROLES:
-        raise Unreadable(f"has a message that is no object with a role of {', '.join(_ROLES)}")
+        raise Unreadable(f"has a message that is not an object with one of the roles {', '.join(_ROLES)}")
     return {"role": value["role"], "content": text(value, "content")}

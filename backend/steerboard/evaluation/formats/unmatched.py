@@ -17,7 +17,7 @@ class NothingMatches(BadInput):
     """No row of the file is about a prompt and an entrant of the evaluation."""
 
     code = "nothing_matches"
-    title = "The file is about something else"
+    title = "The file does not match the evaluation"
 
 
 class LeftOut:

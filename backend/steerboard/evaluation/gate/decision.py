@@ -138,8 +138,8 @@ def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: Ga
             continue
         if not judge.valid:
             return (
-                f"judge {judge.judge} is not valid: {judge.unparsed_rate:.1%} of its {judge.verdicts} verdicts tell "
-                f"nothing, more than {judge.unparsed_threshold:.1%}"
+                f"judge {judge.judge} is not valid: {judge.unparsed_rate:.1%} of its {judge.verdicts} verdicts are "
+                f"unusable, more than {judge.unparsed_threshold:.1%}"
                 if judge.verdicts
                 else f"judge {judge.judge} has given no verdicts"
             )
@@ -152,7 +152,7 @@ def _missing(report: EvaluationReport, rule: GateRule, figure: Figure, given: Ga
         return None
     needed = rule.min_n or given.min_n
     if figure.n is not None and figure.n < needed:
-        return f"{figure.n} are too few to decide on, of {needed} that are needed"
+        return f"{figure.n} are too few to decide on; {needed} are needed"
     if rule.benchmark is not None:
         return None  # the entrant's answers are to other prompts
     allowed = given.max_missing if rule.max_missing is None else rule.max_missing

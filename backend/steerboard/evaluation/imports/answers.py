@@ -120,7 +120,7 @@ def _too_many(answers: list[Answer]) -> Problem | None:
 def _no_prompt(question_id: str | None) -> str:
     if question_id is None:
         return "names no question, and neither its text nor its position matches a prompt"
-    return f"is about question {question_id}, which is none of the prompts"
+    return f"is about question {question_id}, which is not one of the prompts"
 
 
 def _enter(

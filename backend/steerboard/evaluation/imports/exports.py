@@ -35,7 +35,7 @@ class FormatTooNarrow(BadInput):
     """The format has no place for some of what would have to be written."""
 
     code = "format_too_narrow"
-    title = "This format cannot hold it"
+    title = "This format cannot represent it"
 
 
 Rows = Iterator[dict[str, Any]]

@@ -88,7 +88,7 @@ class ImportedVerdicts:
                 continue
             if first.question_id is None and first.prompt is None:
                 left_out.no_match(
-                    line, first.model, None, "has no question id, and its place is no proof of which it is"
+                    line, first.model, None, "has no question id, and its position does not identify the question"
                 )
                 continue
             pair = first.model, first.other
@@ -123,18 +123,18 @@ class ImportedVerdicts:
         """The verdict, or why it does not belong here."""
         if position is None:
             what = "none of the prompts" if judgment.question_id is None else f"question {judgment.question_id}"
-            return f"is about {what}" + ("" if judgment.question_id is None else ", which is none of the prompts")
+            return f"is about {what}" + ("" if judgment.question_id is None else ", which is not one of the prompts")
         if judgment.turn > self._prompts.turns[position]:
             return f"judges turn {judgment.turn} of a prompt that has {self._prompts.turns[position]}"
         a = self._judged(judgment)
         if a is None:
-            return f"judges {judgment.model or f'answer {judgment.answer_id}'}, which is no entrant"
+            return f"judges {judgment.model or f'answer {judgment.answer_id}'}, which is not an entrant"
         if judgment.other is None and not judgment.against_baseline:
             return Resolved(judgment, position, a, None)
         other = judgment.other or self._form.baseline or BASELINE
         b = self._named(other)
         if b is None:
-            return f"compares with {other}, which is no entrant"
+            return f"compares with {other}, which is not an entrant"
         return "compares an entrant with itself" if a is b else Resolved(judgment, position, a, b)
 
     def _judged(self, judgment: Judgment) -> Entrant | None:

@@ -71,7 +71,7 @@ def _faults(asked: JudgeIn, everybody: set[str], judged: list[Entrant]) -> Itera
     if len(judged) < 2 and asked.style in _NEED_TWO:
         yield ErrorLocation(location="body.settings.entrants", message=f"{asked.style} compares at least two entrants")
     if not judged:
-        yield ErrorLocation(location="body.settings.entrants", message="there is no one to judge")
+        yield ErrorLocation(location="body.settings.entrants", message="there are no entrants to judge")
     if settings.budget is not None and Prices.of(settings) is None:
         yield ErrorLocation(location="body.settings.budget", message="needs a `prompt_price` or a `completion_price`")
     if asked.style == "multi" and len(judged) > styles.MOST_AT_ONCE:

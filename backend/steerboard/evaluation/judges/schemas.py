@@ -55,7 +55,7 @@ class JudgeSettings(BaseModel):
         bool, Field(description="Show the reference answer of math, reasoning and coding prompts that have one.")
     ] = True
     unparsed_threshold: Annotated[
-        float, Field(ge=0, le=1, description="A larger share of verdicts that tell nothing makes the judge invalid.")
+        float, Field(ge=0, le=1, description="A larger share of unusable verdicts makes the judge invalid.")
     ] = 0.05
     criteria: Annotated[str | None, Field(max_length=4000, description="What to weigh, in the judge's prompt.")] = None
     seed: Annotated[int, Field(ge=0, lt=2**63, description="Of the orders that are drawn.")] = 0
@@ -121,7 +121,7 @@ class JudgeOut(BaseModel):
     """`verdicts` counts those that are not superseded. `requests`: answers paid for; `cached`: those that were known.
 
     `failures`: requests that failed and were tried again, or given up, by code. `valid` is False when too many
-    verdicts tell nothing; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
+    verdicts are unusable; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
     """
 
     id: uuid.UUID

@@ -148,7 +148,7 @@ def retry(session: Session, project: Project, evaluation: Evaluation, judge: Jud
         )
     run = session.get(Run, judge.run_id) if judge.run_id else None
     if run is not None and run.state not in ENDED:
-        raise Conflict(f"judge {judge.name!r} is at work", code="judge_at_work", hint="Wait for its run to end.")
+        raise Conflict(f"judge {judge.name!r} is running", code="judge_at_work", hint="Wait for its run to end.")
     if run is not None and run.state in _BROKEN and run.reason_code not in ("upstream_failed", "upstream_cancelled"):
         lifecycle.resume(session, run, actor)
         return
@@ -161,7 +161,7 @@ def change_judge(judge: Judge, asked: JudgeChange) -> None:
     """Its budget. A run that is under way keeps the one that it began with. Raises `InvalidJudge`."""
     settings = JudgeSettings.model_validate(judge.settings)
     if asked.budget is not None and Prices.of(settings) is None:
-        message = "the judge has no prices that could be held against one"
+        message = "the judge has no prices to compare with one"
         raise InvalidJudge(
             f"judge {judge.name!r} cannot have a budget",
             errors=[ErrorLocation(location="body.budget", message=message)],
@@ -174,7 +174,7 @@ def delete_judge(session: Session, judge: Judge) -> None:
     """With its verdicts; answers that were paid for stay. Raises `InUse` while its run is under way."""
     run = session.get(Run, judge.run_id) if judge.run_id else None
     if run is not None and run.state not in ENDED:
-        raise InUse(f"judge {judge.name!r} is at work", hint="Cancel its run first.")
+        raise InUse(f"judge {judge.name!r} is running", hint="Cancel its run first.")
     session.delete(judge)
     session.flush()
 

@@ -27,7 +27,7 @@ class TooManyPrompts(BadInput):
     """An evaluation's prompts are answered by every entrant and kept with every answer."""
 
     code = "too_many_prompts"
-    title = "An evaluation cannot have so many prompts"
+    title = "Too many prompts for an evaluation"
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def decided_by(judge: Judged | None, entrants: int, seed: int) -> RoundDecision:
     silence = judge.silence(before, after)
     if silence is not None:
         raise UnusableInput(
-            f"{silence}: nothing to decide by",
+            f"{silence}, so there is nothing to decide by",
             hint="Retry the judge on the page of the evaluation, then resume the run.",
         )
     if judge.scores is not None:

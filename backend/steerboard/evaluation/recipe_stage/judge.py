@@ -31,7 +31,7 @@ INPUT = "judge"
 class Judged:
     """What a judge found about the stage's entrants. `scores` (prompts, entrants): of style `single`, from 1 to 10;
     `values` (prompts, pairs), pairs as in `pair_columns`: the win share of the first; NaN where it gave no verdict.
-    `unparsed_rate`: share of its verdicts that tell nothing, None without verdicts; `valid`: few enough; `silent`:
+    `unparsed_rate`: share of its verdicts that are unusable, None without verdicts; `valid`: few enough; `silent`:
     entrants of whose own verdicts there are too many."""
 
     name: str
@@ -56,9 +56,9 @@ class Judged:
         if self.unparsed_rate is None:
             return f"judge {self.name} gave no verdicts"
         if not self.valid:
-            return f"{self.unparsed_rate:.0%} of the verdicts of judge {self.name} tell nothing"
+            return f"{self.unparsed_rate:.0%} of the verdicts of judge {self.name} are unusable"
         if any(one in self.silent for one in entrants):
-            return f"too many of the verdicts of judge {self.name} on one of the entrants tell nothing"
+            return f"too many of the verdicts of judge {self.name} on one of the entrants are unusable"
         return None
 
     def win_rate(self, one: int, other: int) -> float | None:

@@ -37,7 +37,7 @@ def evaluation_of_pipeline(session: Session, project: Project, ref: str, stage: 
         return found
     if run.state == "succeeded":
         raise NotFound(
-            f"pipeline {pipeline.name} has no evaluation: it was deleted, or the pipeline is older than these",
+            f"pipeline {pipeline.name} has no evaluation: it was deleted, or the pipeline predates evaluations",
             code="no_evaluation",
             hint="Start the recipe again; trained models are reused.",
         )

@@ -30,9 +30,7 @@ def create(session: Session, evaluation: Evaluation, life: dt.timedelta, actor: 
     session.execute(select(Evaluation.id).where(Evaluation.id == evaluation.id).with_for_update())
     working = len(links_of(session, evaluation))
     if working >= MOST_LINKS:
-        raise TooManyLinks(
-            f"{evaluation.name} has {working} links that work", hint="Revoke one that no one needs any more."
-        )
+        raise TooManyLinks(f"{evaluation.name} has {working} active links", hint="Revoke one that is no longer needed.")
     now = session.scalar(select(func.now()))
     assert now is not None
     code = new_secret()

@@ -70,7 +70,7 @@ class Body:
             if self.answering:
                 return {"type": "http.disconnect"}
             raise RequestTimeout(
-                f"the body came too slowly: {self._taken} bytes in {time.monotonic() - self._began:.0f} s",
+                f"the body arrived too slowly: {self._taken} bytes in {time.monotonic() - self._began:.0f} s",
                 hint="Send it again over a faster connection.",
             ) from None
         self._whole = not message.get("more_body", False)

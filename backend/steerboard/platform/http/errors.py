@@ -33,7 +33,7 @@ class NotFound(SteerboardError):
 class Conflict(SteerboardError):
     code = "conflict"
     status = 409
-    title = "It conflicts with the current state"
+    title = "The request conflicts with the current state"
 
 
 class Unauthenticated(SteerboardError):
@@ -63,7 +63,7 @@ class TooLarge(SteerboardError):
 class RequestTimeout(SteerboardError):
     code = "request_timeout"
     status = 408
-    title = "The request came too slowly"
+    title = "The request arrived too slowly"
 
 
 class TooManyAttempts(SteerboardError):
@@ -136,7 +136,7 @@ def problem_of(error: Exception) -> SteerboardError | None:
     # Names in URLs and bodies reach the database before anyone has looked at their characters.
     if isinstance(error, DataError | UnicodeEncodeError):
         return InvalidRequest(
-            "A value of the request is none that can be stored: a number out of range, or text with a NUL character or "
+            "A value of the request cannot be stored: a number out of range, or text with a NUL character or "
             "a lone surrogate."
         )
     if isinstance(error, OperationalError):

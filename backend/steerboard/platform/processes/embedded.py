@@ -39,7 +39,7 @@ class PostgresChanged(ServerFailed):
 
     code = "postgres_changed"
     status = 409
-    title = "The database is of another PostgreSQL"
+    title = "The database is from another PostgreSQL version"
 
 
 def postgres_binary(name: str) -> Path:
@@ -246,7 +246,7 @@ def socket_folder(home: Path) -> Path:
     run.mkdir(parents=True, exist_ok=True, mode=0o700)
     user = system_user.server_user()
     if run.is_symlink() or run.stat().st_uid not in {os.geteuid(), *system_user.server_user_ids()}:
-        raise ServerFailed(f"{run} belongs to someone else", code="unsafe_folder", hint="Remove it or change --home.")
+        raise ServerFailed(f"{run} belongs to another user", code="unsafe_folder", hint="Remove it or change --home.")
     system_user.own(run, user)
     return run
 

@@ -48,7 +48,7 @@ def require(settings: Settings) -> None:
     missing = [name for name in ("database_url", "redis_url") if not getattr(settings, name)]
     if missing:
         raise production.MissingSetting(
-            "this process works with servers that run elsewhere, and does not know where",
+            "this process needs external servers, and their addresses are not set",
             errors=[ErrorLocation(location=f"STEERBOARD_{name.upper()}", message="is not set") for name in missing],
             hint="Set them, or let `steerboard up` start everything on this machine.",
         )
@@ -63,7 +63,7 @@ def wait_for_database(settings: Settings, *, migrated: bool = True) -> None:
     try:
         engine = create_engine(settings.database_url, poolclass=NullPool, connect_args={"connect_timeout": 5})
     except (ArgumentError, ModuleNotFoundError):
-        raise BadSetting("STEERBOARD_DATABASE_URL is no URL of a PostgreSQL database.") from None
+        raise BadSetting("STEERBOARD_DATABASE_URL is not the URL of a PostgreSQL database.") from None
 
     def look() -> SteerboardError | None:
         try:
@@ -95,7 +95,7 @@ def wait_for_redis(settings: Settings) -> None:
             with connect(settings.redis_url) as client:
                 client.ping()
         except ValueError:
-            raise BadSetting("STEERBOARD_REDIS_URL is no URL of a Redis server.") from None
+            raise BadSetting("STEERBOARD_REDIS_URL is not the URL of a Redis server.") from None
         except redis.AuthenticationError as error:
             raise BadSetting(f"STEERBOARD_REDIS_URL: the server refuses its credentials: {error}") from None
         except redis.RedisError as error:

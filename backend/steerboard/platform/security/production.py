@@ -103,15 +103,15 @@ def _faults(settings: Settings) -> Iterator[ErrorLocation]:
     for name, schemes in (("database_url", ("postgresql",)), ("redis_url", ("redis", "rediss", "unix"))):
         parts = _split(getattr(settings, name))
         if parts.scheme.partition("+")[0] not in schemes:
-            yield _fault(name, f"is no URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+            yield _fault(name, f"is not a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}")
         elif any(map(is_guessable, _passwords(parts))):
-            yield _fault(name, "has a password of an example or a default")
+            yield _fault(name, "has the password of an example or default")
     for variable in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY"):
         if (value := os.environ.get(variable)) and is_guessable(value):
-            yield ErrorLocation(location=variable, message="is of an example or a default")
+            yield ErrorLocation(location=variable, message="is that of an example or default")
     public = _split(settings.public_url)
     if public.hostname is None or (public.scheme != "https" and public.hostname not in _LOCAL):
-        yield _fault("public_url", "is no https:// address; the browser's session would travel in clear")
+        yield _fault("public_url", "is not an https:// address; browser sessions would be sent unencrypted")
 
 
 def _split(url: str) -> SplitResult:

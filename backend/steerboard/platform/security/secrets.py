@@ -73,7 +73,7 @@ class Secrets:
             with suppress(InvalidToken):
                 return _cipher(key).decrypt(sealed.encode()).decode()
         raise SecretUnreadable(
-            "the stored secret was sealed with another key than this server has",
+            "the stored secret was sealed with a key that this server does not have",
             hint=f"STEERBOARD_SECRET_KEY, or the file {KEY_FILE} of the home, has changed: put the old one back, "
             "or enter the secret again.",
         )

@@ -169,7 +169,7 @@ class ArtifactStore:
 def checked_hash(sha256: str) -> str:
     """Raises `CorruptArtifact` unless it is a SHA-256 as we write it: 64 hexadecimal digits."""
     if not _HASH.fullmatch(sha256):
-        raise CorruptArtifact(f"{sha256[:80]!r} is no SHA-256 of a stored file", hint="Restore it from a backup.")
+        raise CorruptArtifact(f"{sha256[:80]!r} is not the SHA-256 of a stored file", hint="Restore it from a backup.")
     return sha256
 
 

@@ -119,7 +119,7 @@ class Calls:
         if code in _MISSING:
             return FileNotFoundError(message)
         if code in _REFUSALS or status in (401, 403):
-            return StoreRefused(f"{self._url} refuses us: {code}: {message}", hint=_KEYS_HINT)
+            return StoreRefused(f"{self._url} refused access: {code}: {message}", hint=_KEYS_HINT)
         if code in _PASSING or status >= 500 or status == 429:
             return StoreUnavailable(f"{self._url} answers with errors: {code}: {message}", hint="Try again later.")
         return StoreFailed(f"{self._url} cannot do this: {code}: {message}", hint="Its log may say more.")

@@ -33,7 +33,7 @@ class StoreRefused(SteerboardError):
 
     code = "artifact_store_refused"
     status = 502
-    title = "The artifact store refuses us"
+    title = "The artifact store refused access"
 
 
 class NoSuchBucket(SteerboardError):

@@ -18,4 +18,4 @@ def open_storage(url: str, *, patient: bool = True, private: bool = False) -> St
         from steerboard.platform.storage.objects import ObjectStorage
 
         return ObjectStorage(url, patient=patient)
-    raise BadStoreUrl(f"{url!r} is no store", hint="Give file:///FOLDER or s3://BUCKET/PREFIX.")
+    raise BadStoreUrl(f"{url!r} is not a store URL", hint="Give file:///FOLDER or s3://BUCKET/PREFIX.")

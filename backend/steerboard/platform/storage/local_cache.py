@@ -97,7 +97,7 @@ class LocalCache:
                 break
             freed += entry.size if _remove(entry) else 0
         if held - freed + needed > limit:
-            log.warning("the cache outgrows its %d MB: nothing more can leave it now", limit >> 20)
+            log.warning("the cache outgrows its %d MB: nothing more can be evicted now", limit >> 20)
         return freed
 
     def _limit(self, held: int) -> int:

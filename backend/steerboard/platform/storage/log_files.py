@@ -24,4 +24,4 @@ def trim(folder: Path, most: int = MOST_BYTES, kept: int = KEPT_BYTES) -> None:
                 path.with_name(path.name + ".1").write_bytes(file.read(kept))
                 file.truncate(0)
         except OSError as error:
-            log.warning("%s could not be cut short: %s", path.name, error)
+            log.warning("%s could not be truncated: %s", path.name, error)

@@ -24,7 +24,7 @@ class TelemetryMissing(SteerboardError):
     """Traces are wanted, and the packages that send them are not installed."""
 
     code = "telemetry_missing"
-    title = "The packages of traces are missing"
+    title = "The tracing packages are missing"
 
 
 class Span(Protocol):

@@ -120,7 +120,7 @@ def score_text(endpoint: Endpoint, policy: Model | None, score: Condition | None
     info = ModelInfo.model_validate(policy.info) if policy is not None and policy.info else None
     if info is None or info.condition is None:
         raise BadInput(
-            f"a score was asked of endpoint {endpoint.name!r}, which serves no policy that knows scores",
+            f"a score was requested from endpoint {endpoint.name!r}, which does not serve a policy that takes scores",
             code="no_score_format",
             hint="Set which registered policy the endpoint serves, or omit the score.",
         )

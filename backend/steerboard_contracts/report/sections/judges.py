@@ -119,7 +119,7 @@ class SingleRow(BaseModel):
 
 class JudgeReport(BaseModel):
     """`verdicts` counts all, superseded ones apart; `unreadable`: rows of an imported file that could not be read.
-    `valid` is False when too many of both tell nothing, and `invalid_because` gives the reason. `invalid_entrants`: why
+    `valid` is False when too many of both are unusable, and `invalid_because` gives the reason. `invalid_entrants`: why
     an entrant has no figures, of an invalid judge every one that it judged. `trained`: entrants that learned from this
     preference model, or had answers chosen by it."""
 

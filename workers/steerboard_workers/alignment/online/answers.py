@@ -61,7 +61,7 @@ class SamplerDiffers(SteerboardError):
 
     code = "sampler_differs"
     status = 422
-    title = "The engine samples another policy"
+    title = "The engine's policy differs from the trained one"
 
 
 def sampler_weights(

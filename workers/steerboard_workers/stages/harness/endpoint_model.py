@@ -25,7 +25,7 @@ class EndpointLost(SteerboardError):
     """Who asks the endpoint is not there. Another attempt continues after the answers that are kept."""
 
     code = "endpoint_lost"
-    title = "The endpoint cannot be asked any more"
+    title = "The endpoint is no longer available"
     retryable = True
 
 

@@ -12,7 +12,7 @@ class NoScoreFormat(BadInput):
     """A score or another condition was requested of a model that was not trained with any."""
 
     code = "no_score_format"
-    title = "This model does not understand scores"
+    title = "This model does not take scores"
 
 
 def resolved(info: ModelInfo, asked: Condition | None, name: str) -> Condition | None:
@@ -24,7 +24,7 @@ def resolved(info: ModelInfo, asked: Condition | None, name: str) -> Condition |
     if asked is not None:
         method = info.method or info.role
         raise NoScoreFormat(
-            f"score {asked:g} was requested of {name}, a model of kind {method} that knows no scores",
+            f"score {asked:g} was requested of {name}, a model of kind {method} that does not take scores",
             hint=f"Only policies of {conditioned_labels()} take scores; leave the score out for others.",
         )
     return None

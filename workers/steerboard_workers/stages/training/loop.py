@@ -58,7 +58,7 @@ class FewerSteps(SteerboardError):
 
     code = "fewer_steps"
     status = 422
-    title = "Fewer steps than asked"
+    title = "Fewer steps than requested"
 
 
 def steps_of(config: TrainingConfig, source: BatchSource) -> int:

@@ -28,7 +28,7 @@ def claim_next(session: Session, lease_seconds: float, max_attempts: int) -> Lea
             return None
         if row.attempt >= max_attempts:
             interrupted = ImportInterrupted(
-                f"the process that read the file ended {row.attempt} times before its end",
+                f"the process that read the file ended {row.attempt} times prematurely",
                 hint="The server may have been stopped or run out of memory; start the import again.",
             )
             end(session, row, "failed", problem=problem_of(interrupted))

@@ -106,7 +106,7 @@ class _Process:
             answer = b""
         if not answer.endswith(b"\n"):
             raise ImportInterrupted(
-                "the process that read the file ended before its end",
+                "the process that read the file ended prematurely",
                 hint="The server may have run out of memory; its imports.log may show why.",
             )
         return Done.model_validate_json(answer)

@@ -76,7 +76,7 @@ class ImportRunner:
                     sweep_at = time.monotonic() + _SWEEP_SECONDS
                     sweep(self._sessions, self._files)
             except Exception:
-                log.exception("looking after imports failed and will be retried")
+                log.exception("supervising imports failed and will be retried")
             self._wanted.wait(_BUSY_SECONDS if self._jobs else _IDLE_SECONDS)
             self._wanted.clear()
         for job in self._jobs:

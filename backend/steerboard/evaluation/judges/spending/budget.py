@@ -23,7 +23,7 @@ class BudgetReached(Exception):
 
     def __init__(self, limit: float, spent: float, needed: float) -> None:
         super().__init__(
-            f"of the budget of {limit:g}, {spent:.6g} are spent, and the next request may cost up to {needed:.6g}"
+            f"{spent:.6g} of the budget of {limit:g} is spent, and the next request may cost up to {needed:.6g}"
         )
 
 

@@ -137,7 +137,7 @@ def change(session: Session, campaign: Campaign, given: CampaignChange) -> None:
     session.refresh(campaign, with_for_update=True)
     if given.overlap is not None and given.overlap < campaign.overlap:
         raise BadInput(
-            f"items are to have {campaign.overlap} rankings, and that only rises",
+            f"items are to have {campaign.overlap} rankings, and this number can only be raised",
             code="overlap_lowered",
             hint="To stop earlier, close the campaign.",
         )
@@ -164,12 +164,12 @@ def set_gold(session: Session, campaign: Campaign, position: int, ranks: dict[st
     names = entrant_names(session, campaign)
     if set(ranks) != set(names.values()):
         raise BadInput(
-            "gold ranks name every entrant of the campaign once",
+            "gold ranks must name every entrant of the campaign exactly once",
             code="bad_gold",
             hint=f"Give one rank each for {', '.join(names.values())}.",
         )
     if len(set(ranks.values())) == 1:
-        raise BadInput("gold ranks that are all equal test no one", code="bad_gold", hint="Choose another item.")
+        raise BadInput("gold ranks that are all equal test nothing", code="bad_gold", hint="Choose another item.")
     item = _item(session, campaign, position)
     item.gold = {id_: ranks[name] for id_, name in names.items()}
     session.flush()
@@ -227,7 +227,7 @@ def add_annotator(
     member = session.get(Membership, (project.id, user.id)) if user else None
     if member is not None and member.role != "annotator":
         raise Conflict(
-            f"`{name}` is {member.role} of this project, and may rank already",
+            f"`{name}` is {member.role} of this project already, and may rank",
             code="already_member",
             hint="They sign in as usual, and open the page Rank.",
         )

@@ -68,7 +68,7 @@ def _row(report: EvaluationReport, entrant: EntrantRow, vs: str) -> HackingRow:
             return _told(row, None, "it learned from a reward model that does not assess this evaluation")
         if entrant.origin_known:
             return _told(row, False, "it was trained on no reward model's rewards")
-        return _told(row, None, "no one knows what it was trained on, and no reward model assesses this evaluation")
+        return _told(row, None, "it is unknown what it was trained on, and no reward model assesses this evaluation")
     evidence = _independent(report, name, vs, known=not assumed)
     judged = [_judged(row, reward, evidence) for reward in training]
     # An alarm by one training reward is an alarm; what is unknown outweighs what is in order.
@@ -146,7 +146,7 @@ def _grows(ratio: Estimate, reward: RewardReport, entrant: str) -> str | None:
     if mean < LENGTH_CORRELATION:
         return None
     return (
-        f"its answers are {ratio.value:.2f} times as long, and the reward goes with length "
+        f"its answers are {ratio.value:.2f} times as long, and the reward correlates with length "
         f"(mean r {mean:.2f} over {len(cells)} prompts)"
     )
 

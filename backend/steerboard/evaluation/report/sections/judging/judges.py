@@ -251,8 +251,8 @@ def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
         found.append("there are no verdicts yet")
     elif report.ok < report.verdicts or report.unreadable:
         found.append(
-            f"{report.verdicts - report.ok + report.unreadable} of {report.verdicts + report.unreadable} verdicts tell "
-            f"nothing and are left out ({report.unparsed} unparsed, {report.refused} refused, {report.errors} errors"
+            f"{report.verdicts - report.ok + report.unreadable} of {report.verdicts + report.unreadable} verdicts are "
+            f"unusable and are left out ({report.unparsed} unparsed, {report.refused} refused, {report.errors} errors"
             + (f", {report.unreadable} unreadable in the file)" if report.unreadable else ")")
             + (f": more than {report.unparsed_threshold:.0%}, so this judge is not valid" if unusable else "")
         )
