@@ -38,9 +38,9 @@ from typing import Any
 from contests.claim_document import document
 from contests.claim_platform import Outcome, Sizes, import_data, outcome, recipe_of, run, steps_of, swept
 from contests.claim_words import told
-from machine import machine
-from measure import say
-from running_platform import platform
+from harness.machine import machine
+from harness.measure import say
+from harness.running_platform import platform
 
 FULL = Sizes(samples=2240, reach=3, looks=5, quick=False)
 QUICK = Sizes(samples=128, reach=2, looks=2, quick=True)

@@ -1,8 +1,8 @@
 """Generation speed against transformers' own generate, as ratios: `python benchmarks/generation.py`.
 
-A 6-layer, hidden-256 Llama with a vocabulary of 8,192 answers 128 synthetic prompts on 2 threads, at most 128 new
-tokens each, in batches of 32. Both take turns, batch by batch, so that whatever else the machine does meets them
-alike. The weights are random and large, and some tokens end an answer, so that lengths vary as with a trained model.
+A 6-layer, hidden-256 Llama with a vocabulary of 8,192 answers synthetic prompts on 2 threads, at most 128 new tokens
+each, in batches of 32. Both take turns, batch by batch, so that whatever else the machine does meets them alike. The
+weights are random and large, and some tokens end an answer, so that lengths vary as with a trained model.
 
 Prints JSON: for `greedy` and `sampled`, tokens/s of `ours` and `transformers`, their ratio, and for greedy whether all
 answers are equal.
@@ -10,6 +10,7 @@ answers are equal.
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from typing import Any
@@ -32,8 +33,10 @@ VOCABULARY = 8192
 
 
 def main() -> None:
+    given = _arguments()
     torch.set_num_threads(THREADS)
-    prompts = [prompt_text(t, s, q) for t in TOPICS for s in SITUATIONS for q in QUESTIONS][:: 840 // PROMPTS][:PROMPTS]
+    every = [prompt_text(t, s, q) for t in TOPICS for s in SITUATIONS for q in QUESTIONS]
+    prompts = every[:: max(1, len(every) // given.prompts)][: given.prompts]
     tokenizer = train_tokenizer([f"User: {p} Assistant:" for p in prompts], VOCABULARY, 512)
     model = _model(tokenizer)
     renderer = Renderer(tokenizer, "plain", 512)
@@ -98,6 +101,15 @@ def _theirs(model: Any, renderer: Renderer, batch: list[Request], decoding: Deco
         end = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
         rows.append(row[:end])
     return rows
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prompts", type=int, default=PROMPTS)
+    given = parser.parse_args()
+    if given.prompts < 1:
+        parser.error("--prompts: 1 at least")
+    return given
 
 
 if __name__ == "__main__":

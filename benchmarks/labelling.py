@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 from contests.training_setup import made_up_answers, write_models
-from machine import machine
-from measure import say
+from harness.machine import machine
+from harness.measure import say
 
 THREADS = 2
 WINDOW = 512

@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from contests.online_setup import METHODS, TRL_OPTIONS, TRL_PPO_PYTHON, Sizes, prepare
-from machine import machine
-from measure import say
+from harness.machine import machine
+from harness.measure import say
 
 from steerboard.platform.processes.vllm import find_python
 from steerboard.platform.settings import Settings

@@ -23,9 +23,9 @@ from typing import Any
 import httpx
 import orjson
 import psutil
-from measure import percentile, say
-from ranking_annotators import Asked, Done, rank
-from running_platform import Bench, platform
+from dashboard.ranking_annotators import Asked, Done, rank
+from harness.measure import percentile, say
+from harness.running_platform import Bench, platform
 
 BAR_P95_MS = 200.0
 ENTRANTS, OVERLAP = 5, 2

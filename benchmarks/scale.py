@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from machine import machine
-from measure import say
-from running_platform import Bench, platform
-from scale_models import BATCH, NEW_TOKENS, PROMPTS, WINDOW, write_models
+from harness.machine import machine
+from harness.measure import say
+from harness.running_platform import Bench, platform
+from scaling.models import BATCH, NEW_TOKENS, PROMPTS, WINDOW, write_models
 
 from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.loading import import_file
@@ -199,7 +199,7 @@ def _engines(models: Path, python: Path, rounds: int, prompts: int) -> dict[str,
 def _stage_speed(engine: str, models: Path, python: Path, prompts: int) -> dict[str, float]:
     by_vllm = engine == "vllm"
     subprocess.run(
-        [python if by_vllm else sys.executable, HERE / "scale_tokens.py", engine, models, str(prompts)],
+        [python if by_vllm else sys.executable, HERE / "scaling" / "engine_speed.py", engine, models, str(prompts)],
         env={**os.environ, **(vllm.variables(python, models) if by_vllm else {})},
         check=True,
         stdout=sys.stderr,

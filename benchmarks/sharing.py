@@ -21,8 +21,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gpu import WORDS
-from machine import machine
+from contests.gpu_setup import WORDS
+from harness.machine import machine
 
 WAYS = (("one", 1, "ddp"), ("ddp", 2, "ddp"), ("zero2", 2, "zero2"), ("zero3", 2, "zero3"))
 STEPS, WARM_STEPS = 10, 3

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from machine import machine
-from measure import say
+from harness.machine import machine
+from harness.measure import say
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service as accounts

@@ -37,8 +37,8 @@ from contests.training_contestants import run_ours
 from contests.training_race import FEWEST_STEPS, OURS, Race
 from contests.training_setup import DATA, METHODS, PRECISIONS, prepare
 from contests.training_trl import run_trl
-from machine import machine
-from measure import say
+from harness.machine import machine
+from harness.measure import say
 
 # What a race of one method in one precision may take, its processes' start included.
 MINUTES_OF_RACE = 3.0

@@ -23,9 +23,9 @@ from dashboard.fill import Amounts, fill, sizes
 from dashboard.mlflow import measure_mlflow
 from dashboard.requests import chart_asks, list_asks
 from dashboard.stream import measure_stream
-from machine import machine
-from measure import Ask, group, measure, say, tell
-from running_platform import Bench, platform
+from harness.machine import machine
+from harness.measure import Ask, group, measure, say, tell
+from harness.running_platform import Bench, platform
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import yaml
-from measure import say
+from harness.measure import say
 
 from steerboard_contracts.watching.ledger import Ledger
 

@@ -6,7 +6,7 @@ import shutil
 import time
 from typing import Any
 
-from running_platform import Bench
+from harness.running_platform import Bench
 
 _IDLE_SECONDS = 3.0
 _LOAD_SECONDS = 60.0

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import orjson
 import psycopg
-from measure import say
-from running_platform import Bench
+from harness.measure import say
+from harness.running_platform import Bench
 
 from dashboard.outputs import Known, Plan
 from dashboard.runs import plan_runs

@@ -22,8 +22,8 @@ from typing import Any
 
 import httpx
 import psycopg
-from measure import Ask, Times, figures, measure, say
-from running_platform import Bench
+from harness.measure import Ask, Times, figures, measure, say
+from harness.running_platform import Bench
 
 from dashboard.fill import METRICS
 from dashboard.requests import charted_runs

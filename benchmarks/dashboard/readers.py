@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection
 from urllib.parse import urlsplit
 
 import orjson
-from measure import percentile
-from running_platform import Bench
+from harness.measure import percentile
+from harness.running_platform import Bench
 
 CATCH_UP_SECONDS = 90.0
 _CONNECT_SECONDS = 120.0

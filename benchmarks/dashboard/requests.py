@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from measure import Ask
-from running_platform import Bench
+from harness.measure import Ask
+from harness.running_platform import Bench
 
 from dashboard.fill import SEED_DATASET
 from dashboard.samples import DATASET, SOURCES, vocabulary

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import orjson
-from measure import say
+from harness.measure import say
 
 DATASET = "labelled-large"
 SOURCES = ("imported", "generated", "chosen", "rejected", "written")

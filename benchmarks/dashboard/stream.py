@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 import psutil
-from measure import percentile, say
-from running_platform import Bench
+from harness.measure import percentile, say
+from harness.running_platform import Bench
 
 from dashboard.readers import CATCH_UP_SECONDS, reading
 

@@ -1,4 +1,4 @@
-"""One engine's speed, in a process of its own: `python scale_tokens.py ENGINE FOLDER PROMPTS`, by the engine's Python.
+"""One engine's speed, in a process of its own: `python engine_speed.py ENGINE FOLDER PROMPTS`, by the engine's Python.
 
 Writes FOLDER/ENGINE.json: generated tokens/s of greedy and of sampled answers. Loading and a first batch do not count.
 """
@@ -10,8 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from scale_models import BATCH, NEW_TOKENS, PROMPTS
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scaling.models import BATCH, NEW_TOKENS, PROMPTS
 from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.decoding import Decoding
 from steerboard_contracts.stage.inputs import ModelInput

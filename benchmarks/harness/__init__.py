@@ -1,0 +1,1 @@
+"""What every benchmark stands on: the machine, a platform of its own, times of requests."""
