@@ -21,7 +21,7 @@ def run_ours(folder: Path, method: str, sizes: Sizes, steps: int, engine: Engine
     from steerboard_contracts.stage.spec import EngineProcess, StageSpec
     from steerboard_workers.stages import train
     from steerboard_workers.stages.runtime import EventWriter, Stage
-    from steerboard_workers.stages.training import live_policy
+    from steerboard_workers.stages.training.sampling import live_policy
 
     live_policy.end_ids = lambda *_: set()
     found: list[dict[str, float]] = []

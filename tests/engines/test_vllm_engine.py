@@ -128,7 +128,7 @@ import sys, time
 from pathlib import Path
 from steerboard_contracts.configs.mix import MixConfig
 from steerboard_contracts.stage.spec import StageSpec
-from steerboard_workers.engines.watchdog import Watchdog
+from steerboard_workers.engines.vllm.watchdog import Watchdog
 from steerboard_workers.stages.runtime import EventWriter, Stage
 
 spec = StageSpec(run_id="r", name="r", config=MixConfig(parts=[{{}}]))

@@ -22,7 +22,7 @@ PLACES = {
 FOLDERS = ["backend/steerboard", *PLACES.values(), "benchmarks", "scripts", "tests"]
 TREE = SourceTree({name: [ROOT / place] for name, place in PLACES.items()})
 NAME = rf"(?:{'|'.join(PLACES)})(?:\.\w+)+(?::\w+)?"
-LOG_PROB_CACHE = "workers/steerboard_workers/stages/training/log_prob_cache.py"
+LOG_PROB_CACHE = "workers/steerboard_workers/stages/training/frozen/log_prob_cache.py"
 
 
 def named(text: str) -> Iterator[str]:

@@ -164,7 +164,7 @@ def test_what_answers_probe_prompts_counts_for_runs_that_have_some(tmp_path: Pat
     tree = SourceTree({name: [tmp_path / name] for name in PACKAGES})
     spec = needed_method("sft")
     before = [source_version(tree, "train", spec, probes=probes) for probes in (False, True)]
-    for changed in ("stages/training/watching/probing.py", "stages/training/live_policy.py"):
+    for changed in ("stages/training/watching/probing.py", "stages/training/sampling/live_policy.py"):
         with (tmp_path / "steerboard_workers" / changed).open("a") as file:
             file.write("# changed\n")
         after = [source_version(tree, "train", spec, probes=probes) for probes in (False, True)]

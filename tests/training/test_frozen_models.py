@@ -24,9 +24,11 @@ from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages import train
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training import frozen, log_prob_cache, passes
-from steerboard_workers.stages.training.log_prob_cache import LogProbCache
-from steerboard_workers.stages.training.reference_check import ReferenceDiffers, check_equal
+from steerboard_workers.stages.training import passes
+from steerboard_workers.stages.training.frozen import log_prob_cache
+from steerboard_workers.stages.training.frozen import models as frozen
+from steerboard_workers.stages.training.frozen.log_prob_cache import LogProbCache
+from steerboard_workers.stages.training.frozen.reference_check import ReferenceDiffers, check_equal
 from steerboard_workers.stages.training.update import Update
 
 
@@ -173,15 +175,15 @@ DECIDES_NO_LOG_PROB = {
     "stages.oom",
     "stages.runtime",
     "stages.training.data",
-    "stages.training.log_prob_cache",
-    "stages.training.reference_check",
+    "stages.training.frozen.log_prob_cache",
+    "stages.training.frozen.reference_check",
 }
 
 
 def test_the_cache_knows_all_code_that_the_pass_imports():
     """A module that is new there becomes part of the key, or one of the list above."""
     tree = SourceTree.installed("steerboard_workers")
-    start = ("distributed.zero", "training.frozen", "training.frozen_model", "training.passes")
+    start = ("distributed.zero", "training.frozen.models", "training.frozen.model", "training.passes")
     found = tree.closure([f"steerboard_workers.stages.{module}" for module in start])
     modules = {module for module, path in found.items() if path.name != "__init__.py"}
     assert modules == {*log_prob_cache.CODE, *(f"steerboard_workers.{module}" for module in DECIDES_NO_LOG_PROB)}

@@ -17,7 +17,7 @@ from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.models import ModelInfo
 from steerboard_workers.stages import train
 from steerboard_workers.stages.models.model_io import load_policy, load_reward_model
-from steerboard_workers.stages.training.loop import TrainingDiverged
+from steerboard_workers.stages.training.steps import TrainingDiverged
 
 QUICK = {"run": "train", "batch": 8, "epochs": 10, "max_steps": 3, "lr": 1e-3, "checkpoint_every": 0, "max_length": 96}
 

@@ -12,7 +12,7 @@ from hand_pipeline import killed_when, run_here
 
 from steerboard_contracts.stage.inputs import PromptsInput
 from steerboard_workers.engines.log_probs import AnswerLogProbs
-from steerboard_workers.stages import log_ratios
+from steerboard_workers.stages.models import log_ratios
 from steerboard_workers.stages.models.model_io import load_policy
 
 IDS = {"evaluation": str(uuid.UUID(int=1)), "entrant": str(uuid.UUID(int=2))}

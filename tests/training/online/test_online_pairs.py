@@ -18,7 +18,7 @@ from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_workers.alignment.batches.batch_source import BadSource
 from steerboard_workers.alignment.methods import training_of
 from steerboard_workers.alignment.online.scoring import UnscoredAnswers
-from steerboard_workers.stages.training.loop import FewerSteps
+from steerboard_workers.stages.training.steps import FewerSteps
 
 QUICK = {
     "run": "train",

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 from steerboard_contracts.errors import OutOfMemory
 from steerboard_contracts.placement import NodeShare, RoleNodes, Unit
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.roles import cluster, node_folder, ray_node, shared_memory
 from steerboard_workers.stages.roles.cluster import Cluster
 from steerboard_workers.stages.roles.node_folder import NodeFolder

@@ -39,10 +39,10 @@ from steerboard_workers.phases import Phases
 from steerboard_workers.stages import train
 from steerboard_workers.stages.distributed.choice import strategy_of
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training import live_policy
 from steerboard_workers.stages.training.data import load_data
-from steerboard_workers.stages.training.live_policy import SampledPolicy, sampling
 from steerboard_workers.stages.training.passes import ForwardPasses
+from steerboard_workers.stages.training.sampling import live_policy
+from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy, sampling
 from steerboard_workers.stages.training.setup import open_model
 
 COMMON = {"run": "train", "batch": 16, "epochs": 6, "lr": 1e-2, "max_length": 96, "checkpoint_seconds": 0}

@@ -11,7 +11,7 @@ from running import ran
 
 from steerboard_workers.alignment.online.answers import SamplerDiffers, sampler_metrics, sampler_weights
 from steerboard_workers.alignment.rollouts import Rollout
-from steerboard_workers.stages.training.live_policy import ModuleSampler
+from steerboard_workers.stages.training.sampling.live_policy import ModuleSampler
 
 QUICK = {
     "run": "train",

@@ -14,7 +14,7 @@ from running import final_weights, forked, metrics_of, ran
 
 from steerboard_contracts.methods import needed_method
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.live_policy import ModuleSampler
+from steerboard_workers.stages.training.sampling.live_policy import ModuleSampler
 
 QUICK = {
     "run": "train",

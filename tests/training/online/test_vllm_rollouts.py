@@ -17,7 +17,7 @@ from steerboard_contracts.stage.spec import STAGE_FILE, EngineProcess
 from steerboard_workers.engines.live.messages import Draw, Drawn, Start
 from steerboard_workers.engines.live.process import LiveEngine, write_config
 from steerboard_workers.engines.shared_weights import SharedWeights
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.models.model_io import load_policy
 from steerboard_workers.stages.runtime import Stage
 from support.models.vllm_engine import PYTHON, needs_vllm

@@ -19,8 +19,8 @@ from steerboard_contracts.stage.events import Succeeded
 from steerboard_contracts.stage.outputs import ResponsesOutput
 from steerboard_workers.engines.protocol import Completion, Engine, Request
 from steerboard_workers.engines.rewards import RewardNotFinite
-from steerboard_workers.stages.log_ratios import KEY, KL_TO, log_ratios
 from steerboard_workers.stages.models.conditions import score_text
+from steerboard_workers.stages.models.log_ratios import KEY, KL_TO, log_ratios
 from steerboard_workers.stages.models.open_models import open_policy, open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable, score_texts
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows

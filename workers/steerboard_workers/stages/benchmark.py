@@ -16,10 +16,10 @@ from steerboard_contracts.stage.outputs import BenchmarkOutput
 from steerboard_statistics.benchmarks.pairs import benchmark
 from steerboard_workers.alignment.losses import calibration_error
 from steerboard_workers.alignment.rendering.preference_prompt import Comparison
-from steerboard_workers.stages import benchmark_answers
 from steerboard_workers.stages.models.model_io import read_info
 from steerboard_workers.stages.models.open_models import open_reward_model
 from steerboard_workers.stages.models.scoring import Scorable
+from steerboard_workers.stages.rows import benchmark_answers
 from steerboard_workers.stages.rows.cached_scoring import KEY, Scorer
 from steerboard_workers.stages.rows.kept_comparisons import Asked, compared
 from steerboard_workers.stages.rows.resumable_rows import resumable_rows

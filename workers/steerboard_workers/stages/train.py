@@ -31,20 +31,21 @@ from steerboard_workers.stages.oom import first_line, ran_out_of_memory
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.checkpoints import Checkpoints
 from steerboard_workers.stages.training.data import TrainingData, load_data, load_further
-from steerboard_workers.stages.training.frozen import FrozenModels
+from steerboard_workers.stages.training.frozen.models import FrozenModels
 from steerboard_workers.stages.training.further import batcher_for_all, open_further
-from steerboard_workers.stages.training.loop import Observer, Trainer
+from steerboard_workers.stages.training.loop import Trainer
 from steerboard_workers.stages.training.passes import ForwardPasses
 from steerboard_workers.stages.training.preflight import Preflight
 from steerboard_workers.stages.training.saving import save_all
 from steerboard_workers.stages.training.setup import open_model
 from steerboard_workers.stages.training.watching.inspection import inspector_of
+from steerboard_workers.stages.training.watching.observer import Observer
 from steerboard_workers.stages.training.watching.run_control import RunControl
 from steerboard_workers.stages.training.watching.sampled_groups import SampledGroups
 
 if TYPE_CHECKING:
     from steerboard_workers.stages.roles.apart import RolesApart
-    from steerboard_workers.stages.training.live_policy import Sampler
+    from steerboard_workers.stages.training.sampling.live_policy import Sampler
 
 
 def run(stage: Stage) -> Succeeded | Paused:
@@ -82,7 +83,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     roles: RolesApart | None = None
     if isinstance(config, OnlineConfig):
         # Only here, for its code is no part of what decides other runs' results (`runs.reuse.code_version`).
-        from steerboard_workers.stages.training.live_policy import SampledPolicy
+        from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy
 
         sampler: Sampler | None = None
         if config.placement.apart:
@@ -93,7 +94,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
         if roles is not None and config.placement.rollout and isinstance(module, PolicyModule):
             sampler = roles.sampler(start, module)
         elif config.engine == "vllm" and isinstance(module, PolicyModule):
-            from steerboard_workers.stages.training.vllm_sampler import VllmSampler
+            from steerboard_workers.stages.training.sampling.vllm_sampler import VllmSampler
 
             sampler = VllmSampler(stage, config, start, module, sharing)
             engines.callback(sampler.close)

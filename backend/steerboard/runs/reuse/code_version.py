@@ -23,9 +23,9 @@ from steerboard_contracts.training import OnlineConfig
 _OURS = ("steerboard_contracts", "steerboard_statistics", "steerboard_workers")
 _STAGES = "steerboard_workers.stages"
 # Of training, for methods that sample from their own weights alone.
-_SAMPLING = f"{_STAGES}.training.live_policy"
+_SAMPLING = f"{_STAGES}.training.sampling.live_policy"
 # Likewise, and for no probe: engines in other processes, and roles on devices of their own.
-_ENGINES = (f"{_STAGES}.training.vllm_sampler", f"{_STAGES}.roles.apart")
+_ENGINES = (f"{_STAGES}.training.sampling.vllm_sampler", f"{_STAGES}.roles.apart")
 # Of training, for runs that answer probe prompts alone.
 _PROBING = f"{_STAGES}.training.watching.probing"
 _LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "deepspeed", "peft", "numpy")

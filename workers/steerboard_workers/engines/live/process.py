@@ -12,7 +12,7 @@ import torch
 from steerboard_contracts.stage.spec import EngineProcess
 from steerboard_workers.engines.live.messages import Draw, Drawn, Start, Update
 from steerboard_workers.engines.shared_weights import SharedWeights, Weights
-from steerboard_workers.engines.vllm_process import VllmProcess
+from steerboard_workers.engines.vllm.process import VllmProcess
 
 
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:

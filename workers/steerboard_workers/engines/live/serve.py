@@ -10,9 +10,9 @@ from typing import Any
 
 from steerboard_contracts.engine import VllmOptions
 from steerboard_workers.engines.live.messages import Asked, Done, Draw, Drawn, Start, Update
-from steerboard_workers.engines.vllm_host import VllmHost
-from steerboard_workers.engines.vllm_process import VllmServer
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.process import VllmServer
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 # vLLM wants the seed of a request to stay a signed 64-bit integer, and not negative.
 _SEED_BITS = (1 << 63) - 1

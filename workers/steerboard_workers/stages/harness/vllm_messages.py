@@ -1,4 +1,4 @@
-"""What the process of the harness and the one that has vLLM send each other (`engines.vllm_process`). Everything is
+"""What the process of the harness and the one that has vLLM send each other (`engines.vllm.process`). Everything is
 token ids: texts are made and read by the harness alone."""
 
 from __future__ import annotations

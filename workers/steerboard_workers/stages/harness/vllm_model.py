@@ -17,7 +17,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.errors import BadInput, EngineMissing
-from steerboard_workers.engines.vllm_process import VllmProcess
+from steerboard_workers.engines.vllm.process import VllmProcess
 from steerboard_workers.stages.harness.answers import Missing, RecordedAnswers
 from steerboard_workers.stages.harness.model import RecordedModel
 from steerboard_workers.stages.harness.options import Writing, cut, writing_of

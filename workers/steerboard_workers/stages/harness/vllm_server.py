@@ -16,9 +16,9 @@ from steerboard_contracts.engine import VllmOptions
 from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Asked as AskedPrompt
 from steerboard_workers.engines.protocol import Request
-from steerboard_workers.engines.vllm_engine import VllmEngine
-from steerboard_workers.engines.vllm_process import VllmServer
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.engine import VllmEngine
+from steerboard_workers.engines.vllm.process import VllmServer
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.harness.vllm_messages import (
     Asked,
     Choose,

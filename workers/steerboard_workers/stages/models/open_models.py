@@ -20,8 +20,8 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import end_ids
 from steerboard_workers.engines.protocol import Engine
 from steerboard_workers.engines.rewards import RewardEngine
-from steerboard_workers.engines.vllm_host import VllmHost
-from steerboard_workers.engines.watchdog import GiveUp
+from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.watchdog import GiveUp
 from steerboard_workers.stages.models.adapters import BASE, is_adapter
 from steerboard_workers.stages.models.model_io import (
     check_gives_rewards,
@@ -61,7 +61,7 @@ def open_policy(stage: Stage, name: str, config: WithDecoding) -> Iterator[OpenP
             TransformersEngine(policy.model, policy.renderer, policy.device, config.batch_size), policy.info
         )
         return
-    from steerboard_workers.engines.vllm_engine import VllmEngine
+    from steerboard_workers.engines.vllm.engine import VllmEngine
 
     with _vllm(stage, name, config, "generate", config.precision, config.batch_size) as (host, renderer, info):
         yield OpenPolicy(VllmEngine(host, renderer, end_ids(renderer, own_ends(folder))), info)
@@ -78,7 +78,7 @@ def open_reward_model(stage: Stage, name: str, config: WithEngine, precision: Pr
         _watch(stage, name, loaded.renderer)
         yield reward_engine(loaded, stage.log)
         return
-    from steerboard_workers.engines.vllm_rewards import VllmRewards
+    from steerboard_workers.engines.vllm.rewards import VllmRewards
 
     with _vllm(stage, name, config, "score", precision, SCORED_TOGETHER) as (host, renderer, _):
         yield VllmRewards(host, renderer)

@@ -19,7 +19,7 @@ from steerboard_workers.stages.roles.placed_unit import PlacedUnit
 from steerboard_workers.stages.roles.ray_node import RayNode
 from steerboard_workers.stages.roles.shared_memory import store_bytes
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.frozen_model import FrozenModel
+from steerboard_workers.stages.training.frozen.model import FrozenModel
 from steerboard_workers.stages.training.passes import Reader
 from steerboard_workers.stages.training.setup import Setup
 

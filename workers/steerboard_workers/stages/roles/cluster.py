@@ -11,7 +11,7 @@ from typing import Any
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, Role, RoleNodes, Unit
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.roles.node_missing import NodeMissing
 from steerboard_workers.stages.roles.placed_unit import PlacedUnit
 from steerboard_workers.stages.roles.processes import RoleProcess

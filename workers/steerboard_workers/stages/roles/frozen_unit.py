@@ -12,7 +12,7 @@ from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.stages.roles.alone import alone
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.frozen_model import FrozenModel, open_reader
+from steerboard_workers.stages.training.frozen.model import FrozenModel, open_reader
 from steerboard_workers.stages.training.passes import ForwardPasses, Reader
 
 Values = NDArray[np.float32]

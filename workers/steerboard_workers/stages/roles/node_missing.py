@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 
 class NodeMissing(EngineFailed):

@@ -16,9 +16,9 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.roles.cluster import Cluster
 from steerboard_workers.stages.roles.placed_unit import Asked, PlacedUnit
 from steerboard_workers.stages.roles.rollout_unit import Sent, packed
-from steerboard_workers.stages.training.live_policy import Drawing, ends_of
+from steerboard_workers.stages.training.sampling.live_policy import Drawing, ends_of
+from steerboard_workers.stages.training.sampling.vllm_sampler import draw_of, fill, whole_weights
 from steerboard_workers.stages.training.setup import Setup
-from steerboard_workers.stages.training.vllm_sampler import draw_of, fill, whole_weights
 
 _WEIGHTS = "weights"
 

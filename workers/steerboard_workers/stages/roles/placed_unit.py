@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from steerboard_contracts.errors import OutOfMemory, SteerboardError
 from steerboard_contracts.placement import Unit
 from steerboard_contracts.stage.events import Failed
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 # A unit that dies this often would die again.
 _MOST_LOSSES = 3

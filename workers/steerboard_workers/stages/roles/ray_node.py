@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from steerboard_contracts.errors import EngineMissing
 from steerboard_contracts.placement import MEET_SECONDS, TOKEN_VARIABLE, RoleNodes
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 from steerboard_workers.stages.roles.node_folder import NodeFolder
 from steerboard_workers.stages.roles.node_missing import NodeMissing
 

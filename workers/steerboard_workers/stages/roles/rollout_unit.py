@@ -17,9 +17,9 @@ from steerboard_workers.alignment.modules import PolicyModule
 from steerboard_workers.engines.live.messages import Draw, Drawn
 from steerboard_workers.stages.roles.alone import alone
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.live_policy import Drawing, ModuleSampler
+from steerboard_workers.stages.training.sampling.live_policy import Drawing, ModuleSampler
+from steerboard_workers.stages.training.sampling.vllm_sampler import live_engine
 from steerboard_workers.stages.training.setup import open_model
-from steerboard_workers.stages.training.vllm_sampler import live_engine
 
 
 @dataclass(frozen=True)

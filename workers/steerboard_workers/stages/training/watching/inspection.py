@@ -34,7 +34,7 @@ from steerboard_workers.alignment.token_texts import token_texts
 from steerboard_workers.alignment.training_method import TrainingMethod
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.frozen import FrozenModels
+from steerboard_workers.stages.training.frozen.models import FrozenModels
 from steerboard_workers.stages.training.passes import ForwardPasses
 
 Labels = list[list[NDArray[np.float32]]]

@@ -24,7 +24,7 @@ from steerboard_workers.alignment.rollouts import LivePolicy
 from steerboard_workers.stages.distributed.strategies import Module, Strategy
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.live_policy import SampledPolicy
+from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy
 from steerboard_workers.stages.training.setup import Setup
 
 Messages = list[dict[str, str]]

@@ -31,10 +31,10 @@ from steerboard_workers.stages.models.model_io import load_tokenizer, read_info
 from steerboard_workers.stages.models.tokens import check_tokenizer
 from steerboard_workers.stages.runtime import Stage
 from steerboard_workers.stages.training.data import TrainingData
-from steerboard_workers.stages.training.frozen_model import FrozenModel, open_reader
-from steerboard_workers.stages.training.log_prob_cache import LogProbCache, LogProbCost, weights_hash
+from steerboard_workers.stages.training.frozen.log_prob_cache import LogProbCache, LogProbCost, weights_hash
+from steerboard_workers.stages.training.frozen.model import FrozenModel, open_reader
+from steerboard_workers.stages.training.frozen.reference_check import check_equal, tolerance
 from steerboard_workers.stages.training.passes import ForwardPasses, Reader, by_example
-from steerboard_workers.stages.training.reference_check import check_equal, tolerance
 from steerboard_workers.stages.training.setup import Setup
 
 START = "model"

@@ -41,8 +41,8 @@ CODE = (
     "steerboard_workers.stages.distributed.zero",
     "steerboard_workers.stages.models.adapters",
     "steerboard_workers.stages.models.model_io",
-    "steerboard_workers.stages.training.frozen",
-    "steerboard_workers.stages.training.frozen_model",
+    "steerboard_workers.stages.training.frozen.models",
+    "steerboard_workers.stages.training.frozen.model",
     "steerboard_workers.stages.training.passes",
     "steerboard_workers.stages.training.setup",
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from steerboard_workers.alignment.rendering.render import Rendered, Renderer
-from steerboard_workers.engines.vllm_host import VllmHost
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 # So many wait in the engine: enough to fill its batches, few enough that a kill loses little.
 BLOCK = 512

@@ -14,8 +14,8 @@ from steerboard_workers.alignment.rendering.render import Renderer
 from steerboard_workers.engines.answers import Answer, Asked, Writer, asked
 from steerboard_workers.engines.protocol import Completion, Delta, Request
 from steerboard_workers.engines.sampling import stream_key
-from steerboard_workers.engines.vllm_host import VllmHost
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 # vLLM adds `n` to the seed of a request, and wants it to stay a signed 64-bit integer.
 _SEED_BITS = (1 << 62) - 1

@@ -19,7 +19,7 @@ from steerboard_workers.stages.distributed.strategies import Strategy
 from steerboard_workers.stages.models.adapters import merged_weights
 from steerboard_workers.stages.models.model_io import pick_dtype
 from steerboard_workers.stages.runtime import Stage
-from steerboard_workers.stages.training.live_policy import Drawing, ends_of
+from steerboard_workers.stages.training.sampling.live_policy import Drawing, ends_of
 from steerboard_workers.stages.training.setup import Setup
 
 

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.stage.spec import EngineProcess
-from steerboard_workers.engines.vllm_host import VllmHost
-from steerboard_workers.engines.watchdog import EngineFailed
+from steerboard_workers.engines.vllm.host import VllmHost
+from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 
 @dataclass(frozen=True)

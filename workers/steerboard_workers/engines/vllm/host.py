@@ -19,7 +19,7 @@ from steerboard_contracts.engine import VllmOptions
 from steerboard_contracts.errors import BadInput, EngineMissing
 from steerboard_contracts.models import vllm_rank
 from steerboard_workers.engines.shared_weights import Layout, WeightUpdates
-from steerboard_workers.engines.watchdog import EngineFailed, GiveUp, Watchdog
+from steerboard_workers.engines.vllm.watchdog import EngineFailed, GiveUp, Watchdog
 
 # The operator's settings override these. A GiB holds the cache of 32 answers of a 1B model.
 VARIABLES = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}

@@ -1,0 +1,1 @@
+"""Models that a run reads and does not train."""

@@ -1,0 +1,123 @@
+"""When a run in training saves what it needs to go on, and how it resumes from that bit for bit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from steerboard_contracts.training import TrainingConfig
+from steerboard_workers.alignment.batches.batch_source import BatchSource, check_state
+from steerboard_workers.stages.distributed.strategies import Strategy
+from steerboard_workers.stages.runtime import Stage
+from steerboard_workers.stages.training.checkpoints import Checkpoints, Restored
+from steerboard_workers.stages.training.randomness import gathered_states, random_states, restore_random_states
+from steerboard_workers.stages.training.steps import Progress
+from steerboard_workers.stages.training.watching.observer import Observer
+from steerboard_workers.stages.training.watching.run_control import RunControl
+
+
+class Resumption:
+    """Of one run, on each of its processes."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        sharing: Strategy,
+        source: BatchSource,
+        checkpoints: Checkpoints,
+        observers: Mapping[str, Observer],
+        control: RunControl,
+    ) -> None:
+        self._stage = stage
+        self._phases = stage.phases
+        self._sharing = sharing
+        self._accelerator = sharing.accelerator
+        self._processes: int = self._accelerator.num_processes
+        self._source = source
+        self._checkpoints = checkpoints
+        self._observers = observers
+        self._control = control
+        self._saved_at = time.monotonic()
+
+    def is_due(self, step: int, config: TrainingConfig) -> bool:
+        every, seconds = config.checkpoint_every, config.checkpoint_seconds
+        by_time = bool(seconds) and time.monotonic() - self._saved_at >= seconds
+        if seconds and self._processes > 1:
+            # Ranks' clocks differ, and all must save at the same step.
+            flag = torch.tensor(float(by_time and self._accelerator.is_main_process), device=self._accelerator.device)
+            by_time = bool(self._accelerator.reduce(flag, "sum") > 0)
+        return by_time or bool(every and step % every == 0)
+
+    def save(self, progress: Progress) -> None:
+        """Every process takes part; the main one writes."""
+        with self._phases.measure("checkpoint"):
+            states = gathered_states(self._processes, random_states())
+            source = self._source.state()
+            check_state(source)
+            tensors = self._sharing.state()
+            if self._accelerator.is_main_process:
+                state = {"random": states, "source": source}
+                record: dict[str, Any] = {"history": progress.history, "changes": self._control.state()}
+                record |= {"skipped": progress.skipped} if progress.skipped else {}
+                record |= {name: observer.state() for name, observer in self._observers.items()}
+                path = self._checkpoints.save(progress.step, tensors, state, record)
+                self._stage.checkpointed(progress.step, path)
+            else:
+                for _ in tensors:
+                    pass  # gathering takes every process
+            self._accelerator.wait_for_everyone()
+            self._saved_at = time.monotonic()
+
+    def resume(self) -> Progress | None:
+        """From the newest checkpoint, if there is one: weights, optimiser, source, random states, observers, and the
+        settings that were in force. Only the main process reads it: on other machines there is none."""
+        found = self._checkpoints.load() if self._accelerator.is_main_process else None
+        record = found.record if found else {}
+        # Older checkpoints lack changes and skipped steps.
+        of_run = (record.get("history"), record.get("changes", []), record.get("skipped", 0))
+        known = self.from_main((found.step, found.keys, found.state, *of_run) if found else None)
+        if known is None:
+            return None
+        step, keys, state, history, changes, skipped = known
+        random_of = state["random"]
+        self._source.restore(state.get("source", {}))  # which older checkpoints lack
+        self._sharing.restore(self._tensors_from_main(found), set(keys), step - skipped)
+        if len(random_of) == self._processes:
+            restore_random_states(random_of[self._accelerator.process_index])
+        if found is not None:
+            for name, observer in self._observers.items():
+                observer.restore(found.record.get(name))
+            self._stage.log(f"resumed from step {step} ({found.path.name})")
+        if len(random_of) != self._processes:
+            self._stage.log(
+                f"the checkpoint is of {len(random_of)} processes, these are {self._processes}: "
+                "the same batches, and other draws of dropout if there is any"
+            )
+        self._control.restore(changes)
+        return Progress(step, history, skipped)
+
+    def from_main(self, value: Any) -> Any:
+        """What the main process has, on every process."""
+        if self._processes == 1:
+            return value
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return values[0]
+
+    def _tensors_from_main(self, found: Restored | None) -> Iterator[tuple[str, Tensor]]:
+        """A checkpoint's tensors on every process, one at a time."""
+        if self._processes == 1:
+            assert found is not None
+            yield from found.tensors()
+            return
+        mine = found.tensors() if found else iter(())
+        while described := self.from_main(None if (item := next(mine, None)) is None else (item[0], item[1].shape)):
+            name, shape = described
+            where = self._accelerator.device
+            tensor = torch.empty(shape, device=where) if item is None else item[1].to(where)
+            torch.distributed.broadcast(tensor, src=0)
+            yield name, tensor

@@ -1,0 +1,1 @@
+"""Answers sampled from the weights in training."""

@@ -1,0 +1,21 @@
+"""What looks at the model in training, beside the loop that trains it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+
+class Observer(Protocol):
+    """Looks at the model in training at each evaluation. Every process calls `look`; what the main one keeps travels
+    with checkpoints, so that a run that resumes has the steps before."""
+
+    def look(self, step: int) -> None: ...
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint's record."""
+        ...
+
+    def restore(self, state: Mapping[str, Any] | None) -> None:
+        """None of a checkpoint without it."""
+        ...
