@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from steerboard.platform.storage import objects
 from steerboard.platform.storage.artifacts import ArtifactStore, CorruptArtifact
+from steerboard.platform.storage.backends import objects
+from steerboard.platform.storage.backends.objects import PART_BYTES
 from steerboard.platform.storage.errors import BadStoreUrl, NoSuchBucket, StoreRefused, StoreUnavailable
 from steerboard.platform.storage.from_url import open_storage
-from steerboard.platform.storage.objects import PART_BYTES
 from support.servers.s3_server import BUCKET, DENIED, INTERNAL, NO_SUCH_UPLOAD, Fault, S3Server
 
 _SMALLEST_PART = 5 << 20  # that S3 takes

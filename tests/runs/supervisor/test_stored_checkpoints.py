@@ -26,8 +26,8 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run, RunLog
 from steerboard_contracts.stage.checkpoints import checkpoint_name
 from steerboard_workers.stages.training.checkpoints import Checkpoints
-from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
-from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
+from steerboard_workers.supervisor.checkpoints.fetch import fetch_newest
+from steerboard_workers.supervisor.checkpoints.uploads import CheckpointUploads
 from steerboard_workers.supervisor.workspace import Workspace
 from support.servers.s3_server import BUCKET, Fault, S3Server
 

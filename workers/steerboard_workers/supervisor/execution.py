@@ -27,8 +27,8 @@ from steerboard_workers.supervisor.attempts.failures import guarded
 from steerboard_workers.supervisor.attempts.persistence import Persistence
 from steerboard_workers.supervisor.attempts.starting import StageStarter
 from steerboard_workers.supervisor.attempts.watching import StageWatcher
-from steerboard_workers.supervisor.checkpoint_fetch import fetch_newest
-from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
+from steerboard_workers.supervisor.checkpoints.fetch import fetch_newest
+from steerboard_workers.supervisor.checkpoints.uploads import CheckpointUploads
 from steerboard_workers.supervisor.device_group import DeviceGroup, role_variables
 from steerboard_workers.supervisor.lease import LeaseKeeper
 from steerboard_workers.supervisor.preparation import prepare

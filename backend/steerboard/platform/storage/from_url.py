@@ -11,11 +11,11 @@ def open_storage(url: str, *, patient: bool = True, private: bool = False) -> St
     can read it. Raises `BadStoreUrl`."""
     scheme, found, rest = url.partition("://")
     if not found or scheme == "file":
-        from steerboard.platform.storage.folder import FolderStorage
+        from steerboard.platform.storage.backends.folder import FolderStorage
 
         return FolderStorage(rest if found else url, private=private)
     if scheme == "s3" and rest.strip("/"):
-        from steerboard.platform.storage.objects import ObjectStorage
+        from steerboard.platform.storage.backends.objects import ObjectStorage
 
         return ObjectStorage(url, patient=patient)
     raise BadStoreUrl(f"{url!r} is not a store URL", hint="Give file:///FOLDER or s3://BUCKET/PREFIX.")

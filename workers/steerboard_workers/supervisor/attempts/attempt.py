@@ -9,7 +9,7 @@ from steerboard.runs.state.claims import Claim
 from steerboard.runs.tables import Run
 from steerboard_contracts.files.disk import Disk
 from steerboard_contracts.stage.events import Paused
-from steerboard_workers.supervisor.checkpoint_uploads import CheckpointUploads
+from steerboard_workers.supervisor.checkpoints.uploads import CheckpointUploads
 from steerboard_workers.supervisor.lease import LeaseKeeper
 from steerboard_workers.supervisor.workspace import Workspace
 

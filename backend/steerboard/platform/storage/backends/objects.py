@@ -24,7 +24,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import IO, Any
 
-from steerboard.platform.storage.calls import Calls
+from steerboard.platform.storage.backends.calls import Calls
 from steerboard.platform.storage.protocol import Hashed, Stored
 from steerboard_contracts.errors import SteerboardError
 

@@ -1,0 +1,1 @@
+"""Where artifacts are stored: a folder, or a bucket."""

@@ -1,0 +1,1 @@
+"""Checkpoints of a run in the artifact store, for another machine to resume from."""
