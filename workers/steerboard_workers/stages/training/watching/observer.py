@@ -1,4 +1,4 @@
-"""What looks at the model in training, beside the loop that trains it."""
+"""What looks at the model in training at its evaluations, for the loop that trains it."""
 
 from __future__ import annotations
 
