@@ -41,9 +41,9 @@ def test_they_are_listed_and_shown_as_they_are(world: ApiWorld) -> None:
 def test_to_start_one_again_says_what_is_missing(world: ApiWorld) -> None:
     run = of_another_package(world)
     refused = world.post(f"runs/{run}/clone", {}, status=422)
-    assert "is no kind of run; known: train sft" in refused["errors"][0]["message"]
+    assert "is not a run kind; known: train sft" in refused["errors"][0]["message"]
     changed = world.post(f"runs/{run}/resume", {"config": {"micro_tokens": 64}}, status=422)
-    assert (changed["code"], changed["detail"]) == ("unknown_method", "there is no method gone here")
+    assert (changed["code"], changed["detail"]) == ("unknown_method", "method gone is not installed here")
 
 
 def test_every_run_kind_says_what_pages_show_of_it(world: ApiWorld) -> None:

@@ -103,7 +103,7 @@ class TestSideBySide:
         assert found["vllm"]["crowd"] == [[row, n] for row in range(64) for n in range(2)]
 
     def test_answers_that_never_come_are_an_error(self, found: Any) -> None:
-        assert found["vllm"]["lost"] == "engine_failed: 4 answers never came"
+        assert found["vllm"]["lost"] == "engine_failed: 4 answers never arrived"
 
     def test_rewards_differ_by_less_than_a_thousandth(self, found: Any) -> None:
         ours, theirs = found["transformers"]["rewards"], found["vllm"]["rewards"]

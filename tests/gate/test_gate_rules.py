@@ -174,7 +174,7 @@ def test_too_few_items_are_invalid(report: EvaluationReport) -> None:
     given = {"entrant": "dt", "by": "human"}
     assert one(report, "win_rate", value=0.5, **given).outcome == "pass"
     few = one(report, "win_rate", value=0.5, min_n=19, **given)
-    assert (few.outcome, few.why) == ("invalid", "18 are too few to decide on, of 19 that are needed")
+    assert (few.outcome, few.why) == ("invalid", "18 are too few to decide on; 19 are needed")
     assert held(report, rule("win_rate", value=0.5, **given), min_n=19).verdict == "invalid"
 
 

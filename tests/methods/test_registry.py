@@ -101,11 +101,11 @@ def test_of_two_methods_of_one_name_the_platforms_own_stays() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": "To y"}, "no name of a method"),
+        ({"name": "To y"}, "not a valid method name"),
         ({"name": "other"}, 'needs the field `method: Literal["other"]`'),
-        ({"config": dict}, "no subclass of TrainingConfig"),
-        ({"training": "toy_package"}, "is no `package.module:Class`"),
-        ({"data": ("pairs",)}, "there is no kind of dataset 'pairs'"),
+        ({"config": dict}, "not a subclass of TrainingConfig"),
+        ({"training": "toy_package"}, "is not of the form `package.module:Class`"),
+        ({"data": ("pairs",)}, "unknown kind of dataset 'pairs'"),
         ({"data": ()}, "it names no kind of dataset"),
         ({"outputs": ("judge",)}, "there is no role of a model 'judge'"),
         ({"outputs": ("policy", "critic")}, "name each role once, and those of also_trains"),
@@ -124,9 +124,9 @@ def test_of_two_methods_of_one_name_the_platforms_own_stays() -> None:
         ({"preview": Preview("weights", {"beta": "gamma"})}, "has no field `gamma`"),
         ({"preview": Preview("weights", {})}, "the preview weights takes"),
         ({"frozen": (Frozen("data", frozenset({"sft"}), ""),)}, "the name of another input"),
-        ({"further_data": (FurtherData("data", ("instructions",), "", "beta"),)}, "or that of another input"),
-        ({"further_data": (FurtherData("beta", ("instructions",), "", "beta"),)}, "is no name of a further dataset"),
-        ({"further_data": (FurtherData("texts", ("books",), "", "beta"),)}, "there is no kind of dataset 'books'"),
+        ({"further_data": (FurtherData("data", ("instructions",), "", "beta"),)}, "or is already taken"),
+        ({"further_data": (FurtherData("beta", ("instructions",), "", "beta"),)}, "is not a valid name for a"),
+        ({"further_data": (FurtherData("texts", ("books",), "", "beta"),)}, "unknown kind of dataset 'books'"),
         ({"further_data": (FurtherData("texts", ("instructions",), "", "gamma"),)}, "has no field `gamma`"),
     ],
 )

@@ -64,18 +64,18 @@ def test_an_adapter_is_refused_where_only_a_whole_model_works(shelf: Shelf, chan
         (("beta: 5.0", 'beta: "5.0"'), "stages.rwr.beta (line 14): should be a valid number, got '5.0'"),
         (("beta: 5.0", "beta: .nan"), "stages.rwr.beta (line 14): is not a finite number, got nan"),
         (("threshold: 0.0", "threshold: .inf"), "stages.mle.threshold (line 13): is not a finite number, got inf"),
-        (("method: rwr", "method: rwrr"), "stages.rwr.method (line 14): there is no method `rwrr`; did you mean `rwr`?"),
-        (("run: score", "run: scor"), "stages.labelled.run (line 12): there is no run kind `scor`; did you mean `score`?"),
+        (("method: rwr", "method: rwrr"), "stages.rwr.method (line 14): unknown method `rwrr`; did you mean `rwr`?"),
+        (("run: score", "run: scor"), "stages.labelled.run (line 12): unknown run kind `scor`; did you mean `score`?"),
         (("run: mix, ", ""), "stages.mixture (line 11): needs `run`: one of base, train, generate, mix, score, combine, select, evaluate"),
-        (("reward: reward}", "reward: rewrd}"), "stages.labelled.reward (line 12): there is no stage `rewrd`; did you mean `reward`?"),
-        (("data: $prompts", "data: prompts"), "stages.generated.data (line 10): there is no stage `prompts`; the input is written `$prompts`"),
-        (("data: mixture", "data: $mixture"), "stages.labelled.data (line 12): there is no input `mixture`; the output of the stage is written `mixture`, without `$`"),
+        (("reward: reward}", "reward: rewrd}"), "stages.labelled.reward (line 12): unknown stage `rewrd`; did you mean `reward`?"),
+        (("data: $prompts", "data: prompts"), "stages.generated.data (line 10): unknown stage `prompts`; the input is written `$prompts`"),
+        (("data: mixture", "data: $mixture"), "stages.labelled.data (line 12): unknown input `mixture`; the output of the stage is written `mixture`, without `$`"),
         (("reward: reward}", "reward: sft}"), "stages.labelled.reward (line 12): needs a model of role reward; `sft` (train sft) makes a model of role sft"),
         (("model: $base, ", ""), "stages.sft (line 8): needs `model`: a model"),
         (("model: sft, data: $prompts", "model: sft, endpoint: served, data: $prompts"), "stages.generated.endpoint (line 10): an endpoint takes the place of `model`"),
         (("model: sft, data: $prompts", "data: $prompts"), "stages.generated (line 10): needs `model`: a model"),
         (("decoding: greedy", "engine: vlm"), "stages.generated.engine (line 10): should be 'transformers' or 'vllm', got 'vlm'"),
-        (("data: mixture, reward", "data: report, reward"), "stages.labelled.data (line 12): needs a dataset of kind instructions or labelled; `report` (evaluate) makes a report, which no stage takes in"),
+        (("data: mixture, reward", "data: report, reward"), "stages.labelled.data (line 12): needs a dataset of kind instructions or labelled; `report` (evaluate) makes a report, which no stage takes as input"),
         (("[sft, mle", "[{model: sft, best_of: 4}, mle"), "stages.report.entrants.0 (line 16): needs both `best_of` and the `reward` model that chooses, or neither"),
         (("[sft, mle", "[{model: sft, reward: reward}, mle"), "stages.report.entrants.0 (line 16): needs both `best_of` and the `reward` model that chooses, or neither"),
         (("rewards: [reward, independent]", "best_of: [reward], rewards: [reward, independent]"), "stages.report.best_of (line 16): belongs to an entrant: `{model: sft, best_of: 8, reward: reward}`"),
@@ -148,7 +148,7 @@ stages:
   sft: {run: train, method: sft, model: $base, data: $extra}
 """
     assert refused(shelf, text, "base=tiny") == [
-        "stages.sft.data (line 6): the optional input `extra` is not given, and nothing stands in for it"
+        "stages.sft.data (line 6): the optional input `extra` is not given, and nothing replaces it"
     ]
 
 

@@ -100,9 +100,9 @@ def test_overrides_change_the_number_of_rounds_one_round_or_all(shelf: Shelf) ->
             ("  first:", "  best-2:"),
             "round.stages.best (line 12): there is also a stage `best-2` outside",
         ),
-        (("reward: $judge", "reward: $jugde"), "stages.scored-1.reward (line 11): there is no input `jugde`"),
+        (("reward: $judge", "reward: $jugde"), "stages.scored-1.reward (line 11): unknown input `jugde`"),
         (("lr: 1.0e-6", "lr: fast"), "stages.tuned-1.lr (line 13): should be a valid number"),
-        (("data: best, lr", "data: bests, lr"), "stages.tuned-1.data (line 13): there is no stage `bests`"),
+        (("data: best, lr", "data: bests, lr"), "stages.tuned-1.data (line 13): unknown stage `bests`"),
     ],
 )
 def test_a_mistake_is_reported_with_its_line_in_the_file(shelf: Shelf, change: tuple[str, str], fault: str) -> None:
@@ -190,7 +190,7 @@ def test_overrides_change_the_rule_or_take_it_away(shelf: Shelf) -> None:
     [
         (("judge: independent, ", ""), "rounds.stop (line 7): needs `judge`: a model that no stage learns from"),
         (("judge: independent", "judge: teacher"), "rounds.stop.judge (line 7): `teacher` is read by `scored-1`"),
-        (("judge: independent", "judge: nobody"), "stages.check-1.rewards.0 (line 7): there is no stage `nobody`"),
+        (("judge: independent", "judge: nobody"), "stages.check-1.rewards.0 (line 7): unknown stage `nobody`"),
         (("prompts: 50", "prompts: few"), "stages.check-1.prompts (line 7): should be a valid integer"),
         (
             ("prompts: 50", "promts: 50"),

@@ -144,7 +144,7 @@ def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_f
     [
         (
             ("mle.threshold:", "mel.threshold:"),
-            "sweep.vary.mel.threshold (line 9): there is no stage `mel`; did you mean",
+            "sweep.vary.mel.threshold (line 9): unknown stage `mel`; did you mean",
         ),
         (
             ("mle.threshold:", "mle.treshold:"),
@@ -153,7 +153,7 @@ def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_f
         (("mle.threshold:", "mle:"), "sweep.vary.mle (line 9): must be a stage and its field"),
         (("mle.threshold:", "report.prompts:"), "sweep.vary.report.prompts (line 9): `report` compares the variants"),
         (("mle.threshold:", "mle.method:"), "sweep.vary.mle.method (line 9): `method` cannot vary"),
-        (("mixture.size:", "mixture.parts.7.share:"), "sweep.vary.mixture.parts.7.share (line 10): `7` is no item"),
+        (("mixture.size:", "mixture.parts.7.share:"), "sweep.vary.mixture.parts.7.share (line 10): `7` is not an item"),
         (("[0.0, 0.5]", "[]"), "sweep.vary.mle.threshold (line 9): needs a list of values, or {min: ..., max: ...}"),
         (("[0.0, 0.5]", "[0.5, 0.5]"), "sweep.vary.mle.threshold.1 (line 9): 0.5 is in the list twice"),
         (("[0.0, 0.5]", "[0.0, high]"), "stages.mle-3.threshold (line 9): should be a valid number, got 'high'"),
@@ -166,7 +166,7 @@ def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_f
             "sweep.vary (line 8): makes 66 variants; the limit is 64",
         ),
         (("  metric: report\n", ""), "sweep (line 7): needs `metric`"),
-        (("metric: report", "metric: repotr"), "sweep.metric (line 11): there is no stage `repotr`; did you mean"),
+        (("metric: report", "metric: repotr"), "sweep.metric (line 11): unknown stage `repotr`; did you mean"),
         (("metric: report", "metric: report.other"), "sweep.metric (line 11): `other` is none of the `rewards`"),
         (("metric: report", "metric: labelled"), "sweep.metric (line 11): `labelled` has no held-out figure"),
         (("metric: report", "metric: mle.loss"), "sweep.metric (line 11): `loss` is none of the held-out figures"),

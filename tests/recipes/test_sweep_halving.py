@@ -91,7 +91,7 @@ def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf
         ("sweep.halving.rungs=[20, 10]", "each rung needs more steps than the one before, got [20, 10]"),
         ("sweep.halving.rungs=[20]", "at least 2"),
         ("sweep.halving.figure=dt.loss", "`loss` is none of the held-out figures of `dt`"),
-        ("sweep.halving.figure=td.eval_loss", "there is no stage `td`; known: dt, mle, more, report"),
+        ("sweep.halving.figure=td.eval_loss", "unknown stage `td`; known: dt, mle, more, report"),
         ("sweep.halving.figure=report", "`report` is an evaluation, which is there after the last rung"),
         ("sweep.halving.figure=mle.eval_loss", "changes nothing of `mle`"),
         ("sweep.halving.figure=more.eval_loss", "`dt`, whose figure decides in the end, does not need `more`"),

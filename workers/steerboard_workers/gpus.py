@@ -40,7 +40,7 @@ class GpuWatch:
             pynvml.nvmlInit()
             self._nvml = pynvml
         except Exception as error:
-            log.warning("no figures of the GPUs: %s", error)
+            log.warning("GPU metrics are not available: %s", error)
 
     def sample(self) -> list[GpuUse]:
         """One entry a device; none where NVML does not answer."""
@@ -49,7 +49,7 @@ class GpuWatch:
         try:
             return [self._one(device) for device in self._devices]
         except Exception as error:
-            log.warning("no more figures of the GPUs: %s", error)
+            log.warning("GPU metrics are no longer available: %s", error)
             self._nvml = None
             return []
 

@@ -72,7 +72,7 @@ class Follower:
             except (SQLAlchemyError, LeaseLost) as error:
                 log.warning("node %d: %s", self._group.node, error)
             except Exception:
-                log.exception("node %d could not take its part", self._group.node)
+                log.exception("node %d could not take part", self._group.node)
                 self._stopping.wait(self._look_seconds)
 
     def _claim_of_leader(self) -> Claim | None:

@@ -117,11 +117,11 @@ def _kind(document: Document, path: Path, fields: dict[str, Any], faults: Faults
     if "run" not in fields:
         document.fault(faults, path, f"needs `run`: one of {', '.join(run_words())}")
     elif run not in run_words():
-        document.fault(faults, (*path, "run"), f"there is no run kind `{run}`" + did_you_mean(str(run), run_words()))
+        document.fault(faults, (*path, "run"), f"unknown run kind `{run}`" + did_you_mean(str(run), run_words()))
     elif "method" not in fields:
         document.fault(faults, path, f"needs `method`: one of {', '.join(methods())}")
     else:
-        message = f"there is no method `{method}`" + did_you_mean(str(method), methods())
+        message = f"unknown method `{method}`" + did_you_mean(str(method), methods())
         document.fault(faults, (*path, "method"), message)
     return None
 

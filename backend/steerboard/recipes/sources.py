@@ -99,7 +99,7 @@ class Sources:
         if not reference.to_input:
             if name in self._document.data["stages"]:
                 return self._output(reference)
-            message = f"there is no stage `{name}`"
+            message = f"unknown stage `{name}`"
             if name in self._values:
                 message += f"; the input is written `${name}`"
             else:
@@ -107,7 +107,7 @@ class Sources:
             self._document.fault(self._faults, path, message)
             return None
         if name not in self._values:
-            message = f"there is no input `{name}`"
+            message = f"unknown input `{name}`"
             if name in self._document.data["stages"] and name not in (self._document.data.get("inputs") or {}):
                 message += f"; the output of the stage is written `{name}`, without `$`"
             elif name not in (self._document.data.get("inputs") or {}):
@@ -121,7 +121,7 @@ class Sources:
             raise AssertionError(f"no base stage for {value.source}")
         if value is None and not self._faults.mentions("inputs"):
             self._document.fault(
-                self._faults, path, f"the optional input `{name}` is not given, and nothing stands in for it"
+                self._faults, path, f"the optional input `{name}` is not given, and nothing replaces it"
             )
         return value
 
@@ -146,7 +146,7 @@ class Sources:
                 return None  # the stage itself is at fault
             makes, thing = source.output or maker.kind.made(maker.written), maker.kind.makes_thing
             what = f"`{reference.text}` ({maker.kind.word}) makes " + (
-                "a report, which no stage takes in" if makes is None else _describe(thing, makes)
+                "a report, which no stage takes as input" if makes is None else _describe(thing, makes)
             )
         elif isinstance(source, KnownModel):
             makes, thing = source.role, "model"
@@ -190,7 +190,7 @@ class Sources:
         written_out = draft.kind.written_out
         for slot_name, field in written_out.items():
             if slot_name in stage and stage.get(field):
-                message = f"has both `{field}` and `{slot_name}`; take one"
+                message = f"has both `{field}` and `{slot_name}`; use one of them"
                 self._document.fault(self._faults, (*draft.path, field), message)
             if slot_name not in stage and not stage.get(field):
                 self._document.fault(self._faults, draft.path, f"needs `{slot_name}`, or `{field}` written out")

@@ -56,7 +56,7 @@ def promote(
         place = next((roles for roles in _PLACES if model.role in roles), None)
         if place is None:
             raise BadInput(
-                f"{model.name} is a {model.role}, which no one asks for answers or rewards",
+                f"{model.name} is a {model.role}, which gives neither answers nor rewards",
                 code="wrong_role",
                 hint="Promote a model that answers, or a reward model.",
             )
@@ -81,7 +81,7 @@ def roll_back(session: Session, project: Project, model: Model, note: str, actor
     former = former_of(session, model)
     if former is None:
         raise NothingToRollBack(
-            f"{model.name} took no other model's place in production"
+            f"{model.name} replaced no other model in production"
             if model.stage == "production"
             else f"{model.name} is not in production",
             hint="Promote the model that should be there: `steerboard models promote NAME --stage production`.",

@@ -53,7 +53,9 @@ class AnnouncedFile(BaseModel):
     @classmethod
     def _of_a_model(cls, path: str) -> str:
         if not is_model_file(path):
-            raise ValueError("is no file of a model: safetensors, config.json, tokenizer files and a few more are")
+            raise ValueError(
+                "is not a model file: allowed are safetensors, config.json, tokenizer files and a few more"
+            )
         return path
 
 
@@ -72,7 +74,7 @@ class ModelUploadCreate(BaseModel):
         if len(names) < len(files):
             raise ValueError("name a file twice")
         if "config.json" not in names or not any(name.endswith(".safetensors") for name in names):
-            raise ValueError("are no model: config.json and at least one .safetensors file are needed")
+            raise ValueError("are not a complete model: config.json and at least one .safetensors file are needed")
         return files
 
 

@@ -191,7 +191,7 @@ def _config(raw: dict[str, Any], faults: list[ErrorLocation]) -> tuple[RunKindSp
     if kind is None:
         words = ", ".join(k.word for k in run_kinds())
         at = "config.method" if trains(raw.get("run")) else "config.run"
-        message = f"is no kind of run; known: {words}"
+        message = f"is not a run kind; known: {words}"
         if any_kind_of(raw.get("run")) is not None:
             message = "is started by its evaluation, and cannot be started alone"
         faults.append(ErrorLocation(location=at, message=message))
@@ -221,7 +221,7 @@ def _inputs(
         if slot is None or not re.fullmatch(r"[a-z]+\.\d+" if slot.many else r"[a-z0-9_]+", name):
             known = ", ".join(f"{n}.0" if s.many else n for n, s in kind.slots.items())
             faults.append(
-                ErrorLocation(location=f"inputs.{name}", message=f"is no input of {kind.word}; known: {known}")
+                ErrorLocation(location=f"inputs.{name}", message=f"is not an input of {kind.word}; known: {known}")
             )
             continue
         try:
@@ -295,7 +295,7 @@ def _check_complete(kind: RunKindSpec, asked: RunWork, faults: list[ErrorLocatio
             faults.append(ErrorLocation(location=f"config.{field}", message=message))
     for name, field in kind.written_out.items():
         if kind.asks_endpoint and asked.config.get("endpoint") is not None and asked.config.get(field):
-            faults.append(ErrorLocation(location=f"config.{field}", message="is not asked of an endpoint"))
+            faults.append(ErrorLocation(location=f"config.{field}", message="does not apply to an endpoint"))
         if (name in asked.inputs) == bool(asked.config.get(field)):
             faults.append(ErrorLocation(location=f"inputs.{name}", message=f"give either this or config.{field}"))
 

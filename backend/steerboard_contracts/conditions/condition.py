@@ -40,9 +40,9 @@ class Condition(RootModel[tuple[tuple[AttributeName, Finite], ...]]):
         names = [name for name, _ in pairs]
         for name in names:
             if not isinstance(name, str) or not _MATCHES.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of an attribute: give letters, digits, `_`, `.` and `-`")
+                raise ValueError(f"{name!r} is not a valid attribute name: use letters, digits, `_`, `.` and `-`")
             if names.count(name) > 1:
-                raise ValueError(f"{name} is asked for twice")
+                raise ValueError(f"{name} is requested twice")
         return tuple((name, _number(name, value)) for name, value in pairs)
 
     @model_serializer

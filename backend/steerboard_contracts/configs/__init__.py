@@ -45,5 +45,5 @@ def any_config(value: Any) -> Config:
     if known is not None:
         return known.model_validate(value)
     if "method" not in value:
-        raise ValueError(f"there is no run kind {value.get('run')} with such a config")
+        raise ValueError(f"unknown run kind {value.get('run')} with such a config")
     return _training().validate_python(value)

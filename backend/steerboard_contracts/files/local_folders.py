@@ -166,7 +166,7 @@ class ModelFolder:
             if stat.S_ISLNK(kind) or is_model_file(name):
                 os.close(self._reached(name, folders=True))
         except OSError:
-            return "has gone while it was looked at"
+            return "disappeared while it was being read"
         except UnsafeModelFile as error:
             return error.detail
         return None
@@ -181,11 +181,11 @@ class ModelFolder:
         try:
             handle = os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=self._handle)
         except OSError:
-            raise UnsafeModelFile("leads nowhere that may be read") from None
+            raise UnsafeModelFile("leads outside of the folders that may be read") from None
         kind = os.fstat(handle).st_mode
         fault = None
         if not self._allowed.allow(_where(handle)):
-            fault = "leads nowhere that may be read"
+            fault = "leads outside of the folders that may be read"
         elif not (stat.S_ISREG(kind) or (folders and stat.S_ISDIR(kind))):
             fault = "is not a plain file"
         if fault is not None:

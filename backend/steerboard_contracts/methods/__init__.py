@@ -119,8 +119,8 @@ def needed_method(name: str) -> MethodSpec:
     spec = method_of(name)
     if spec is None:
         known = ", ".join(methods())
-        hint = f"Install the package that brings it; known here: {known}."
-        raise BadInput(f"there is no method {name} here", code="unknown_method", hint=hint)
+        hint = f"Install the package that provides it; installed here: {known}."
+        raise BadInput(f"method {name} is not installed here", code="unknown_method", hint=hint)
     return spec
 
 
@@ -156,7 +156,7 @@ def _probes_fit(config: TrainingConfig) -> TrainingConfig:
     if config.probe is not None and spec.role not in POLICIES:
         raise ValueError(f"probe: a {spec.role} model writes no answers; leave it out")
     if config.probe is not None and config.probe.score is not None and spec.condition is None:
-        raise ValueError(f"probe.score: policies of {spec.label} are asked with no score; leave it out")
+        raise ValueError(f"probe.score: policies of {spec.label} take no score; leave it out")
     return config
 
 

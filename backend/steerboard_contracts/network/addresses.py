@@ -66,7 +66,7 @@ def _entry(text: str) -> _Entry:
         network = _network(host)
     host = host.lower().rstrip(".")
     if (network is None and not _HOST.fullmatch(host)) or not (port is None or 0 < port < 65536):
-        raise ValueError(f"{text!r} is no host name, address or network, with or without `:port`")
+        raise ValueError(f"{text!r} is not a host name, address or network, with or without `:port`")
     return _Entry("" if network else host, network, port)
 
 

@@ -57,13 +57,13 @@ def check_url(url: str) -> str:
     if len(url) > _LONGEST_URL:
         raise BadUrl(f"the URL has more than {_LONGEST_URL} characters")
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise BadUrl("the URL is not one of http or https with a host", hint="Write https://host/path.")
+        raise BadUrl("the URL is not an http or https URL with a host", hint="Write https://host/path.")
     if parsed.userinfo:
         raise BadUrl("the URL holds credentials", hint="Leave them out; a key has a field of its own.")
     if parsed.fragment or "#" in url:
         raise BadUrl("the URL has a fragment", hint="Leave out `#` and what follows.")
     if port is not None and not 0 < port < 65536:
-        raise BadUrl(f"{port} is no port")
+        raise BadUrl(f"{port} is not a valid port")
     return url
 
 
@@ -162,7 +162,7 @@ class _CheckedBackend(httpcore.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: _Options | None = None
     ) -> httpcore.NetworkStream:
-        raise AddressRefused("a socket of this machine is no address")
+        raise AddressRefused("a local socket is not an address")
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

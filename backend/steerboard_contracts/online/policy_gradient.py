@@ -169,7 +169,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
                 "kl_estimator k1 in the loss has no effect on average: use k2 or k3 there, or kl_in: reward"
             )
         if self.kl_in == "reward" and self.kl_form != "k1":
-            raise ValueError(f"kl_estimator {self.kl_form} belongs into the loss; in the reward it is k1")
+            raise ValueError(f"kl_estimator {self.kl_form} belongs in the loss; in the reward, use k1")
         if self.ptx_batch is not None and not self.ptx_coefficient:
             raise ValueError("ptx_batch has no effect with ptx_coefficient 0")
         if self.drop_equal and self.answers < 2:

@@ -18,7 +18,7 @@ def _compiles(pattern: str) -> str:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"is no regular expression: {error}") from error
+        raise ValueError(f"is not a valid regular expression: {error}") from error
     return pattern
 
 

@@ -175,13 +175,15 @@ class MethodSpec:
     def __post_init__(self) -> None:
         """Raises `BadMethod`."""
         if not _NAME.fullmatch(self.name):
-            raise BadMethod(f"{self.name!r} is no name of a method: give lower-case letters, digits and underscores")
+            raise BadMethod(f"{self.name!r} is not a valid method name: use lower-case letters, digits and underscores")
         if not (isinstance(self.config, type) and issubclass(self.config, TrainingConfig)):
-            raise BadMethod(f"the config of {self.name} is no subclass of TrainingConfig")
+            raise BadMethod(f"the config of {self.name} is not a subclass of TrainingConfig")
         if get_args(self.config.model_fields["method"].annotation) != (self.name,):
             raise BadMethod(f'the config of {self.name} needs the field `method: Literal["{self.name}"]`')
         if not _PATH.fullmatch(self.training):
-            raise BadMethod(f"{self.training!r}, the worker's half of {self.name}, is no `package.module:Class`")
+            raise BadMethod(
+                f"{self.training!r}, the worker's half of {self.name}, is not of the form `package.module:Class`"
+            )
         self._check_words("kind of dataset", self.data, get_args(SampleKind))
         self._check_words("role of a model", self.outputs, get_args(ModelRole))
         self._check_words("role of a model", self.starts_from, get_args(ModelRole))
@@ -199,7 +201,7 @@ class MethodSpec:
     def _check_words(self, what: str, given: Any, known: tuple[str, ...]) -> None:
         unknown = sorted(set(given) - set(known))
         if unknown or not given:
-            asked = f"there is no {what} {unknown[0]!r}" if unknown else f"it names no {what}"
+            asked = f"unknown {what} {unknown[0]!r}" if unknown else f"it names no {what}"
             raise BadMethod(f"{self.name}: {asked}; known: {', '.join(known)}")
 
     def _check_frozen(self) -> None:
@@ -212,7 +214,7 @@ class MethodSpec:
         for data in self.further_data:
             if data.name in taken or not _NAME.fullmatch(data.name) or data.name in self.config.model_fields:
                 raise BadMethod(
-                    f"{data.name!r} is no name of a further dataset of {self.name}, or that of another input"
+                    f"{data.name!r} is not a valid name for a further dataset of {self.name}, or is already taken"
                 )
             taken.add(data.name)
             self._check_words("kind of dataset", data.kinds, get_args(SampleKind))
@@ -220,7 +222,9 @@ class MethodSpec:
             if one.name in taken:
                 raise BadMethod(f"a frozen model of {self.name} is called {one.name}, the name of another input")
             if not _NAME.fullmatch(one.name) or one.name in self.config.model_fields:
-                raise BadMethod(f"{one.name!r} is no name of a frozen model of {self.name}, or one of its fields")
+                raise BadMethod(
+                    f"{one.name!r} is not a valid name for a frozen model of {self.name}, or is one of its fields"
+                )
             taken.add(one.name)
             self._check_words("use of a frozen model", one.uses, get_args(Use))
             self._check_words("way to read", (one.reads,), get_args(Reads))
@@ -229,12 +233,14 @@ class MethodSpec:
 
         for other in self.also_trains:
             if other.like not in (None, *(one.name for one in self.frozen)):
-                raise BadMethod(f"the {other.role} of {self.name} starts from {other.like}, which is no frozen model")
+                raise BadMethod(
+                    f"the {other.role} of {self.name} starts from {other.like}, which is not a frozen model"
+                )
 
     def _check_fields(self) -> None:
         if self.preview is not None:
             if self.preview.kind not in PREVIEWS:
-                raise BadMethod(f"{self.name}: there is no preview {self.preview.kind!r}; known: {', '.join(PREVIEWS)}")
+                raise BadMethod(f"{self.name}: unknown preview {self.preview.kind!r}; known: {', '.join(PREVIEWS)}")
             needed, known = PREVIEWS[self.preview.kind]
             if not needed <= set(self.preview.fields) <= known:
                 raise BadMethod(f"{self.name}: the preview {self.preview.kind} takes {', '.join(sorted(known))}")
@@ -264,8 +270,8 @@ class MethodSpec:
         if not unused:
             return None
         return (
-            f"{' and '.join(unused)} would have devices of their own and no model to hold: {self.name} with these "
-            f"inputs and fields keeps none for it. Leave placement.{unused[0]} at 0"
+            f"{' and '.join(unused)} would get dedicated devices but no model to hold: {self.name} with these "
+            f"inputs and fields does not need one. Leave placement.{unused[0]} at 0"
         )
 
     def given_tokens(self, config: TrainingConfig) -> list[str]:

@@ -69,7 +69,7 @@ def leaderboard(pairs: Sequence[Pair], *, styled: bool = False, draws: int = DRA
         wins[place[one.b], place[one.a]] += 1 - one.value
     members = comparable(wins)
     if len(members) < 2:
-        raise ValueError("no two models have won and lost against each other, be it by way of others")
+        raise ValueError("no two models have won and lost against each other, directly or via others")
     rated = [names[index] for index in members]
     weight = weights(used)
     inside = [index for index, one in enumerate(used) if one.a in rated and one.b in rated]

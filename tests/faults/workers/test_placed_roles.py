@@ -57,7 +57,7 @@ def test_a_node_that_trains_and_one_that_samples_make_the_same_model_as_one_proc
     os.kill(unit_pids(stack, run_id, 1)[0], signal.SIGKILL)
     (run,) = stack.finish(run_id, seconds=300)
     assert (run.state, run.attempt) == ("succeeded", 1), run.reason
-    assert any("was lost, and is started again" in line for line in stack.log_lines(run_id))
+    assert any("was lost, and is being restarted" in line for line in stack.log_lines(run_id))
     found = stack.result(run_id)
     assert found.losses == expected.losses
     assert found.weights == expected.weights

@@ -224,7 +224,7 @@ def test_a_training_whose_sampling_process_is_killed_goes_on_in_another_attempt(
     with transaction(stack.sessions) as session:
         first = session.get_one(RunAttempt, (run_id, 1))
         assert first.reason is not None
-        assert first.reason.startswith("engine_failed: the process that has vLLM ended with status -9")
+        assert first.reason.startswith("engine_failed: the vLLM process ended with status -9")
     assert run.summary is not None
     assert run.summary["steps"] == 40
     assert not stack.stage_pids(run_id)

@@ -239,10 +239,10 @@ def test_dropout_of_the_models_own_config_is_off(started, base_model, tmp_path):
         ("reinforce_pp", {"baseline": True, "answers": 1}, "needs answers of 2 or more"),
         ("reinforce_pp", {"drop_equal": True, "answers": 1}, "needs answers of 2 or more"),
         ("rloo", {"kl_in": "loss", "kl_estimator": "k1"}, "k1 in the loss has no effect"),
-        ("rloo", {"kl_estimator": "k3"}, "k3 belongs into the loss"),
+        ("rloo", {"kl_estimator": "k3"}, "k3 belongs in the loss"),
         ("rloo", {"dual_clip": 1.0}, "greater than 1"),
         ("rloo", {"lora": {"dropout": 0.1}}, "lora.dropout must be 0"),
-        ("rloo", {"rules": [{"kind": "regex", "pattern": "(a"}]}, "is no regular expression"),
+        ("rloo", {"rules": [{"kind": "regex", "pattern": "(a"}]}, "is not a valid regular expression"),
         ("rloo", {"rules": [{"kind": "regex", "pattern": "a" * 501}]}, "at most 500 characters"),
     ],
 )

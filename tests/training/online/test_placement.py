@@ -107,7 +107,7 @@ class TestConfig:
     def test_a_role_without_a_model_gets_no_devices(self, method, fields, given, unused):
         spec = needed_method(method)
         fault = spec.placement_fault(spec.config.model_validate({"method": method, **fields}), given)
-        assert fault == unused or fault.startswith(f"{unused} would have devices of their own")
+        assert fault == unused or fault.startswith(f"{unused} would get dedicated devices")
 
     def test_adapters_whose_base_is_spread_cannot_be_sent(self):
         with pytest.raises(ValidationError, match="lora with strategy zero3 cannot be merged"):

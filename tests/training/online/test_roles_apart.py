@@ -153,7 +153,7 @@ def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, killed):
                 one.send_signal(signal.SIGKILL)
     assert process.wait() == 0
     events = [STAGE_EVENT.validate_json(line) for line in seen.splitlines()]
-    assert any("was lost, and is started again" in event.message for event in events if event.type == "log")
+    assert any("was lost, and is being restarted" in event.message for event in events if event.type == "log")
     finished(together)
     assert_same_run(apart, together)
 

@@ -101,7 +101,7 @@ def test_with_many_evaluations_answers_are_given_at_some_of_them_and_at_the_last
     ("config", "told"),
     [
         ({"method": "reward_model", "probe": {}}, "writes no answers"),
-        ({"method": "sft", "probe": {"score": 5}}, "asked with no score"),
+        ({"method": "sft", "probe": {"score": 5}}, "take no score"),
         ({"method": "sft", "probe": {"held_out": 0}}, "nothing to answer"),
         ({"method": "sft", "probe": {"prompts": [" "]}}, "is empty"),
         ({"method": "sft", "probe": {}, "strategy": "zero3"}, "zero3"),

@@ -25,7 +25,7 @@ def group_of(row: Row, dataset: str) -> int:
     """The row's group. Raises `BadInput` (`no_groups`)."""
     if row.get("group") is None:
         raise BadInput(
-            f"dataset {dataset}: row {row.get('row')} does not say to which group of answers it belongs",
+            f"dataset {dataset}: row {row.get('row')} does not name its group of answers",
             code="no_groups",
             hint="Generate with several answers a prompt, or import the columns `group` and `candidate`.",
         )

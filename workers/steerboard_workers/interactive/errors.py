@@ -19,7 +19,7 @@ def problem_of(error: Exception) -> dict[str, Any]:
     """A typed error as it is; of any other one the traceback is in the log only."""
     if not isinstance(error, SteerboardError):
         log.error("an answer failed", exc_info=error)
-        error = SteerboardError(f"The worker met {type(error).__name__}; its log has the traceback.")
+        error = SteerboardError(f"The worker hit {type(error).__name__}; its log has the traceback.")
     return problem_document(error)
 
 

@@ -203,12 +203,12 @@ class ModelHost(GuardedProcess):
                     raise self._died() from None
                 now = time.monotonic()
                 if now - heard > silence:
-                    raise self._too_slow(f"gave no sign for {silence:g} seconds") from None
+                    raise self._too_slow(f"did not respond for {silence:g} seconds") from None
             else:
                 yield answer
                 heard = now = time.monotonic()
             if now > last:
-                raise self._too_slow(f"was not done within {self._settings.interactive_seconds:g} seconds")
+                raise self._too_slow(f"did not finish within {self._settings.interactive_seconds:g} seconds")
 
     def _send(self, request: BaseModel, wanted: Wanted) -> None:
         data = (request.model_dump_json() + "\n").encode()
@@ -218,7 +218,7 @@ class ModelHost(GuardedProcess):
             if self.ended(0):
                 raise self._died()
             if time.monotonic() > last:
-                raise self._too_slow("did not take a request")
+                raise self._too_slow("did not accept a request")
             if select.select([], [self._requests], [], LOOK_SECONDS)[1]:
                 try:
                     data = data[os.write(self._requests, data) :]
@@ -239,7 +239,7 @@ class ModelHost(GuardedProcess):
                     return
         except SteerboardError:
             pass
-        log.warning("%s did not stop when it was asked to, and is ended", self.name)
+        log.warning("%s did not stop when requested, and is killed", self.name)
         self.kill()
 
     def _said_all(self) -> bool:

@@ -229,7 +229,7 @@ class ModelCache:
                 others = [one for one in self._held.values() if one is not held]
                 idle = [one for one in others if not one.busy]
                 while limit is not None and sum(one.size for one in others) + size > limit and idle:
-                    log.info("%s leaves memory for %s", idle[0].name, held.name)
+                    log.info("%s is unloaded to make room for %s", idle[0].name, held.name)
                     self._forget(idle[0])
                     others.remove(idle.pop(0))
                 if limit is None or wanted is None or sum(one.size for one in others) + size <= limit:

@@ -70,7 +70,7 @@ class RemoteAnswers:
             return
         except (LeaseLost, SQLAlchemyError) as error:
             # After an outage of the database the lease runs out, and the answer is started over.
-            log.warning("an endpoint's answer was given up: %s", error)
+            log.warning("an endpoint's answer was abandoned: %s", error)
             self._keeper.drop(claim)
             return
         except Exception as error:
@@ -86,7 +86,7 @@ class RemoteAnswers:
         except Stopping:
             return
         except (LeaseLost, SQLAlchemyError) as error:
-            log.warning("an endpoint's answer was given up: %s", error)
+            log.warning("an endpoint's answer was abandoned: %s", error)
         self._keeper.drop(claim)
 
     def _write(

@@ -17,7 +17,7 @@ def rewards_of(reward_model: HeldModel, samples: Sequence[tuple[Prompt, str]], w
     values = reward_model.host.score(samples, wanted)
     if not all(math.isfinite(value) for value in values):
         raise BadInput(
-            f"{reward_model.name} gives a reward that is no finite number",
+            f"{reward_model.name} gives a reward that is not a finite number",
             code="non_finite_reward",
             hint="Train the reward model again, or with `precision: fp32`.",
         )

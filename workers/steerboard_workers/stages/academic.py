@@ -80,7 +80,7 @@ def _evaluated(config: AcademicConfig, model: Any, loaded: Loaded) -> dict[str, 
         )
     except (AssertionError, ValueError) as error:
         raise BadInput(
-            f"task {loaded.name} cannot be asked of this model: {str(error)[:500]}",
+            f"task {loaded.name} cannot be run on this model: {str(error)[:500]}",
             code="bad_benchmark_task",
             hint="A model with a short window may need fewer shots. The run's log has the traceback.",
         ) from error

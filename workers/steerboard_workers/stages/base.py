@@ -192,7 +192,7 @@ def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
             path = snapshot_download(name, revision=wanted, allow_patterns=list(MODEL_FILES), local_files_only=True)
         except Exception:
             raise _not_downloaded(source, error) from error
-        stage.log(f"the hub cannot be reached; taking the copy of {source} in this machine's cache", "warning")
+        stage.log(f"the hub cannot be reached; using the copy of {source} in this machine's cache", "warning")
         return Path(path), Path(path).name
     stage.log(f"downloading {name} at {commit} (safetensors and tokenizer files only)")
     try:

@@ -71,16 +71,16 @@ def failure_of(
     if killed_for_memory or (status != "exit 0" and speaks_of_memory(tail)):
         return Failure("out_of_memory", f"The stage ran out of memory. {how}", _MEMORY_HINT, retryable=True)
     if status is None or status == f"signal {int(signal.SIGKILL)}":
-        hint = "Someone killed it, or the kernel did because memory ran out; it resumes from its last checkpoint."
+        hint = "A user killed it, or the kernel did because memory ran out; it resumes from its last checkpoint."
         return Failure("stage_killed", f"The stage was killed. {how}", hint, retryable=True)
     if doing is not None and status in _CRASHES:
         return Failure(
             BadModel.code,
             f"A library crashed ({in_words(status)}) while {doing}.",
-            "Its files crash native code, and would again: save it again with save_pretrained, or use another.",
+            "Its files crash native code every time: save it again with save_pretrained, or use another.",
         )
     last = " ".join(tail[-3:])[-500:]
-    detail = f"The stage crashed. {how}" + (f" Its last words: {last}" if last else "")
+    detail = f"The stage crashed. {how}" + (f" Its last output: {last}" if last else "")
     return Failure("stage_crashed", detail, "The run's log has the rest.", retryable=True)
 
 

@@ -127,7 +127,7 @@ def _work(settings: Settings, job: CleaningJob) -> Done:
         problem = problem_of(error)
         if problem is None:
             log.exception("cleaning dataset %s failed", job.dataset)
-            problem = SteerboardError("Cleaning met an unexpected error; its log has the traceback.")
+            problem = SteerboardError("Cleaning hit an unexpected error; its log has the traceback.")
         return Done(failure=Failure.of(problem))
 
 

@@ -90,7 +90,7 @@ def _answer(question: Question, respondent: Respondent, replies: IO[bytes], lock
     except EndpointGaveUp as error:
         reply.failed = Failed(code=error.code, detail=error.detail, hint=error.hint, retryable=error.retryable)
     except Exception as error:
-        log.exception("asking the endpoint met an unexpected error")
+        log.exception("asking the endpoint hit an unexpected error")
         detail = f"{type(error).__name__}; the run's log has the traceback."
         reply.failed = Failed(code="stage_crashed", detail=detail, retryable=True)
     with lock:

@@ -149,7 +149,7 @@ def main(run_id: str, attempt: str) -> int:
         voice.say(Failed(code=error.code, detail=error.detail, hint=error.hint, retryable=error.retryable))
         return 1
     except Exception as error:
-        log.exception("asking the endpoint met an unexpected error")
+        log.exception("asking the endpoint hit an unexpected error")
         detail = f"{type(error).__name__}; the run's log has the traceback."
         voice.say(Failed(code="stage_crashed", detail=detail, retryable=True))
         return 1

@@ -249,7 +249,7 @@ def main(run_id: str, attempt: str) -> int:
         voice.say(failure_of(error))
         return 1
     except Exception as error:
-        log.exception("the judge's run met an unexpected error")
+        log.exception("the judge's run hit an unexpected error")
         voice.say(failure_of(error))
         return 1
     return 0

@@ -192,5 +192,5 @@ def install_handlers(app: FastAPI) -> None:
     def unexpected(request: Request, error: Exception) -> JSONResponse:
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
         return problem_response(
-            SteerboardError("The server met an unexpected error; its log has the traceback.", code="internal_error")
+            SteerboardError("The server hit an unexpected error; its log has the traceback.", code="internal_error")
         )

@@ -82,7 +82,7 @@ def change(
         base_url = _base_url(settings, given.base_url)
         if endpoint.api_key_sealed and "api_key" not in fields and _origin(base_url) != _origin(endpoint.base_url):
             raise BadInput(
-                "the new base URL is another server, and the stored key is not sent there",
+                "the new base URL points to another server, to which the stored key is not sent",
                 code="api_key_needed",
                 hint="Give `api_key` too, or null for a server that needs none.",
             )

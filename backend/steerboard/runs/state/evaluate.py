@@ -55,9 +55,9 @@ def _tried(session: Session, run: Run, work: Callable[[], Found]) -> Found | Non
         failure = Failure.of(error)
     except Exception:
         # One evaluation that breaks must not keep every other run from being settled.
-        log.exception("the evaluation of run %s (%s) broke", run.name, run.id)
+        log.exception("the evaluation of run %s (%s) failed", run.name, run.id)
         hint = "The server's log has the traceback. What was answered is kept; resume the run to try again."
-        failure = Failure("evaluation_failed", "The evaluation broke.", hint)
+        failure = Failure("evaluation_failed", "The evaluation hit an unexpected error.", hint)
     run.error = failure.document()
     move(session, run, "failed", failure.detail, failure.code)
     return None

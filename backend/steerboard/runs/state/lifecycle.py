@@ -160,7 +160,7 @@ def _changed(run: Run, changes: Mapping[str, Any]) -> dict[str, Any]:
     others = sorted(changes.keys() - (EXECUTION_FIELDS & kind.model_fields.keys()))
     if others:
         raise BadInput(
-            f"{', '.join(others)} cannot be changed of a run that is resumed",
+            f"{', '.join(others)} cannot be changed when a run is resumed",
             code="bad_config",
             hint="Only settings of how the work is split can change; for others, clone the run with changes.",
         )

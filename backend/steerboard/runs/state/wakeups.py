@@ -50,7 +50,7 @@ def publish(redis_url: str, pool: str) -> bool:
     try:
         producer(redis_url).send_task(WAKE_TASK, args=[pool], queue=pool, retry=False, ignore_result=True)
     except (OperationalError, redis.RedisError, OSError) as error:
-        log.warning("no wake-up for pool %s: %s; workers will find the work by looking", pool, error)
+        log.warning("no wake-up for pool %s: %s; workers will find the work by polling", pool, error)
         return False
     return True
 

@@ -24,5 +24,5 @@ def training_of(config: TrainingConfig) -> TrainingMethod[Any]:
             hint=f"Install what {spec.package or 'it'} needs on this worker.",
         ) from error
     if not (isinstance(found, type) and issubclass(found, TrainingMethod)):
-        raise BadInput(f"{spec.training} is no subclass of TrainingMethod", code="method_not_importable")
+        raise BadInput(f"{spec.training} is not a subclass of TrainingMethod", code="method_not_importable")
     return found(config)

@@ -128,7 +128,7 @@ def _groups(rewards: ArrayLike) -> Floats:
         raise ValueError(f"rewards of groups are (groups, n), and these have the shape {given.shape}")
     if given.shape[1] < 2:
         raise BadInput(
-            "Advantages of a group compare the answers to one prompt, and there is one answer to each",
+            "Advantages of a group compare the answers to one prompt, but each prompt has only one",
             code="one_answer",
             hint="Sample at least two answers to each prompt.",
         )

@@ -53,7 +53,7 @@ class LiveServer(VllmServer):
         host.rest()
         if len(found) < len(asked.prompts):
             raise EngineFailed(
-                f"{len(asked.prompts) - len(found)} answers never came", hint="The run's log has vLLM's output."
+                f"{len(asked.prompts) - len(found)} answers never arrived", hint="The run's log has vLLM's output."
             )
         ordered = [found[place] for place in range(len(asked.prompts))]
         return Drawn([ids for ids, _ in ordered], [log_probs for _, log_probs in ordered])

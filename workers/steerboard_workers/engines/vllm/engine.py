@@ -74,7 +74,7 @@ class VllmEngine:
                 yield completion
         lost = sum(map(len, waiting.values()))
         if lost:
-            raise EngineFailed(f"{lost} answers never came", hint="The run's log has vLLM's output.")
+            raise EngineFailed(f"{lost} answers never arrived", hint="The run's log has vLLM's output.")
 
     def _params(self, one: Asked, decoding: Decoding, seed: int, numbers: Sequence[int]) -> Any:
         from vllm import SamplingParams

@@ -136,9 +136,9 @@ def _engine_errors() -> Iterator[None]:
 
 def _refused(error: Exception) -> BadInput:
     return BadInput(
-        f"vLLM does not take this model with these options: {str(error)[:500]}",
+        f"vLLM rejects this model with these options: {str(error)[:500]}",
         code="engine_refused",
-        hint="Change the options under `vllm`, or take engine: transformers.",
+        hint="Change the options under `vllm`, or use engine: transformers.",
     )
 
 

@@ -80,9 +80,7 @@ class VllmProcess:
 
     def _ended(self) -> EngineFailed:
         status = self._process.wait()
-        return EngineFailed(
-            f"the process that has vLLM ended with status {status}", hint="The run's log has its last output."
-        )
+        return EngineFailed(f"the vLLM process ended with status {status}", hint="The run's log has its last output.")
 
 
 class VllmServer:

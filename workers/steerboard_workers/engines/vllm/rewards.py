@@ -32,5 +32,5 @@ class VllmRewards:
             found = {int(output.request_id): float(output.outputs.data[0]) for output in self._host.outputs()}
             if len(found) < len(places):
                 lost = len(places) - len(found)
-                raise EngineFailed(f"{lost} rewards never came", hint="The run's log has vLLM's output.")
+                raise EngineFailed(f"{lost} rewards never arrived", hint="The run's log has vLLM's output.")
             yield places, [found[place] for place in places]

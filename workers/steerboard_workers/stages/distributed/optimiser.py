@@ -70,7 +70,7 @@ def parted(of: str, own: dict[str, nn.Parameter]) -> tuple[str, nn.Parameter]:
     """What a checkpoint's key names, and the parameter that it is of. Raises `BadCheckpoint`."""
     what, _, name = of.partition(".")
     if name not in own or what not in (WEIGHT, *MOMENTS):
-        raise BadCheckpoint(f"the checkpoint holds {of}, which this model has not")
+        raise BadCheckpoint(f"the checkpoint holds {of}, which this model lacks")
     return what, own[name]
 
 

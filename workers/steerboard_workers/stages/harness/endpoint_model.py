@@ -101,7 +101,7 @@ def check_written(tasks: Iterable[Any]) -> None:
 
 def no_log_probs(task: str, kind: str = "log-probs") -> BadInput:
     return BadInput(
-        f"task {task} ({kind}) compares log-probs of given answers, which an endpoint does not give",
+        f"task {task} ({kind}) compares log-probs of given answers, which an endpoint does not provide",
         code="no_log_probs",
         hint="Leave it out, or ask it of a model of the project, with engine transformers or vllm.",
     )

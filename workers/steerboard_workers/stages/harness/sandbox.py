@@ -80,7 +80,7 @@ def passes(code: str, seconds: int = SECONDS) -> bool:
                 process.kill()
                 process.wait()
             if process.returncode == sandboxed.UNAVAILABLE:
-                raise SandboxUnavailable("this machine cannot confine the code of a model", hint=_HINT)
+                raise SandboxUnavailable("this machine cannot sandbox the model's code", hint=_HINT)
             return process.returncode == 0 and process.stdout.read(len(word)) == word.encode()
 
 

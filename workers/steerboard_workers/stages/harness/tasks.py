@@ -125,7 +125,7 @@ def _check_code(task: Any) -> None:
     around = [getattr(function, "__globals__", {}).values() for function in functions]
     if not any(isinstance(value, sandbox.CodeEval) for values in around for value in values):
         raise BadInput(
-            f"task {config.task} runs the model's code in a way of its own, which cannot be confined",
+            f"task {config.task} runs the model's code in its own way, which cannot be sandboxed",
             code="unconfined_code",
             hint="Only tasks that score by the metric code_eval, such as humaneval and mbpp, run in the sandbox.",
         )

@@ -101,7 +101,7 @@ class HarnessServer(VllmServer):
             left -= 1
             yield int(output.request_id), output
         if left:
-            raise EngineFailed(f"{left} log-probs never came", hint="The run's log has vLLM's output.")
+            raise EngineFailed(f"{left} log-probs never arrived", hint="The run's log has vLLM's output.")
 
 
 def _params(**options: Any) -> Any:

@@ -68,7 +68,7 @@ def quantisation(lora: LoraConfig, compute: torch.dtype, device: torch.device) -
         return {}
     if importlib.util.find_spec("bitsandbytes") is None:
         raise BadInput(
-            "quantise: nf4 needs bitsandbytes, which this worker has not",
+            "quantise: nf4 needs bitsandbytes, which is not installed on this worker",
             code="quantisation_missing",
             hint="On the worker: pip install 'steerboard[quantised]'. Or train without quantise.",
         )

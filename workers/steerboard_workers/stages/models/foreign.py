@@ -100,7 +100,7 @@ def _chooses(key: str) -> bool:
 def read_json(path: Path) -> dict[str, Any]:
     """A file of settings. Raises `BadModel` for what is not a JSON object, or far too large for one."""
     if path.stat().st_size > _SETTINGS_BYTES:
-        raise BadModel(f"{path.name} has {path.stat().st_size:,} bytes, which no file of settings has")
+        raise BadModel(f"{path.name} has {path.stat().st_size:,} bytes, too many for a settings file")
     with its_own_fault(f"{path.name} cannot be read"):
         content = json.loads(path.read_bytes())
     if not isinstance(content, dict):
@@ -113,7 +113,7 @@ def check_model(folder: Path) -> None:
     more than they hold. Raises `BadModel`."""
     for path in sorted(folder.glob("*.json")):
         if path.stat().st_size > _TOKENIZER_BYTES:
-            raise BadModel(f"{path.name} has {path.stat().st_size:,} bytes, which no tokenizer has")
+            raise BadModel(f"{path.name} has {path.stat().st_size:,} bytes, too many for a tokenizer")
     tensors = stored = 0
     for path in sorted(folder.glob("*.safetensors")):
         shapes = _shapes(path)
@@ -124,12 +124,12 @@ def check_model(folder: Path) -> None:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         layers = getattr(config.get_text_config(), "num_hidden_layers", None) or 0
         if layers > tensors:
-            raise BadModel(f"config.json promises {layers} layers, and the weights have {tensors} tensors")
+            raise BadModel(f"config.json declares {layers} layers, and the weights have {tensors} tensors")
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     promised = sum(parameter.numel() for parameter in model.parameters())
     if promised > _PACKED * stored + (1 << 20):
-        raise BadModel(f"config.json promises {promised:,} parameters, and the weights have {stored:,}")
+        raise BadModel(f"config.json declares {promised:,} parameters, and the weights have {stored:,}")
 
 
 def check_index(folder: Path) -> None:
@@ -148,7 +148,7 @@ def _shapes(path: Path) -> list[list[int]]:
     with path.open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if size < 8 or header > size - 8:
-        raise BadModel(f"{path.name} is not a safetensors file, or not all of it is there")
+        raise BadModel(f"{path.name} is not a safetensors file, or is incomplete")
     if header > _HEADER_BYTES:
         raise BadModel(f"{path.name} has a header of {header:,} bytes; at most {_HEADER_BYTES:,} are read")
     with its_own_fault(f"{path.name} is damaged"), safe_open(path, "pt") as weights:

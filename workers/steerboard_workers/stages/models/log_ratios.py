@@ -84,7 +84,7 @@ def _prompts(
     longest = max(len(ids) for _, ids in answered)
     if longest >= window:
         raise BadInput(
-            f"answers have up to {longest} tokens, but a window of {window} is all that the model to compare with has",
+            f"answers have up to {longest} tokens, but the model to compare with has a window of only {window}",
             code="window_too_small",
             hint="Lower max_new_tokens, or compare with a model of the same window.",
         )

@@ -174,7 +174,7 @@ def check_gives_rewards(folder: Path) -> None:
     if role not in SCALARS:
         what = "compares two responses" if role == "preference" else f"is of role {role}"
         raise BadInput(
-            f"{folder.name} {what}, and gives no reward to a single one",
+            f"{folder.name} {what}, and cannot score a single one",
             code="wrong_role",
             hint=what_to_name(role, SCALARS & JUDGES),
         )

@@ -69,7 +69,7 @@ class PlacedUnit:
                 raise EngineFailed(
                     f"{self._unit.name} was lost {self._losses} times", hint="The run's log has its last output."
                 ) from error
-            self._cluster.log(f"{self._unit.name} was lost, and is started again")
+            self._cluster.log(f"{self._unit.name} was lost, and is being restarted")
             self._process = self._cluster.start(self._unit)
             try:
                 for method, arguments in list(self._kept.values()):

@@ -66,7 +66,7 @@ class _ModuleUnit:
         for name, tensor in _received(sent):
             self._own[name].copy_(tensor)
             left.remove(name)
-        assert not left, f"weights did not come: {sorted(left)[:3]}"
+        assert not left, f"weights did not arrive: {sorted(left)[:3]}"
 
     def draw(self, asked: Draw) -> Drawn:
         rows: dict[tuple[int, ...], int] = {}

@@ -26,7 +26,7 @@ class KnownQuality:
             return quality(turns_of(sample.prompt)[-1].content, sample.response)
         except ValueError as error:
             raise BadInput(
-                f"the known quality of synthetic answers was asked for, but {error}",
+                f"the known quality of synthetic answers was requested, but {error}",
                 code="not_synthetic",
                 hint="Leave `quality` out when the prompts are not those of the synthetic demo data.",
             ) from error

@@ -51,8 +51,8 @@ def same_rows(stage: Stage, datasets: dict[str, DatasetInput]) -> Iterator[tuple
         for dataset, row in zip(named, rows, strict=True):
             if rows[0] is None or row is None or any(row.get(name) != rows[0].get(name) for name in _SAME):
                 raise BadInput(
-                    f"row {place} of {dataset.name} is not that of {named[0].name}: rewards can be added up only "
-                    "where they are of the same answers",
+                    f"row {place} of {dataset.name} differs from that of {named[0].name}: rewards can only be "
+                    "added up for the same answers",
                     code="rows_differ",
                     hint="Score one dataset of answers with each reward model.",
                 )

@@ -30,7 +30,7 @@ def guarded(attempt: Attempt, work: Callable[[], Failure | None]) -> Failure | N
         log.warning("run %s: %s", attempt.run.name, error, exc_info=True)
         if error.errno in FULL:
             return Failure.of(attempt.disk.full())
-        return Failure("worker_error", f"The worker met an error of the system: {error}", retryable=True)
+        return Failure("worker_error", f"The worker hit a system error: {error}", retryable=True)
     except OperationalError as error:
         log.warning("run %s: %s", attempt.run.name, error)
         if database_is_full(error):
@@ -38,5 +38,5 @@ def guarded(attempt: Attempt, work: Callable[[], Failure | None]) -> Failure | N
         return Failure("database_unavailable", "The worker lost the database.", retryable=True)
     except Exception as error:
         log.exception("run %s", attempt.run.name)
-        detail = f"The worker met {type(error).__name__}; its log has the traceback."
+        detail = f"The worker hit {type(error).__name__}; its log has the traceback."
         return Failure("internal_error", detail, retryable=True)

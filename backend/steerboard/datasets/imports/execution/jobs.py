@@ -122,7 +122,7 @@ def run(job: Job, file: int | None) -> Done:
 
 def _unexpected(job: Job) -> SteerboardError:
     log.exception("the import of %s failed", job.label or job.what)
-    return SteerboardError("The import met an unexpected error; its log has the traceback.")
+    return SteerboardError("The import hit an unexpected error; its log has the traceback.")
 
 
 def _import(job: Job, upload: BinaryIO | None, engine: Engine) -> Any:

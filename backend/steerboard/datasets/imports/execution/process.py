@@ -140,7 +140,7 @@ def work(sessions: sessionmaker[Session], files: ImportFiles, lease: Lease) -> N
         _fail(sessions, lease, watch, out_of_memory(get_settings().import_memory_mb))
     except Exception:
         log.exception("import %s failed", lease.id)
-        _fail(sessions, lease, watch, SteerboardError("The import met an unexpected error; its log has the traceback."))
+        _fail(sessions, lease, watch, SteerboardError("The import hit an unexpected error; its log has the traceback."))
 
 
 def _validate(

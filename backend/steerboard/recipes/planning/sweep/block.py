@@ -76,7 +76,7 @@ class Range(BaseModel):
         if not self.min < self.max:
             raise ValueError(f"`min` must be below `max`, got {self.min:g} and {self.max:g}")
         if self.scale == "log" and self.min <= 0:
-            raise ValueError(f"a log scale begins above 0, got {self.min:g}")
+            raise ValueError(f"a log scale must start above 0, got {self.min:g}")
         return self
 
     def draw(self, source: random.Random) -> int | float:
@@ -188,7 +188,7 @@ def _unknown(document: Document, name: str) -> str | None:
     if not dot or not all(field.split(".")):
         return "must be a stage and its field: `STAGE.FIELD`"
     if stage not in stages:
-        return f"there is no stage `{stage}`" + did_you_mean(stage, stages)
+        return f"unknown stage `{stage}`" + did_you_mean(stage, stages)
     fields = stages[stage]
     kind = kind_of(fields.get("run"), fields.get("method")) if isinstance(fields, dict) else None
     if kind is None:
@@ -209,7 +209,7 @@ def _no_way(value: Any, name: str, parts: list[str]) -> str | None:
     for part in parts:
         if isinstance(value, list):
             if not part.isdigit() or int(part) >= len(value):
-                return f"`{part}` is no item of the list `{name}`; it has {len(value)}, counted from 0"
+                return f"`{part}` is not an item of the list `{name}`; it has {len(value)}, counted from 0"
             value = value[int(part)]
             if not isinstance(value, dict) and part != parts[-1]:
                 return f"item {part} of `{name}` is written in short; write it as a mapping"

@@ -63,7 +63,7 @@ class Metric:
     def _decision(self) -> Decision:
         stage, _, figure = self._block.metric.partition(".")
         if stage not in self._written[0]:
-            raise _Unclear("metric", f"there is no stage `{stage}`" + did_you_mean(stage, self._written[0]))
+            raise _Unclear("metric", f"unknown stage `{stage}`" + did_you_mean(stage, self._written[0]))
         run = run_of(self._written[0][stage])
         if evaluates(run):
             return self._of_evaluation(stage, figure)
@@ -78,7 +78,7 @@ class Metric:
         rewards = fields.get("rewards") or []
         judges = [str(one).removeprefix("$") for one in (rewards if isinstance(rewards, list) else [rewards])]
         if judge and judge not in judges:
-            message = f"`{judge}` is none of the `rewards` of `{stage}`" + did_you_mean(judge, judges)
+            message = f"`{judge}` is not one of the `rewards` of `{stage}`" + did_you_mean(judge, judges)
             raise _Unclear("metric", message)
         varying = self._varying(fields.get("entrants"))
         entrant = self._block.entrant
@@ -88,7 +88,7 @@ class Metric:
             raise _Unclear("metric", f"no entrant of `{stage}` varies")
         entrant = entrant or next(iter(varying))
         if entrant not in varying:
-            message = f"`{entrant}` is no entrant of `{stage}` that varies" + did_you_mean(entrant, varying)
+            message = f"`{entrant}` is not an entrant of `{stage}` that varies" + did_you_mean(entrant, varying)
             raise _Unclear("entrant", message)
         place = judges.index(judge) if judge else 0
         return self._at_score(Decision(entrant, "maximize", stage, place), varying[entrant])

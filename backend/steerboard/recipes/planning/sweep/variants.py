@@ -286,4 +286,4 @@ def summary_of(planned: PlannedSweep) -> str:
     rungs = planned.halving.rungs
     numbers = [len(planned.variants), *(planned.halving.kept(one.number) for one in rungs[:-1])]
     steps = ", ".join(f"{number} for {rung.steps:,}" for number, rung in zip(numbers, rungs, strict=True))
-    return f"{found}; variants by steps of training: {steps}, the best by {planned.halving.figure} going on"
+    return f"{found}; variants by steps of training: {steps}, the best by {planned.halving.figure} continuing"
