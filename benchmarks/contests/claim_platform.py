@@ -58,7 +58,7 @@ _QUICK: dict[str, dict[str, Any]] = {
 @dataclass(frozen=True)
 class Sizes:
     """`samples`: labelled for DT, both sides of DPO's pairs, and what PPO and RLOO sample at equal samples, a multiple
-    of `BATCH`; these two go on to `reach` times as many. `looks`: at held-out prompts, per `samples`, each after whole
+    of `BATCH`; these two reach `reach` times as many. `looks`: at held-out prompts, per `samples`, each after whole
     samplings."""
 
     samples: int

@@ -1,4 +1,4 @@
-"""runs that go on show what they make of inspected pairs
+"""active runs show what they make of inspected pairs
 
 Revision: 0027, after 0026.
 """

@@ -134,7 +134,7 @@ def test_reviewers_of_one_question_are_kept_apart(published: Path, tmp_path: Pat
 
 
 def test_a_quote_in_a_text_that_is_never_closed(tmp_path: Path) -> None:
-    """The text goes on to the next quote: rows vanish, and what is left looks like a table."""
+    """The text extends to the next quote: rows vanish, and what is left looks like a table."""
     header = "generator_2,preference,generator_1,len_2,instruction,annotator"
     lines = [f"m,{1 + n % 9 / 10},b,{n},do {n},j" for n in range(300)]
     path = tmp_path / "a.csv"

@@ -215,7 +215,7 @@ def test_every_seed_and_number_of_samples_is_in_the_recipe(claim):
     recipe = claim.platform.recipe_of(sizes(claim, quick=False), 7, 2e-4)
     stages = recipe["stages"]
     assert {stage["seed"] for name, stage in stages.items() if name != "labelled"} == {7}
-    # 128 answers are 2 samplings of 4 steps; both online methods go on to twice as many.
+    # 128 answers are 2 samplings of 4 steps; both online methods continue to twice as many.
     assert [stages[name]["max_steps"] for name in ("ppo", "rloo")] == [16, 16]
     assert (stages["mixture"]["size"], stages["ppo"]["lr"]) == (128, 2e-4)
     assert stages["dt"]["epochs"] == claim.document.DT_EPOCHS

@@ -117,7 +117,7 @@ def test_the_run_of_a_frozen_worker_with_a_wrong_clock_goes_on_elsewhere_in_time
     assert left is not None
     assert 0 < left.total_seconds() <= 10
     worker.signal(signal.SIGSTOP)
-    stack.start_worker("goes on", **LEASE)
+    stack.start_worker("continues", **LEASE)
     stack.wait(lambda: stack.run(run_id).attempt == 2, 30, "nobody took it over")
     assert stack.timeline(run_id) == ["pending", "queued", "running", "queued", "running"]
 

@@ -1,4 +1,4 @@
-"""Memory, disk and people's patience run out: each is a clear end with its reason, and the queue goes on."""
+"""Memory, disk and people's patience run out: each is a clear end with its reason, and the queue continues."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_other_stages_read_the_last_rung(shelf: Shelf) -> None:
     assert stage(made, "mle").config.max_steps is None
     assert made.sweep is not None
     assert made.sweep.variants[2].stages == ["dt-3-rung1", "dt-3-rung2", "dt-3", "more-3"]
-    assert "5 for 10, 2 for 20, 1 for 40, the best by eval_loss going on" in made.notes[-1]
+    assert "5 for 10, 2 for 20, 1 for 40, the best by eval_loss continuing" in made.notes[-1]
 
 
 def test_the_figure_of_the_sweep_decides_where_training_measures_it(shelf: Shelf) -> None:

@@ -133,7 +133,7 @@ def test_an_attempt_is_made_again_after_a_pause_until_there_are_no_more_and_then
     assert claim is not None
     world.act(claim, lambda session, run: attempt_outcomes.fail(session, run, memory, 2.0, retry_seconds=60))
     assert world.state(run_id) == "queued"
-    assert world.claim().run_id == bystander, "its pause has not passed, and the queue goes on"  # type: ignore[union-attr]
+    assert world.claim().run_id == bystander, "its pause has not passed, and the queue continues"  # type: ignore[union-attr]
     with transaction(world.sessions) as session:
         session.execute(text("UPDATE runs SET not_before = clock_timestamp()"))
     claim = world.claim()

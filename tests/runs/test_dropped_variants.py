@@ -1,4 +1,4 @@
-"""Successive halving of a sweep's variants as their runs end: who goes on, and what happens to the others."""
+"""Successive halving of a sweep's variants as their runs end: who continues, and what happens to the others."""
 
 from __future__ import annotations
 

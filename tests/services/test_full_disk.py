@@ -1,4 +1,4 @@
-"""An import that is larger than the disk is refused, or fails, and everything goes on."""
+"""An import that is larger than the disk is refused, or fails, and everything else continues."""
 
 from __future__ import annotations
 

@@ -188,6 +188,6 @@ def test_every_row_is_scored_once_though_one_host_is_cut_off(
     if cut == "frozen":
         first.process.send_signal(signal.SIGCONT)
         log = cluster.folder / "first.log"
-        cluster.wait(lambda: "no longer holds its lease" in log.read_text(), 20, "it goes on")
+        cluster.wait(lambda: "no longer holds its lease" in log.read_text(), 20, "it continues")
         with transaction(sessions) as session:
             assert session.scalar(select(func.count()).select_from(Reward)) == ROWS

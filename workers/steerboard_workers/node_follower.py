@@ -152,7 +152,7 @@ class Follower:
                 if self._claim_of_leader() != claim:
                     return False
             except SQLAlchemyError as error:
-                # The guardian's deadline settles what happens if this goes on.
+                # The guardian's deadline settles what happens if this persists.
                 log.warning("node %d does not reach the database: %s", self._group.node, error)
                 continue
             stage.extend(looked + STAGE_SHARE * self._settings.lease_seconds)

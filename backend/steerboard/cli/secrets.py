@@ -14,8 +14,8 @@ Home = Annotated[Path | None, typer.Option(help="Folder of all data. [default: .
 
 @app.command()
 def rotate(home: Home = None) -> None:
-    """Make a new key and seal everything with it; where STEERBOARD_SECRET_KEY is set, with that one. Older keys go on
-    opening until `forget`."""
+    """Make a new key and seal everything with it; where STEERBOARD_SECRET_KEY is set, with that one. Older keys
+    still open what they sealed until `forget`."""
     from steerboard.maintenance import key_rotation
     from steerboard.maintenance.databases import database, settings_of
     from steerboard.platform.security.secrets import Secrets

@@ -38,7 +38,7 @@ class Lease:
 
 
 def now() -> ColumnElement[Any]:
-    """The database's clock, which goes on within a transaction."""
+    """The database's clock, which advances within a transaction."""
     return func.clock_timestamp()
 
 

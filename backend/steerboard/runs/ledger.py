@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from steerboard.runs.tables import Run, RunAttempt
 from steerboard_contracts.watching.ledger import Ledger, Phase, PhaseCost, PhaseTime, add_up, in_order
 
-# Outcomes of attempts whose work the run uses: one that goes on, the one that ended it, and those before a pause.
+# Outcomes of attempts whose work the run uses: the active one, the one that ended it, and those before a pause.
 _USED = (None, "succeeded", "paused")
 
 

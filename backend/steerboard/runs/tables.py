@@ -190,7 +190,7 @@ class SampledGroup(Base):
 
 
 class LivePairRow(Base):
-    """What a run that goes on makes of one of its inspected pairs at the newest evaluated step
+    """What an active run makes of one of its inspected pairs at the newest evaluated step
     (`steerboard_contracts.stage.events.Inspected`). When it succeeds, an output has all steps, and these rows go."""
 
     __tablename__ = "live_pairs"

@@ -31,8 +31,8 @@ class PlannedRung(BaseModel):
 
 
 class PlannedHalving(BaseModel):
-    """After each rung the best 1 / `factor` of its variants go on, by `figure` in the summaries of its stages. The last
-    rung is that of the sweep's own stages."""
+    """After each rung the best 1 / `factor` of its variants continue, by `figure` in the summaries of its stages. The
+    last rung is that of the sweep's own stages."""
 
     figure: str
     goal: SweepGoal

@@ -73,7 +73,7 @@ class Frozen:
 
     @property
     def stays(self) -> bool:
-        """Whether it is in memory while training goes on."""
+        """Whether it is in memory during training."""
         return "forward" in self.uses
 
 
@@ -280,7 +280,7 @@ class MethodSpec:
         return [*frozen, *(one.role for one in self.also_trains)]
 
     def _held(self, config: TrainingConfig, given: Container[str]) -> list[Frozen]:
-        """Frozen models that are in memory while training goes on, wherever that is."""
+        """Frozen models that are in memory during training, wherever that is."""
         used = [one for one in self.frozen if one.stays and one.used_by(config)]
         return [one for one in used if one.required or one.reads == "labels" or one.name in given]
 

@@ -55,7 +55,7 @@ class Sampled(BaseModel):
 
 class Inspected(BaseModel):
     """What the model makes of an inspected pair after an optimiser step; `place` among them. Emitting a place again
-    overwrites it: while a run goes on, the newest step is kept."""
+    overwrites it: while a run is active, the newest step is kept."""
 
     type: Literal["inspected"] = "inspected"
     step: int
@@ -116,7 +116,7 @@ class Fix(BaseModel):
 
 
 class Failed(BaseModel):
-    """The last line of a stage that could not go on."""
+    """The last line of a stage that could not continue."""
 
     type: Literal["failed"] = "failed"
     code: str

@@ -1,4 +1,4 @@
-"""What people ask of a training run while it goes on: a file in the stage's directory, replaced as a whole."""
+"""What people request of a training run while it is active: a file in the stage's directory, replaced as a whole."""
 
 from __future__ import annotations
 

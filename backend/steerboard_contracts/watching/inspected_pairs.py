@@ -1,5 +1,5 @@
 """What a run that learns from pairs, or from answers with a thumb, keeps of some of them at each evaluation: a folder
-with an index and step files. While it goes on, it reports those of the newest step one by one."""
+with an index and step files. While it runs, it reports those of the newest step one by one."""
 
 from __future__ import annotations
 

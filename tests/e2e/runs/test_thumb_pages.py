@@ -1,4 +1,4 @@
-"""A KTO run in the browser: its answers with their thumbs, while it goes on and afterwards; a thumb that is turned."""
+"""A KTO run in the browser: its answers with their thumbs, during the run and afterwards; a thumb that is turned."""
 
 from __future__ import annotations
 

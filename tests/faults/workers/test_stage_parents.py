@@ -64,7 +64,7 @@ def test_a_worker_forks_again_after_its_stage_parent_was_killed(stack: Stack) ->
     (parent,) = parents(worker)
     os.kill(parent.pid, signal.SIGKILL)
     (ended,) = stack.finish(run)
-    assert (ended.state, ended.attempt) == ("succeeded", 1), "its stage goes on"
+    assert (ended.state, ended.attempt) == ("succeeded", 1), "its stage continues"
     assert stack.result(run) == expected
     (cold,) = stack.finish(stack.create("cold", SFT))
     assert cold.state == "succeeded"

@@ -146,7 +146,7 @@ def test_a_judge_survives_a_bad_endpoint_and_two_kills_and_pays_for_nothing_twic
     workers.start("second")
 
     # The second: of its worker, and with it whatever it guards. The other worker takes over.
-    wait(lambda: proxy.complete >= answered + 5, "it does not go on after the kill of its process")
+    wait(lambda: proxy.complete >= answered + 5, "it does not continue after its process was killed")
     proxy.hold()
     wait(lambda: all_is_noted() and proxy.fresh(), "the endpoint's last words were not noted", 0.3)
     assert REQUESTS > proxy.complete >= answered + 5

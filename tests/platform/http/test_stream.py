@@ -183,7 +183,7 @@ def test_who_may_no_longer_read_loses_an_open_stream(
         assert next(lines).startswith("retry:")
         time.sleep(0.5)
         write(sessions, project, 1)
-        assert any(line.startswith("data: ") for line in lines), "who may read goes on reading"
+        assert any(line.startswith("data: ") for line in lines), "who may read continues reading"
         with transaction(sessions) as session:
             if how == "removed":
                 members.remove(session, project, "guest")

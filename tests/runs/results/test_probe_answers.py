@@ -1,4 +1,4 @@
-"""Answers to probe prompts are read over HTTP while their run goes on, and after it."""
+"""Answers to probe prompts are read over HTTP during their run, and after it."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class LivePolicy(Protocol):
         temperature: float = 1.0,
         max_new_tokens: int | None = None,
     ) -> Begun:
-        """`sample` without waiting, with the weights of now. An engine in a process of its own goes on meanwhile;
+        """`sample` without waiting, with the weights of now. An engine in a process of its own keeps running meanwhile;
         another sampling waits until this one is through."""
         ...
 

@@ -118,7 +118,7 @@ def table(path: Path, *columns: str) -> Lines:
 def _swallowed(names: Sequence[str], row: Row, rows: Lines) -> bool:
     """Whether one of the row's texts begins with the rest of one row and ends with the beginning of another.
 
-    So it does where the quote before it is not closed: it then goes on to the next quote of the file.
+    So it does where the quote before it is not closed: it then extends to the next quote of the file.
     """
     for place, name in enumerate(names):
         lines = (row[name] or "").splitlines() if name in _TEXTS else []

@@ -188,7 +188,7 @@ def _summary(job: Job, runner: Runner) -> dict[str, Any]:
 
 
 def failure_of(error: BaseException) -> Failed:
-    """The last word of a run that could not go on. Never the text of an unexpected error, which may hold anything."""
+    """The last message of a run that failed. Never the text of an unexpected error, which may hold anything."""
     if isinstance(error, EndpointDown):
         return Failed(
             code="judge_failed",

@@ -1,4 +1,4 @@
-"""Checkpoints in the artifact store, from which an attempt on another machine goes on.
+"""Checkpoints in the artifact store, from which an attempt on another machine resumes.
 
 Their files are named `checkpoints/RUN/aN-step-M/FILE` and are not blobs: a checkpoint is some three times its model,
 new ones come every few minutes, and each goes as soon as two newer ones are there. They are in no backup.

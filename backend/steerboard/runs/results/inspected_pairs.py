@@ -160,7 +160,7 @@ class _Kept:
 
 
 class _Newest:
-    """What a run that goes on reported of its newest evaluation; without any, an index of no pairs and steps."""
+    """What an active run reported of its newest evaluation; without any, an index of no pairs and steps."""
 
     def __init__(self, session: Session, run: Run) -> None:
         mine = select(LivePairRow).where(LivePairRow.run_id == run.id).order_by(LivePairRow.place)

@@ -36,7 +36,7 @@ class Claim(Lease):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What people want of a run that goes on."""
+    """What people want of an active run."""
 
     cancel: bool
     control: Control

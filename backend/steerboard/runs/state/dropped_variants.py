@@ -1,7 +1,7 @@
 """What happens to the runs of a sweep's variants that successive halving drops.
 
-A rung's run waits until every run of the rung before has ended. Then the best 1 / factor of those go on, by the figure
-in their summaries: the first of equal ones, and none that failed, was cancelled or has no figure. The runs of the other
+A rung's run waits until every run of the rung before has ended. Then the best 1 / factor of those continue, by the
+figure in their summaries: the first of equal ones, and none that failed, was cancelled or has no figure. The runs of the other
 variants are skipped, and so is what needs their output; in a list they are left out. What was settled before stays, so
 that a failed run which is resumed later takes no other variant's place.
 """
@@ -87,7 +87,7 @@ def _going_on(
     runs: Mapping[str, Run],
     figures: Mapping[str, float | None],
 ) -> set[str]:
-    """Stages of `rung` whose variants go on: those settled so already, then the best others."""
+    """Stages of `rung` whose variants continue: those settled so already, then the best others."""
     begun = {name for name in rung.stages if runs[name].state in _BEGUN}
     sign = -1 if halving.goal == "maximize" else 1
     ranked = sorted(

@@ -84,7 +84,7 @@ def leave_out(session: Session, run: Run, upstream: Sequence[Run]) -> bool:
 
 
 def _why_left_out(session: Session, run: Run, upstream: Sequence[Run], stop: Stop) -> str | None:
-    """None for a run that goes on; one outside of the rounds has inputs that are there then."""
+    """None for a run that continues; one outside of the rounds has inputs that are there then."""
     mine = stop.planned.round_of(run.name)
     if mine is not None:
         return stop.reason if mine.number > stop.round.number else None

@@ -76,7 +76,7 @@ export function BattleView({ project, id, onNext }: Properties) {
           Your vote: <strong>{choices.find((one) => one.verdict === verdict)?.given}</strong>.{" "}
           {battle.vote
             ? `${namesOf(battle.vote.names)}.${battle.vote.counts ? "" : " You asked these the same before, so it does not count again."}`
-            : "It is on its way; the names come when it has arrived. You can go on."}
+            : "It is on its way; the names come when it has arrived. You can continue."}
         </Text>
       )}
       {(verdict || failed) && (

@@ -156,7 +156,7 @@ function Origin({ project, evaluation }: { project: string; evaluation: Evaluati
   );
 }
 
-/** What someone who has just begun does next; nothing once someone was asked. */
+/** What someone who has just begun does next; nothing once there is a judge or campaign. */
 function NextStep({ project, evaluation }: { project: string; evaluation: Evaluation }) {
   const mayRun = useMay(project, "run");
   const { entrants, campaigns, judges } = evaluation;
@@ -189,7 +189,7 @@ function NextStep({ project, evaluation }: { project: string; evaluation: Evalua
       <Text size="sm" mb="xs">
         {evaluation.state === "answering"
           ? "You can already ask a judge: it starts when all answers are complete."
-          : "People rank the answers blind in their browser; a judge is a model that is asked over an endpoint."}
+          : "People rank the answers blind in their browser; a judge is a model that is called over an endpoint."}
       </Text>
       <Group gap="xs">
         <LinkButton {...tab("people")}>Ask people</LinkButton>

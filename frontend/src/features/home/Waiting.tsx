@@ -7,7 +7,7 @@ import { When } from "../../shared/When";
 
 type Item = Schemas["WaitingItem"];
 
-/** What someone has to do before it goes on: nothing is shown where nothing is. */
+/** What someone has to do before it continues: nothing is shown where nothing is. */
 export function Waiting({ project }: { project: string }) {
   const query = useQuery(waitingQuery(project));
   const items = query.data?.items ?? [];

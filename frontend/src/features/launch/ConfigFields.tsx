@@ -14,7 +14,7 @@ export function ConfigFields({ fields, texts, errors, faults = {}, onChange }: F
           key={field.name}
           field={field}
           text={texts[field.name] ?? show(field.initial)}
-          // What is still empty is no mistake yet; the foot of the page names it.
+          // What is still empty is not a mistake yet; the foot of the page names it.
           error={(texts[field.name] === undefined ? undefined : errors[field.name]) || faults[field.name]}
           inside={faultsIn(faults, field.name)}
           onChange={(text) => onChange(field.name, text)}

@@ -40,7 +40,7 @@ export function ListField({ Fields, field, about, text, error, faults, onChange 
   const items = itemsOf(text);
   const kinds = field.items ?? [];
   const named = kinds.filter((kind) => kind.kind).map((kind) => kind.kind);
-  // What is still empty is no mistake before someone was there.
+  // What is still empty is not a mistake before someone was there.
   const [touched, touch] = useState<ReadonlySet<string>>(new Set());
   const set = (next: unknown[]) => onChange(JSON.stringify(next));
   const put = (at: number, item: unknown) => set(items.map((one, place) => (place === at ? item : one)));

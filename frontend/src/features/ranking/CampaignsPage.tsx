@@ -82,7 +82,7 @@ function CampaignCard({ project, campaign }: { project: string; campaign: OpenCa
             params={{ project, campaign: campaign.id }}
             variant={left && campaign.state === "open" ? "filled" : "default"}
           >
-            {left && campaign.state === "open" ? (done ? "Go on" : "Start") : "Look"}
+            {left && campaign.state === "open" ? (done ? "Continue" : "Start") : "Look"}
           </LinkButton>
         </Group>
       </Stack>

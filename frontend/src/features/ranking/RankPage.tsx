@@ -121,8 +121,8 @@ function Stuck({ queue }: { queue: Queue }) {
               {out
                 ? `Open a new sign-in link in this browser.${queue.stuck ? ` ${waiting} and will be sent then.` : ""}`
                 : queue.stuck
-                  ? `${waiting} and will be sent when it is back. You can go on.`
-                  : "What you do is kept in this browser. You can go on."}
+                  ? `${waiting} and will be sent when it is back. You can continue.`
+                  : "What you do is kept in this browser. You can continue."}
             </Text>
             <Button size="xs" variant="default" onClick={queue.again}>
               Try now

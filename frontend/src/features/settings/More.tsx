@@ -6,7 +6,7 @@ interface Pages {
   fetchNextPage: () => unknown;
 }
 
-/** The button below a list that goes on. */
+/** The button below a list that has more. */
 export function More({ query }: { query: Pages }) {
   if (!query.hasNextPage) return null;
   return (

@@ -102,8 +102,8 @@ function Tokens() {
         onClose={() => setRevoking(null)}
         onGo={() => revoking && revoke.mutate(revoking.id)}
       >
-        It stops working at once, wherever it is in use, and cannot be brought back. Runs that it launched go
-        on.
+        It stops working immediately, wherever it is in use, and cannot be restored. Runs that it launched
+        continue.
       </Confirm>
     </Stack>
   );

@@ -23,7 +23,7 @@ export interface Field {
 
 /**
  * One form that an item of a list may have. `key` names the field in which items say which one they are, and `kind` what
- * they say there; both are empty where all items are alike. An item that is no object has one field without a name.
+ * they say there; both are empty where all items are alike. An item that is not an object has one field without a name.
  */
 export interface ItemKind {
   key: string;
@@ -255,7 +255,7 @@ export function changed(
   return { values, errors };
 }
 
-/** The items of a list from its text; what is no list, as from an old link, is none. */
+/** The items of a list from its text; what is not a list, as from an old link, becomes an empty one. */
 export function itemsOf(text: string): unknown[] {
   try {
     const found = JSON.parse(text) as unknown;

@@ -20,7 +20,7 @@ from steerboard_workers.engines.vllm.watchdog import EngineFailed
 
 @dataclass(frozen=True)
 class Broken:
-    """The process cannot go on, and ends."""
+    """The process cannot continue, and ends."""
 
     code: str
     detail: str

@@ -143,7 +143,7 @@ class _Reading:
             f"dataset {self._dataset}: {what}",
             code="bad_groups",
             errors=[ErrorLocation(location=self._slots[0], message=what)],
-            hint="Rows of one group answer the same prompt, each as another candidate; number a file's groups accordingly.",
+            hint="Rows of a group answer one prompt, each as another candidate; number a file's groups accordingly.",
         )
 
 

@@ -1,4 +1,4 @@
-"""A stage process at work: its events are passed on, and it ends when it must not go on."""
+"""A stage process at work: its events are passed on, and it ends when it must not continue."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class StageWatcher:
         self._stopping = stopping
 
     def watch(self, attempt: Attempt, stage: StageProcess) -> Failure | None:
-        """Pass on the stage's events until it has ended, or end it when it must not go on. Returns why, where that is
-        a failure: its silence, or a disk that has room for nothing but the database."""
+        """Pass on the stage's events until it has ended, or end it when it must not continue. Returns why, where that
+        is a failure: its silence, or a disk that has room for nothing but the database."""
         why: Failure | None = None
         heard = looked = time.monotonic()
         lease, disk = attempt.lease, attempt.disk

@@ -159,7 +159,7 @@ function States({
   if (campaign.state === "closed") return to("open", "Open it again");
   return (
     <>
-      {campaign.state === "open" ? to("paused", "Pause") : to("open", "Go on")}
+      {campaign.state === "open" ? to("paused", "Pause") : to("open", "Resume")}
       {to("closed", "Close")}
     </>
   );

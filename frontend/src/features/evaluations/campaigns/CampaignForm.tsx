@@ -86,7 +86,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
         />
         <MultiSelect
           label="Entrants"
-          description="Two to eight are ranked at once"
+          description="Two to eight are ranked together"
           data={names}
           value={entrants}
           maxValues={MOST_AT_ONCE}

@@ -30,7 +30,7 @@ export function PeopleTab({ project, evaluation }: { project: string; evaluation
           ))}
         </Stack>
       ) : (
-        <Empty title="No one was asked yet" action={begin}>
+        <Empty title="No campaigns yet" action={begin}>
           A campaign hands out the prompts that all of its entrants have answered. You invite annotators by
           link; they see only their queue.
           {evaluation.entrants.length < 2 && <div>It takes at least two entrants.</div>}

@@ -151,7 +151,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
               </Button>
             </Group>
           </Part>
-          <Part title="4. Automatic scoring" about="Judges and people are asked later, over these answers.">
+          <Part title="4. Automatic scoring" about="Judges and people assess these answers later.">
             <MultiSelect
               label="Reward models"
               description="They score every answer as soon as all are there"

@@ -43,7 +43,7 @@ export function emptyEntrant(kind: "model" | "endpoint" = "model", who: string |
 }
 
 /**
- * Scores as they were typed: "5, 0 -5" is three of them. What is no number is left out. `helpfulness:4,verbosity:2` is
+ * Scores as they were typed: "5, 0 -5" is three of them. What is not a number is left out. `helpfulness:4,verbosity:2` is
  * one condition of several attributes, which the server checks.
  */
 export function scoresOf(typed: readonly string[]): Condition[] {

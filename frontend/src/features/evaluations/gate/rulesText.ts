@@ -27,7 +27,7 @@ export function readRules(text: string): { rules: Record<string, unknown>[] } & 
   const rules = Array.isArray(document) ? document : isMap(document) ? document.rules : undefined;
   if (!Array.isArray(rules)) throw new RulesFault(1, "there is no list of `rules`");
   const bad = rules.findIndex((rule) => !isMap(rule));
-  if (bad >= 0) throw new RulesFault(1, `rule ${bad + 1} is no map of fields`);
+  if (bad >= 0) throw new RulesFault(1, `rule ${bad + 1} is not a mapping of fields`);
   return Array.isArray(document)
     ? { rules: rules as Record<string, unknown>[] }
     : { ...(document as Record<string, unknown>), rules: rules as Record<string, unknown>[] };

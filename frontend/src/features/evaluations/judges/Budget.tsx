@@ -54,7 +54,7 @@ export function Budget({ project, evaluation, judge }: Properties) {
             {change.error && <Failure error={change.error} />}
             <Group justify="flex-end">
               <Button size="xs" type="submit" loading={change.isPending}>
-                {stopped ? "Save and go on" : "Save"}
+                {stopped ? "Save and resume" : "Save"}
               </Button>
             </Group>
           </Stack>

@@ -101,7 +101,7 @@ export function JudgeForm({ project, evaluation, onDone }: Properties) {
     >
       <Stack>
         <Radio.Group
-          label="How it is asked"
+          label="Judging style"
           value={style}
           error={error("style")}
           onChange={(value) => setStyle(value as JudgeStyle)}

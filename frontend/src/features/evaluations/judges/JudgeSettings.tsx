@@ -80,7 +80,7 @@ export function JudgeSettings({
       />
       <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
         <NumberInput
-          label="Requests at once"
+          label="Concurrent requests"
           min={1}
           max={64}
           allowDecimal={false}

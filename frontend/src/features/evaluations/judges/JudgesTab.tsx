@@ -44,8 +44,8 @@ export function JudgesTab({ project, evaluation }: { project: string; evaluation
           <Juries project={project} evaluation={evaluation} />
         </Stack>
       ) : (
-        <Empty title="No judge was asked yet" action={buttons}>
-          Several judges can be asked about the same answers. Their biases, and how far they agree with
+        <Empty title="No judges yet" action={buttons}>
+          Several judges can assess the same answers. Their biases, and how far they agree with
           people, are in the report.
         </Empty>
       )}

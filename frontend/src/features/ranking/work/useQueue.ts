@@ -158,7 +158,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
   const idle = task === null;
   const away = error !== null && passing(error);
   useEffect(() => {
-    // Others may free an item, the owner may go on, the network may come back.
+    // Others may free an item, the owner may resume, the network may come back.
     if (!idle && !away) return;
     void fill();
     const timer = setInterval(() => void fill(), LOOK_AGAIN_MS);

@@ -7,8 +7,8 @@ import { Loaded, Loading } from "../../../shared/Feedback";
 type Properties<T> = ComponentProps<typeof Loaded<T>> & { project: string; run: string; live: boolean };
 
 /**
- * What is about one step, as `Loaded` shows it. While a run goes on, an evaluation may replace the step between two
- * requests: that is no failure, and the newest is asked for.
+ * What is about one step, as `Loaded` shows it. While a run is active, an evaluation may replace the step between two
+ * requests: that is not a failure, and the newest is requested.
  */
 export function LoadedStep<T>({ project, run, live, ...rest }: Properties<T>) {
   const client = useQueryClient();

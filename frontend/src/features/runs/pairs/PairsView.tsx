@@ -24,7 +24,7 @@ const PAGE = 10;
 interface ViewProperties {
   project: string;
   run: string;
-  /** The run goes on: there is only the newest step, until there is a newer one. */
+  /** The run is active: there is only the newest step, until there is a newer one. */
   live: boolean;
 }
 

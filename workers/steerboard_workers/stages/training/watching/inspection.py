@@ -1,7 +1,7 @@
 """Keeps, at each evaluation of a run that learns from pairs or from answers with a thumb, what the model makes of some
 of them: rewards and the log-ratio of each token. A fixed sample of what is held out and of what the run's steps draw.
 
-The newest step is emitted, so that it is read while the run goes on. What is kept travels with checkpoints, so that a
+The newest step is emitted, so that it is read during the run. What is kept travels with checkpoints, so that a
 run that resumes has the steps before.
 """
 

@@ -1,6 +1,6 @@
 """Has the model in training answer a few prompts before the first step and at each evaluation, greedily.
 
-Answers are emitted as they are made, so that they are read while the run goes on, and travel with checkpoints: an
+Answers are emitted as they are made, so that they are read during the run, and travel with checkpoints: an
 attempt that resumes emits those of the steps before.
 """
 
