@@ -1,9 +1,9 @@
 """What happens to the runs of a sweep's variants that successive halving drops.
 
 A rung's run waits until every run of the rung before has ended. Then the best 1 / factor of those continue, by the
-figure in their summaries: the first of equal ones, and none that failed, was cancelled or has no figure. The runs of the other
-variants are skipped, and so is what needs their output; in a list they are left out. What was settled before stays, so
-that a failed run which is resumed later takes no other variant's place.
+figure in their summaries: the first of equal ones, and none that failed, was cancelled or has no figure. The runs of
+the other variants are skipped, and so is what needs their output; in a list they are left out. What was settled before
+stays, so that a failed run which is resumed later takes no other variant's place.
 """
 
 from __future__ import annotations
