@@ -232,6 +232,11 @@ class OnlineConfig(TrainingConfig):
         )
 
     @property
+    def rewards_outside(self) -> bool:
+        """Whether its answers are rewarded by code of an operator's folder, or by a server."""
+        return False
+
+    @property
     def samples_apart(self) -> bool:
         """Whether another process samples than one that trains."""
         return self.engine == "vllm" or self.placement.rollout > 0

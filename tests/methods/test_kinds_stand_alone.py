@@ -1,4 +1,4 @@
-"""A run kind is known only to its description: nothing else compares with its name, or chooses by it."""
+"""A run kind is known only to its description: nothing else chooses by its name, or by the class of its config."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from pathlib import Path
 import pytest
 
 from steerboard_contracts.run_kinds import all_kinds
+from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = frozenset(kind.run for kind in all_kinds())
 DESCRIPTIONS = "backend/steerboard_contracts/run_kinds/"
+# Methods may share a config between them and these two, which are families of all.
+FAMILIES = (TrainingConfig, OnlineConfig)
+CONFIGS = frozenset(
+    one.__name__
+    for kind in all_kinds()
+    for one in kind.config.__mro__
+    if one is kind.config or (issubclass(one, TrainingConfig) and one not in FAMILIES)
+)
+# A kind's own stage says which config it gets.
+STAGES = {f"workers/steerboard_workers/stages/{kind.stage}.py": kind.config.__name__ for kind in all_kinds()}
 _NAMES = "|".join(sorted(KINDS))
 # What holds a run's kind: `run.kind`, `one["kind"]`, `fields.get("run")`, `config.run`, `kinds`, `RunKind`, ...
 # A kind of something else is one of a word before it: `dataset.kind` has other values.
@@ -86,12 +97,44 @@ def named_kinds(source: str) -> Iterator[int]:
                 found = _SQL.search(text) is not None
             case ast.AnnAssign(annotation=annotation, value=ast.AST() as value):
                 found = "RunKind" in ast.unparse(annotation) and kinds_in(value)
+            case ast.Dict(keys=keys, values=values):
+                found = any(_constant(key) == "run" and named(value) for key, value in zip(keys, values, strict=True))
             case ast.keyword(arg=("kind" | "kinds" | "run_kind"), value=value):
                 found = named(value)
             case _:
                 found = False
         if found:
             yield node.lineno
+
+
+def _constant(node: ast.AST | None) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def classes_in(node: ast.AST) -> Iterator[str]:
+    """Configs of kinds that it names: `GenerateConfig | ScoreConfig`, `(generate.GenerateConfig,)`."""
+    for one in ast.walk(node):
+        name = one.id if isinstance(one, ast.Name) else one.attr if isinstance(one, ast.Attribute) else ""
+        if name in CONFIGS:
+            yield name
+
+
+def chosen_classes(source: str) -> Iterator[tuple[int, str]]:
+    """Lines of a Python module that ask whether something is of a kind's config class, with its name."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, asked]):
+                places = [asked]
+            case ast.MatchClass(cls=asked):
+                places = [asked]
+            case ast.Compare(left=left, comparators=others):
+                places = [left, *others]
+            case ast.Dict(keys=keys):
+                places = [key for key in keys if key is not None]
+            case _:
+                places = []
+        yield from ((node.lineno, name) for place in places for name in classes_in(place))
 
 
 def typescript_lines(source: str) -> Iterator[int]:
@@ -114,6 +157,51 @@ def test_nothing_outside_its_description_chooses_by_the_name_of_a_run_kind() -> 
     assert not found, "\n".join(found)
 
 
+def test_nothing_outside_its_description_chooses_by_the_class_of_a_kinds_config() -> None:
+    found = []
+    for place in ("backend", "workers"):
+        for path in sorted((ROOT / place).rglob("*.py")):
+            name, source = path.relative_to(ROOT).as_posix(), path.read_text()
+            if name.startswith(DESCRIPTIONS) or not any(config in source for config in CONFIGS):
+                continue
+            for line, config in chosen_classes(source):
+                if STAGES.get(name) != config:
+                    found.append(f"{name}:{line}: {source.splitlines()[line - 1].strip()}")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if isinstance(config, GenerateConfig): pass",
+        "assert isinstance(config, ScoreConfig | BenchmarkConfig)",
+        "small = isinstance(config, (TrainingConfig, mix.MixConfig))",
+        "online = [one for one in specs if issubclass(one.config, RewardedOnlineConfig)]",
+        "if type(config) is BaseModelConfig: pass",
+        "if type(config) in (AnswerConfig, JudgeConfig): pass",
+        "match config:\n    case SelectConfig(keep=keep):\n        pass",
+        "match config:\n    case TrainingConfig() | configs.CombineConfig():\n        pass",
+        "WORK = {EvaluateConfig: answers, AcademicConfig: items}",
+    ],
+)
+def test_a_choice_by_class_is_found(source: str) -> None:
+    assert list(chosen_classes(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if isinstance(config, TrainingConfig): pass",
+        "match config:\n    case OnlineConfig(engine=engine):\n        pass",
+        "def work(config: GenerateConfig) -> None: pass",
+        "config = AnswerConfig(evaluation=one, entrant=other)",
+        "known: dict[str, type[MixConfig]] = {}",
+    ],
+)
+def test_families_and_configs_in_use_are_no_choice(source: str) -> None:
+    assert not list(chosen_classes(source))
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -126,6 +214,7 @@ def test_nothing_outside_its_description_chooses_by_the_name_of_a_run_kind() -> 
         'STAGES = {"reward": "reward_responses"}\nmodule = STAGES.get(run.kind)',
         'label = {"judge": "Verdicts"}[run.kind]',
         'MODULES: dict[RunKind, str] = {"mix": "steerboard_workers.stages.mix"}',
+        'stages["base"] = {"run": "base", "source": "random:tiny-llama"}',
         "text(\"SELECT id FROM runs WHERE kind = 'train'\")",
         'match config.run:\n    case "base" | "mix":\n        pass',
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 from steerboard.recipes.lookup import KnownDataset, KnownModel
-from steerboard_contracts.configs.base import BaseModelConfig
+from steerboard.registry.base_sources import PinnedSource
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
@@ -29,10 +29,10 @@ class Shelf:
     def model(self, ref: str) -> KnownModel | None:
         return self.models.get(ref)
 
-    def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
-        with self.folders.open(config.source) as folder:
+    def pinned(self, source: str) -> PinnedSource:
+        with self.folders.open(source) as folder:
             folder.check()
-            return config.model_copy(update={"source": folder.path, "fingerprint": folder.fingerprint()})
+            return PinnedSource(folder.path, folder.fingerprint())
 
     def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
         return None

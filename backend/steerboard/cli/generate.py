@@ -38,6 +38,8 @@ def generate(
     json: JsonOption = False,
 ) -> None:
     """Let a model answer, once for each prompt, score and n."""
+    from steerboard_contracts.run_kinds import kind_that
+
     client = Client()
     decoding = {
         "temperature": temperature,
@@ -47,7 +49,7 @@ def generate(
         "stop": stop or [],
     }
     config = {
-        "run": "generate",
+        "run": kind_that(lambda kind: kind.samples),
         "prompts": [sys.stdin.read() if one == "-" else one for one in prompt],
         "scores": score or [],
         "decoding": decoding,

@@ -89,7 +89,7 @@ def placement(
         wrong = [f"{'.'.join(map(str, one['loc'])) or method}: {one['msg']}" for one in error.errors()]
         raise BadInput("; ".join(wrong), code="bad_config") from error
     if not isinstance(config, OnlineConfig):
-        online = [name for name, one in methods().items() if issubclass(one.config, OnlineConfig)]
+        online = [name for name, one in methods().items() if one.online]
         raise BadInput(
             f"{method} does not sample in training",
             code="bad_config",

@@ -20,19 +20,12 @@ from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.tables import Model
 from steerboard.runs.inputs import resolve_all
 from steerboard.runs.schemas.requests import RunWork
-from steerboard.runs.standalone import checked
+from steerboard.runs.standalone.checks import checked
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.academic import AcademicConfig
-from steerboard_contracts.configs.benchmark import BenchmarkConfig
-from steerboard_contracts.configs.combine import CombineConfig
-from steerboard_contracts.configs.evaluate import EvaluateConfig
-from steerboard_contracts.configs.generate import GenerateConfig
-from steerboard_contracts.configs.score import ScoreConfig
-from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_config import RunConfig, stored_config
-from steerboard_contracts.run_kinds import trains
-from steerboard_contracts.training import TrainingConfig
+from steerboard_contracts.run_kinds import described, trains
+from steerboard_contracts.specs.work import RowCounts
 
 _RUNS = 20
 
@@ -40,7 +33,7 @@ _RUNS = 20
 def estimate(session: Session, store: ArtifactStore, project: Project, asked: RunWork) -> RunEstimate:
     """Median, least and most of what the newest earlier runs would have cost with this work, and its memory.
 
-    Raises `InvalidRun` for what `single.start_run` would refuse.
+    Raises `InvalidRun` for what `start_run` would refuse.
     """
     config, refs = checked(session, project, asked, store=store)
     things: dict[str, Dataset | Model] = {}
@@ -110,42 +103,10 @@ def _kept(session: Session, config: RunConfig, things: Mapping[str, Dataset | Mo
 
 
 def _work(config: RunConfig, things: Mapping[str, Dataset | Model], learned: int | None) -> float:
-    """In a unit of the kind's own: samples learned, answers written, rows or sides scored; 1 where there is none, 0
-    where that is not known.
-
-    `learned`: how many rows of the train split are left to learn from, where that is known.
-    """
-    data = things.get("data")
-    rows = data.rows if isinstance(data, Dataset) else 0
-    held_out = data.held_out_rows if isinstance(data, Dataset) else 0
-    if isinstance(config, TrainingConfig):
-        train = float(rows - held_out)
-        if learned is not None:
-            train = learned
-        elif getattr(config, "half", None) is not None:
-            train /= 2
-        samples = train * config.epochs
-        return min(samples, config.max_steps * config.batch) if config.max_steps else samples
-    if isinstance(config, GenerateConfig):
-        if config.prompts:
-            prompts = len(config.prompts) * max(1, len(config.scores))
-        else:
-            prompts = {"train": rows - held_out, "held_out": held_out, "all": rows}[config.split]
-            if config.portion:
-                prompts = round(prompts / config.portion.of)
-            prompts = min(prompts, config.limit or prompts)
-        return float(prompts * config.decoding.n)
-    if isinstance(config, ScoreConfig):
-        return float(rows)
-    if isinstance(config, SelectConfig | CombineConfig):
-        first = things.get("data.0")
-        return float(first.rows) if isinstance(first, Dataset) else 0.0
-    if isinstance(config, BenchmarkConfig):
-        pairs = things.get("pairs")
-        return 2.0 * pairs.rows if isinstance(pairs, Dataset) else 0.0
-    if isinstance(config, EvaluateConfig):
-        answers = sum(max(1, len(entrant.scores)) for entrant in config.entrants)
-        return float(min(config.prompts, held_out) * answers)
-    if isinstance(config, AcademicConfig):
-        return 0.0  # how many items its tasks have is known where the harness is
-    return 1.0
+    """`learned`: how many rows of the train split are left to learn from, where that is known."""
+    counts = {
+        name: RowCounts(thing.rows, thing.held_out_rows, learned if name == "data" else None)
+        for name, thing in things.items()
+        if isinstance(thing, Dataset)
+    }
+    return described(config).work(config, counts)

@@ -16,11 +16,6 @@ from steerboard.playground.claims import POOL as INTERACTIVE
 from steerboard.registry.service import manifest_of
 from steerboard.registry.tables import Model
 from steerboard.runs.tables import WorkerRow
-from steerboard_contracts.configs.academic import AcademicConfig
-from steerboard_contracts.configs.benchmark import BenchmarkConfig
-from steerboard_contracts.configs.generate import GenerateConfig
-from steerboard_contracts.configs.score import ScoreConfig
-from steerboard_contracts.configs.select import SelectConfig
 from steerboard_contracts.errors import SteerboardError
 from steerboard_contracts.planning.memory import (
     MemoryEstimate,
@@ -31,6 +26,7 @@ from steerboard_contracts.planning.memory import (
 )
 from steerboard_contracts.planning.placement_plan import Machines, placed, training_load
 from steerboard_contracts.run_config import RunConfig
+from steerboard_contracts.run_kinds import described
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
 
 _CONFIG = "config.json"
@@ -117,10 +113,13 @@ def _estimate(
     if isinstance(config, TrainingConfig):
         load = training_load(config, shape, given, window, processes, on_gpu)
         return training_memory(shape, load)
-    if isinstance(config, GenerateConfig | AcademicConfig) and config.engine == "transformers":
-        return generation_memory(shape, sequences=config.batch_size, tokens=window, mixed=mixed, on_gpu=on_gpu)
-    if isinstance(config, ScoreConfig | BenchmarkConfig | SelectConfig):
-        return scoring_memory(shape, positions=max(config.batch_tokens, window), mixed=mixed, on_gpu=on_gpu)
+    kind = described(config)
+    if kind.decodes_at_once and getattr(config, "engine", None) == "transformers":
+        sequences: int = getattr(config, kind.decodes_at_once)
+        return generation_memory(shape, sequences=sequences, tokens=window, mixed=mixed, on_gpu=on_gpu)
+    if kind.pass_tokens:
+        tokens: int = getattr(config, kind.pass_tokens)
+        return scoring_memory(shape, positions=max(tokens, window), mixed=mixed, on_gpu=on_gpu)
     return None
 
 

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Protocol
 
-from steerboard_contracts.configs.base import BaseModelConfig
+from steerboard.registry.base_sources import PinnedSource
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 
@@ -37,8 +37,8 @@ class Catalogue(Protocol):
 
     def model(self, ref: str) -> KnownModel | None: ...
 
-    def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
-        """With what a folder holds now (`registry.base_sources.pinned`). Raises `BadInput`."""
+    def pinned(self, source: str) -> PinnedSource:
+        """A base model's source, with what a folder holds now (`registry.base_sources.pinned`). Raises `BadInput`."""
         ...
 
     def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:

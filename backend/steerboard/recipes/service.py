@@ -21,14 +21,13 @@ from steerboard.recipes.inputs import StageRef
 from steerboard.recipes.lookup import KnownDataset, KnownModel
 from steerboard.recipes.planning.plan import Plan, Reading, make_plan, read_recipe
 from steerboard.recipes.sources import Source
-from steerboard.registry.base_sources import pinned
+from steerboard.registry.base_sources import PinnedSource, pinned
 from steerboard.registry.endpoints.service import endpoints_of
 from steerboard.registry.service import get_model
 from steerboard.registry.tables import Model
 from steerboard.registry.tokenizers import tokenizer_fault
 from steerboard.runs.state.lifecycle import InputRef, create_run
 from steerboard.runs.tables import Pipeline, Run
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
@@ -62,8 +61,8 @@ class ProjectCatalogue:
         adapter, window = found.info.get("lora") is not None, found.info.get("max_length")
         return KnownModel(found.id, found.name, found.role, adapter=adapter, window=window)
 
-    def pinned(self, config: BaseModelConfig) -> BaseModelConfig:
-        return pinned(self._session, self._project, config, self._folders)
+    def pinned(self, source: str) -> PinnedSource:
+        return pinned(self._session, self._project, source, self._folders)
 
     def rows_fault(self, dataset: KnownDataset, kind: RunKindSpec, slot: str) -> str | None:
         return rows_fault(self._session, self._session.get_one(Dataset, dataset.id), kind, slot)

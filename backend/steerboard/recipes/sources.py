@@ -13,7 +13,6 @@ from steerboard.recipes.inputs import Outside, StageRef, Value
 from steerboard.recipes.lookup import Catalogue, KnownDataset, KnownModel
 from steerboard.runs.kinds import adapter_misfit, misfit, needs_whole
 from steerboard.runs.texts import all_held_out
-from steerboard_contracts.configs.generate import GenerateConfig
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.specs.slots import Slot
 from steerboard_contracts.training import TrainingConfig
@@ -72,7 +71,8 @@ class Sources:
         while maker is not None and maker.kind.labels:
             of = maker.references.get("data") or maker.references.get("data.0")
             maker = None if of is None or of.to_input else self._drafts.get(of.name)
-        if maker is None or not isinstance(maker.config, GenerateConfig) or maker.config.decoding.n > 1:
+        answers = None if maker is None or maker.config is None else maker.kind.answers
+        if maker is None or answers is None or answers(maker.config) > 1:
             return None
         return f"`{maker.name}` writes one answer to each prompt, and there is nothing to compare. {MORE_ANSWERS}"
 

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
 from steerboard.registry.uploads import service as uploads
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.files.local_folders import LocalFolders
 
 
-def pinned(
-    session: Session, project: Project, config: BaseModelConfig, folders: LocalFolders | None
-) -> BaseModelConfig:
-    """The config with what its folder holds now, and its real path. Without `folders` nothing is looked at.
+class PinnedSource(NamedTuple):
+    """Fields of the config that brings in a base model."""
+
+    source: str
+    fingerprint: str | None = None
+    """Of what a folder holds."""
+
+
+def pinned(session: Session, project: Project, source: str, folders: LocalFolders | None) -> PinnedSource:
+    """The source by its real path, with what its folder holds now. Without `folders` nothing is looked at.
 
     Raises `FolderNotAllowed`, `UnsafeModelFile`, and `BadInput` (`not_a_model`, `unknown_model`).
     """
-    kind = source_type(config.source)
-    source, fingerprint = config.source, None
+    kind = source_type(source)
     if kind is None:
         raise BadInput(
-            f"there is no base model {config.source[:200]!r}",
+            f"there is no base model {source[:200]!r}",
             code="unknown_model",
             hint=f"Give {RANDOM_BASES[0]}, a folder that the server may read, or a hub name like org/name.",
         )
@@ -32,5 +38,5 @@ def pinned(
     elif kind == "folder" and folders is not None:
         with folders.open(source) as folder:
             folder.check()
-            source, fingerprint = folder.path, folder.fingerprint()
-    return config.model_copy(update={"source": source, "fingerprint": fingerprint})
+            return PinnedSource(folder.path, folder.fingerprint())
+    return PinnedSource(source)

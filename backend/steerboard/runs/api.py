@@ -12,7 +12,7 @@ from steerboard.accounts.http.routes import Router
 from steerboard.platform.http.errors import problems
 from steerboard.platform.http.paging import Page, paginate
 from steerboard.platform.storage.artifacts import ArtifactStore
-from steerboard.runs import queries, queue, standalone
+from steerboard.runs import queries, queue
 from steerboard.runs.pipelines import service as pipelines
 from steerboard.runs.pipelines.api import router as pipelines_router
 from steerboard.runs.results.inspected_pairs import InspectedPairs, PairMargin, PairRead, RunPairs
@@ -23,6 +23,7 @@ from steerboard.runs.results.selections import academic_result_of, combination_o
 from steerboard.runs.schemas.kinds import RunKindCard, RunKindOut
 from steerboard.runs.schemas.requests import RunChanges, RunClone, RunCreate, RunPlace, RunResume
 from steerboard.runs.schemas.runs import LogLine, MetricSeries, RunDetail, RunSummary
+from steerboard.runs.standalone import starting
 from steerboard.runs.state import lifecycle, oversight
 from steerboard.runs.state.transitions import RunState
 from steerboard.runs.tables import Run, RunLog
@@ -68,7 +69,7 @@ def list_runs(
 @router.post("/runs", status_code=201, responses=problems(404, 409, 422))
 def start_run(body: RunCreate, request: Request, session: Db, access: Runner) -> RunDetail:
     """Start a run outside any pipeline."""
-    run = standalone.start_run(session, access.project, body, access.actor, *_readable(request, access))
+    run = starting.start_run(session, access.project, body, access.actor, *_readable(request, access))
     audit(session, access, "run.start", f"run {run.name} {run.id}", {"config": run.config, "inputs": body.inputs})
     return queries.detail(session, run)
 
@@ -230,7 +231,7 @@ def resume_run(run: str, session: Db, access: Runner, body: RunResume | None = N
 def clone_run(run: str, body: RunClone, request: Request, session: Db, access: Runner) -> RunDetail:
     """The same run again, with changes."""
     original = queries.get_run(session, access.project, run)
-    cloned = standalone.clone_run(session, access.project, original, body, access.actor, *_readable(request, access))
+    cloned = starting.clone_run(session, access.project, original, body, access.actor, *_readable(request, access))
     detail = {"from": str(original.id), "config": body.config, "inputs": body.inputs}
     audit(session, access, "run.clone", f"run {cloned.name} {cloned.id}", detail)
     return queries.detail(session, cloned)

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from steerboard_contracts.fields import Count, NonNegative, Positive
 from steerboard_contracts.online.answer_groups import InspectGroups, InspectGroupSteps
-from steerboard_contracts.online.reward_rules import RewardRule
+from steerboard_contracts.online.reward_rules import OutsideReward, RewardRule
 from steerboard_contracts.samples import Finite
 from steerboard_contracts.specs.method import Frozen
 from steerboard_contracts.training import OnlineConfig
@@ -116,6 +116,10 @@ class RewardedOnlineConfig(OnlineConfig):
     def sources(self, given: Collection[str]) -> int:
         """How many rewards there are where the inputs of these names are given."""
         return sum(name in given for name in REWARD_MODELS) + len(self.rules)
+
+    @property
+    def rewards_outside(self) -> bool:
+        return any(isinstance(rule, OutsideReward) for rule in self.rules)
 
     def input_fault(self, given: Collection[str]) -> str | None:
         return self.reward_fault(given)

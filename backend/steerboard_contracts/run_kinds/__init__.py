@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import get_args
 
-from steerboard_contracts.fields import RunKind
+from steerboard_contracts.configs import run_of
+from steerboard_contracts.fields import Config, RunKind
 from steerboard_contracts.methods import methods
 from steerboard_contracts.specs.run_kind import RunKindSpec, training
 
@@ -45,9 +46,22 @@ def any_kind_of(run: object, method: object = None) -> RunKindSpec | None:
     return _found(all_kinds(), run, method)
 
 
-def kinds_that(has: Callable[[RunKindSpec], bool]) -> tuple[str, ...]:
+def described(config: Config) -> RunKindSpec:
+    """The kind that it is the config of; of a valid config there is one."""
+    found = any_kind_of(run_of(type(config)), getattr(config, "method", None))
+    assert found is not None, type(config)
+    return found
+
+
+def kinds_that(has: Callable[[RunKindSpec], bool]) -> tuple[RunKind, ...]:
     """The kinds of run that it holds for, as runs carry them: training has one, whatever the method."""
     return tuple(dict.fromkeys(kind.run for kind in all_kinds() if has(kind)))
+
+
+def kind_that(has: Callable[[RunKindSpec], bool]) -> RunKind:
+    """Likewise, where it holds for one kind alone."""
+    (found,) = kinds_that(has)
+    return found
 
 
 def trains(run: object) -> bool:

@@ -6,6 +6,7 @@ from steerboard_contracts.configs.academic import AcademicConfig
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import models
+from steerboard_contracts.specs.work import unknown
 
 SPEC = RunKindSpec(
     run="academic",
@@ -19,6 +20,10 @@ SPEC = RunKindSpec(
     for_model=dict.fromkeys(sorted(POLICIES), "Run academic benchmarks"),
     by_harness=True,
     reads_hub=True,
+    reads_folders="tasks",
+    decodes_at_once="batch_size",
+    # How many items its tasks have is known where the harness is.
+    work=unknown,
     asks_endpoint="named",
     # Tasks of a folder change under the same name.
     may_change=("endpoint", "folder"),

@@ -16,6 +16,7 @@ SPEC = RunKindSpec(
     makes_thing="model",
     form=("source", "max_length"),
     reads_hub=True,
+    reads_folders="models",
     stage="base",
     place=60,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from steerboard_contracts.configs.benchmark import BenchmarkConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
+from steerboard_contracts.specs.work import rows_of
 
 SPEC = RunKindSpec(
     run="benchmark",
@@ -20,5 +21,8 @@ SPEC = RunKindSpec(
     for_model={"reward": "Benchmark it", "preference": "Benchmark it"},
     stage="benchmark",
     resumes="rows",
+    # Both sides of a pair.
+    work=rows_of("pairs", times=2.0),
+    pass_tokens="batch_tokens",
     place=50,
 )

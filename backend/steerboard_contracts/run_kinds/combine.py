@@ -5,6 +5,7 @@ from __future__ import annotations
 from steerboard_contracts.configs.combine import CombineConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets
+from steerboard_contracts.specs.work import rows_of
 
 SPEC = RunKindSpec(
     run="combine",
@@ -18,5 +19,6 @@ SPEC = RunKindSpec(
     form=("weights",),
     for_data={"labelled": "Combine with other rewards of the same answers"},
     stage="combine",
+    work=rows_of("data.0"),
     place=22,
 )

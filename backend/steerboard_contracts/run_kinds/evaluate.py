@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from steerboard_contracts.configs.evaluate import EvaluateConfig
 from steerboard_contracts.models import POLICIES
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import TEXTS, datasets, models
+from steerboard_contracts.specs.work import RowCounts
+
+
+def _answers(config: EvaluateConfig, data: Mapping[str, RowCounts]) -> float:
+    """Of all entrants, each at every condition."""
+    each = sum(max(1, len(entrant.scores)) for entrant in config.entrants)
+    return float(min(config.prompts, data.get("data", RowCounts()).held_out) * each)
+
 
 SPEC = RunKindSpec(
     run="evaluate",
@@ -29,5 +39,6 @@ SPEC = RunKindSpec(
     may_change=("judge",),
     evaluates=True,
     leaves="evaluation",
+    work=_answers,
     place=40,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from steerboard_contracts.configs.score import ScoreConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
+from steerboard_contracts.specs.work import rows_of
 
 SPEC = RunKindSpec(
     run="score",
@@ -18,5 +19,7 @@ SPEC = RunKindSpec(
     stage="score",
     resumes="rows",
     shared_cost=True,
+    work=rows_of("data"),
+    pass_tokens="batch_tokens",
     place=20,
 )

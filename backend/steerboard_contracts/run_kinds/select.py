@@ -5,6 +5,7 @@ from __future__ import annotations
 from steerboard_contracts.configs.select import KEPT_AS, SelectConfig
 from steerboard_contracts.specs.run_kind import RunKindSpec
 from steerboard_contracts.specs.slots import datasets, models
+from steerboard_contracts.specs.work import rows_of
 
 SPEC = RunKindSpec(
     run="select",
@@ -29,5 +30,7 @@ SPEC = RunKindSpec(
     resumes="rows",
     resumes_with="judge",
     shared_cost=True,
+    work=rows_of("data.0"),
+    pass_tokens="batch_tokens",
     place=25,
 )

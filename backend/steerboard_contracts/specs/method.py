@@ -34,6 +34,9 @@ PREVIEWS: dict[PreviewKind, tuple[frozenset[str], frozenset[str]]] = {
     "weights": (frozenset({"beta"}), frozenset({"beta", "max_weight", "self_normalised"})),
 }
 
+# The field of a config that names one half of the data to learn from.
+HALF = "half"
+
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -256,6 +259,16 @@ class MethodSpec:
     def role(self) -> ModelRole:
         """Of the trained model."""
         return self.outputs[0]
+
+    @property
+    def halves(self) -> bool:
+        """Whether it can learn from one half of its data, so that two models of it share no prompt."""
+        return HALF in self.config.model_fields
+
+    @property
+    def online(self) -> bool:
+        """Whether it learns from answers that it samples from the weights in training."""
+        return issubclass(self.config, OnlineConfig)
 
     def kept(self, config: TrainingConfig, given: Container[str]) -> int:
         """How many frozen models stay in the memory of devices that train, of a run with the inputs `given`."""

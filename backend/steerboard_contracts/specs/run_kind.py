@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from steerboard_contracts.fields import Config, RunKind
-from steerboard_contracts.specs.method import MethodSpec
+from steerboard_contracts.specs.method import HALF, MethodSpec
 from steerboard_contracts.specs.slots import Slot, Thing
+from steerboard_contracts.specs.work import RowCounts, Work, always_the_same
+from steerboard_contracts.training import TrainingConfig
 
 # What every training form shows first, around the fields that its method names.
 _FIRST = ("lr", "batch", "epochs", "max_steps")
@@ -58,6 +60,16 @@ class RunKindSpec:
     """Whether its work is lm-evaluation-harness's, in an environment of its own."""
     reads_hub: bool = False
     """Whether its stage may download from a hub."""
+    reads_folders: Literal["models", "tasks"] | None = None
+    """Which folders of a worker its stage may read, of those that the operator allows."""
+    work: Work = always_the_same
+    """How much work a run is."""
+    answers: Callable[[Any], int] | None = None
+    """Of a kind that makes a dataset of answers: how many to each prompt with this config."""
+    decodes_at_once: str | None = None
+    """The field of its config for how many sequences the transformers engine continues together."""
+    pass_tokens: str | None = None
+    """The field of its config for how many tokens of given answers one pass reads."""
     may_change: tuple[str, ...] = ()
     """Fields that, where given, name what may be another tomorrow: no finished equal run is taken instead."""
     leaves: Literal["responses", "evaluation"] | None = None
@@ -98,8 +110,14 @@ class RunKindSpec:
         return self.labels and "reward" in self.slots
 
     @property
+    def mixes(self) -> bool:
+        """Whether it draws rows of several datasets, pairs among them, into one of instructions."""
+        several = (slot for slot in self.slots.values() if slot.many)
+        return self.makes == "instructions" and any("preferences" in slot.allowed for slot in several)
+
+    @property
     def brings_in(self) -> bool:
-        """Whether it brings in a base model."""
+        """Whether it brings in a base model, from the `source` of its config."""
         return self.makes == "base"
 
     @property
@@ -141,5 +159,13 @@ def training(method: MethodSpec) -> RunKindSpec:
         stage="train",
         resumes="checkpoint",
         for_data=dict.fromkeys(method.data, method.use),
+        work=_samples_learned,
         training=method,
     )
+
+
+def _samples_learned(config: TrainingConfig, data: Mapping[str, RowCounts]) -> float:
+    rows = data.get("data", RowCounts())
+    share = 0.5 if getattr(config, HALF, None) is not None else 1.0
+    samples = (share * rows.train if rows.kept is None else rows.kept) * config.epochs
+    return min(samples, config.max_steps * config.batch) if config.max_steps else samples

@@ -23,15 +23,12 @@ from steerboard.registry.tables import Model
 from steerboard.registry.uploads import service as uploads
 from steerboard.runs import inputs
 from steerboard.runs.tables import Run
-from steerboard_contracts.configs.academic import AcademicConfig
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.files.base_sources import source_type
 from steerboard_contracts.files.local_folders import LocalFolders
 from steerboard_contracts.methods import needed_method
 from steerboard_contracts.online.reward_access import RewardAccess
-from steerboard_contracts.online.reward_rules import OutsideReward
-from steerboard_contracts.online.rewarded import RewardedOnlineConfig
 from steerboard_contracts.run_config import RunConfig, stored_config
+from steerboard_contracts.run_kinds import described
 from steerboard_contracts.stage.inputs import DatasetInput, ModelInput, StageInput
 from steerboard_contracts.stage.spec import UPLOADED, EngineProcess, Shard, StageSpec
 from steerboard_contracts.training import OnlineConfig, TrainingConfig
@@ -100,7 +97,8 @@ def _log_prob_caches(
 
 def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EngineProcess | None:
     """For stages that run by another Python than vLLM's. Raises `EngineMissing`."""
-    apart = isinstance(config, OnlineConfig) or (isinstance(config, AcademicConfig) and config.endpoint is None)
+    harness = described(config).by_harness and getattr(config, "endpoint", None) is None
+    apart = harness or isinstance(config, OnlineConfig)
     if not apart or getattr(config, "engine", None) != "vllm":
         return None
     python = vllm.require_python(settings)
@@ -108,13 +106,12 @@ def _vllm_process(settings: Settings, home: Path, config: RunConfig) -> EnginePr
 
 
 def _folders(settings: Settings, config: RunConfig) -> LocalFolders:
-    if isinstance(config, BaseModelConfig):
-        return settings.model_folders
-    return settings.task_folders if isinstance(config, AcademicConfig) else LocalFolders()
+    allowed = {"models": settings.model_folders, "tasks": settings.task_folders}
+    return allowed.get(described(config).reads_folders or "", LocalFolders())
 
 
 def _reward_access(settings: Settings, config: RunConfig) -> RewardAccess:
-    if not (isinstance(config, RewardedOnlineConfig) and any(isinstance(rule, OutsideReward) for rule in config.rules)):
+    if not (isinstance(config, OnlineConfig) and config.rewards_outside):
         return RewardAccess()
     return RewardAccess(folders=settings.reward_folders, allowed_private=settings.allowed_private)
 
@@ -124,9 +121,10 @@ def _nothing(folder: Path) -> None:
 
 
 def _uploaded(session: Session, run: Run, config: RunConfig) -> Manifest | None:
-    if not (isinstance(config, BaseModelConfig) and source_type(config.source) == "upload"):
+    source = getattr(config, "source", "") if described(config).brings_in else ""
+    if source_type(source) != "upload":
         return None
-    return uploads.finished(session, session.get_one(Project, run.project_id), config.source)
+    return uploads.finished(session, session.get_one(Project, run.project_id), source)
 
 
 def _folder(store: ArtifactStore, name: str, manifest: Manifest, cache: LocalCache, holds: ExitStack) -> ModelInput:

@@ -18,11 +18,10 @@ from steerboard.recipes.document import Document, Path, Place
 from steerboard.recipes.errors import Faults, did_you_mean
 from steerboard.recipes.inputs import DatasetDeclaration, Declaration, Outside, StageRef, Value
 from steerboard.recipes.lookup import Catalogue, KnownDataset
-from steerboard_contracts.configs.base import BaseModelConfig
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.files.base_sources import RANDOM_BASES, source_type
 from steerboard_contracts.methods import learns_from_rewards, method_of
-from steerboard_contracts.run_kinds import kind_of
+from steerboard_contracts.run_kinds import kind_of, kind_that
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
 INDEPENDENT = "independent"
@@ -101,7 +100,7 @@ class Implied:
                 continue
             source, dataset = next(iter(preferences.items()))
             fields = {
-                "run": "mix",
+                "run": kind_that(lambda kind: kind.mixes),
                 "parts": [{"data": f"${source}", "side": "chosen", "share": "auto"}],
                 "size": max(1, dataset.rows),
             }
@@ -139,7 +138,7 @@ class Implied:
                 self.notes.append(f"${name} is not given: the prompts of ${only} are taken")
                 continue
             fields = {
-                "run": "mix",
+                "run": kind_that(lambda kind: kind.mixes),
                 "parts": [
                     {"data": f"${text}", "share": "auto"}
                     | ({"side": "chosen"} if dataset.kind == "preferences" else {})
@@ -164,7 +163,8 @@ class Implied:
         inputs: dict[str, Path] = {}
         for name, value in list(self._values.items()):
             if isinstance(value, Outside):
-                stage = self._add(name, {"run": "base", "source": value.source}, self._input_place(name))
+                fields = {"run": kind_that(lambda kind: kind.brings_in), "source": value.source}
+                stage = self._add(name, fields, self._input_place(name))
                 self._values[name] = StageRef(stage)
                 inputs[stage] = ("inputs", name)
         for stage, fields in self._raw.items():
@@ -186,7 +186,7 @@ class Implied:
             self._put((*path, "data"), [f"${name}" for name in texts], place)
         elif kind in ("folder", "upload"):
             try:
-                pinned = self._catalogue.pinned(BaseModelConfig(source=source))
+                pinned = self._catalogue.pinned(source)
             except BadInput as error:
                 self._document.fault(self._faults, written, error.detail, error.code)
                 return
@@ -221,7 +221,7 @@ class Implied:
     def _has_halves(self, stage: str) -> bool:
         """Whether it makes a reward model of either half of the preferences."""
         method = method_of(self._raw[stage].get("method"))
-        return method is not None and method.role == "reward" and "half" in method.config.model_fields
+        return method is not None and method.role == "reward" and method.halves
 
     def _evaluation(self, name: str) -> None:
         fields = self._raw[name]

@@ -18,7 +18,6 @@ from pathlib import Path
 from steerboard_contracts.methods import method_of
 from steerboard_contracts.run_kinds import any_kind_of, stages_of
 from steerboard_contracts.specs.method import MethodSpec
-from steerboard_contracts.training import OnlineConfig
 
 _OURS = ("steerboard_contracts", "steerboard_statistics", "steerboard_workers")
 _STAGES = "steerboard_workers.stages"
@@ -152,7 +151,7 @@ def source_version(
         modules.append(described.config.__module__)
     if spec is not None:
         modules += [spec.config.__module__, spec.training.partition(":")[0]]
-    online = spec is not None and issubclass(spec.config, OnlineConfig)
+    online = spec is not None and spec.online
     without = [
         *([] if probes else [_PROBING]),
         *([] if probes or online else [_SAMPLING]),
