@@ -66,7 +66,7 @@ $(DEV_STAMP): $(RUN_STAMP)
 	$(PIP) install -q -c constraints.txt -e '.[embedded,workers,dev]' 2> >(grep -v 'WARNING: Location' >&2)
 	@touch $@
 
-# npm of the package is no link any more, as its own installer would make it, and finds its modules only as one.
+# npm of the package is not a link any more, as its own installer would make it, and finds its modules only as one.
 $(VENV)/node/node: | $(VENV)/bin/python
 	@echo "Installing $(NODE_PACKAGE), since this machine has no Node 20 or newer ..."
 	$(PIP) install -q '$(NODE_PACKAGE)' 2> >(grep -v 'WARNING: Location' >&2)

@@ -155,7 +155,7 @@ def ratio_interval(
 ) -> Estimate:
     """Mean of one over mean of the other on the same items, both (items,); items with a NaN are left out.
 
-    One and the same ratio on all items has an interval without width: of lengths or counts it is no accident.
+    One and the same ratio on all items has an interval without width: of lengths or counts that is not a coincidence.
     """
     pairs = np.column_stack([np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)])
     pairs = pairs[np.isfinite(pairs).all(axis=1)]

@@ -24,7 +24,7 @@ def wilcoxon_p(differences: ArrayLike) -> float | None:
     """Two-sided p of Wilcoxon's signed-rank test that the differences (items,) are symmetric around 0.
 
     Ties (differences of 0) are left out, as Wilcoxon did: they favour no one. Equal sizes share their average rank.
-    Exact up to 13 that are no ties, and up to 50 items when no sizes are equal; else the normal approximation with the
+    Exact up to 13 that are not ties, and up to 50 items when no sizes are equal; else the normal approximation with the
     variance corrected for equal sizes and no continuity correction, as scipy has it: where all sizes are equal, as of
     verdicts of 1 and 0, a p below 5% comes up in 6 to 7% of cases at 14 to 16 items without ties. None below 6 items; 1
     when every item is a tie.
@@ -112,7 +112,7 @@ def pair_rows(
 
 
 def _significant(p: float | None, differences: Floats, mean: Estimate) -> bool:
-    """A small p is no evidence for whom the mean favours where the ranks favour the other."""
+    """A small p is not evidence for whom the mean favours where the ranks favour the other."""
     if p is None or p >= SIGNIFICANT or mean.value is None:
         return False
     return rank_direction(differences) == int(np.sign(mean.value)) != 0

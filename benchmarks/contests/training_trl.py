@@ -88,7 +88,8 @@ def run_trl(folder: Path, method: str, precision: str, steps: int, name: str) ->
             return dataset if method in REFERENCED else super()._prepare_dataset(dataset, *given)
 
         def _precompute_ref_logps(self, dataset: Any, *given: Any) -> Any:
-            # What only the first pass of a process takes is no cost of the reference; ours has tried its layout before.
+            # What only the first pass of a process takes is not a cost of the reference; ours has tried its layout
+            # before.
             first = self.data_collator([dataset[place] for place in range(self.args.per_device_train_batch_size)])
             self.compute_ref_log_probs(self.ref_model or self.model, first)
             began = time.perf_counter()

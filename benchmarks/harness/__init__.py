@@ -1,1 +1,1 @@
-"""What every benchmark stands on: the machine, a platform of its own, times of requests."""
+"""What every benchmark builds on: the machine, a platform of its own, times of requests."""

@@ -134,7 +134,7 @@ def test_another_projects_things_answer_like_things_that_are_not(
         for there, absent in foreign(endpoint, mine, theirs):
             tried += 1
             answer, other = (masked(call, send(mia, bodies, call)) for call in (there, absent))
-            # What is no id is refused for its spelling, in words that depend on it.
+            # What is not an id is refused for its spelling, in words that depend on it.
             if answer != other and {answer[0], other[0]} != {422}:
                 told_apart.append((there.endpoint, there.refs, answer, other))
             # Where only ids are taken, what is none is not even looked for.

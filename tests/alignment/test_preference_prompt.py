@@ -57,7 +57,7 @@ def test_verdicts_are_the_tokens_that_follow_the_question(own_tokenizer, chat_to
         assert tokenizer(written, add_special_tokens=False)["input_ids"] == [*asked.ids, token]
     if template == "chat":
         assert text.endswith("<|im_start|>assistant\n")
-        assert text.count("<|im_start|>") == 2  # the conversation's own turns are no turns of the template
+        assert text.count("<|im_start|>") == 2  # the conversation's own turns are not turns of the template
 
 
 def word_tokenizer(**words: int) -> PreTrainedTokenizerFast:

@@ -1,4 +1,4 @@
-"""Every benchmark can be started, and says what it measures."""
+"""Every benchmark can be started, and describes what it measures."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ MODELS = {
     "gemma2": Gemma2Config(**SHAPE, sliding_window=16),
 }
 LENGTHS = {
-    # Some go on while the other places are taken again and again.
+    # Some continue while the other places are taken again and again.
     "long and short": (3, 90, 2, 5, 1, 7, 2, 40, 1, 1, 100, 6, 4, 30, 2, 8, 1, 3, 12, 5, 9, 60, 2, 1),
     # No one needs the columns of the first ones any more when the others continue.
     "in waves": (70, 72, 74, 76, 78, 80, 30, 35, 40, 45, 50, 75, 30, 35, 60, 25, 20, 15, 40, 5, 4, 3, 2, 1),

@@ -138,7 +138,7 @@ def test_without_independent_evidence_nothing_can_be_told(evaluated: Make) -> No
     made = evaluated(prompts=24)
     trained_on(made)
     made.rewards({"sft": [0.0] * 24, "dt": [1.0] * 24})
-    # A judge with every sixth verdict unusable is no evidence either.
+    # A judge with every sixth verdict unusable is not evidence either.
     told = [{"position": at, "a": name, "value": 5.0} for at in range(20) for name in ("sft", "dt")]
     silent = [{"position": at, "a": name, "status": "unparsed"} for at in range(20, 24) for name in ("sft", "dt")]
     made.judge("single", [*told, *silent])

@@ -47,7 +47,7 @@ def test_every_row_the_schema_and_the_model_come_back(place: Place, tmp_path: Pa
     with place.empty.begin() as connection:
         last = connection.execute(text("SELECT max(position) FROM runs")).scalar_one()
         values = connection.execute(text("SELECT last_value FROM pg_sequences WHERE sequencename LIKE 'runs_%'"))
-        assert values.scalar_one() == last  # new rows go on counting
+        assert values.scalar_one() == last  # new rows continue the count
 
 
 def test_what_is_written_meanwhile_is_in_it_whole_or_not_at_all(place: Place) -> None:

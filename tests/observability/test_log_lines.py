@@ -25,7 +25,7 @@ def written() -> Iterator[io.StringIO]:
     LOG.removeHandler(handler)
 
 
-# Of no tree of loggers: what is no Unicode must not reach the test run's own log, which cannot carry it.
+# Of no tree of loggers: what is not valid Unicode must not reach the test run's own log, which cannot carry it.
 LOG = logging.Logger("steerboard.test-lines")
 
 

@@ -36,6 +36,9 @@ def test_lint_runs_the_check() -> None:
         ("a.py", "x = 1  # what broke off is done again\n", 1, "broke off"),
         ("a.tsx", "export const A = () => <p>What waits in each pool</p>;\n", 1, "What waits"),
         ("a.py", "x = 1  # a webhook is told of it\n", 1, "told"),
+        ("a.md", "Nobody has judged yet.\n", 1, "Nobody"),
+        ("a.md", "The run goes on.\n", 1, "goes on"),
+        ("a.py", "x = 1  # a value that is no number\n", 1, "that is no "),
         ("a.tsx", "/** What the server says. */\n", 1, "says"),
     ],
 )

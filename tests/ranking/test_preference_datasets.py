@@ -52,7 +52,7 @@ def test_every_strictly_ordered_pair_of_every_annotator_becomes_a_row(world: Ran
     made = make(world, {"campaign": "ranking-1"})
     assert (made["name"], made["kind"], made["rows"]) == ("quokka-eval-preferences-1", "preferences", 5)
     found = rows(world, made)
-    # Ann before bob; her tie is no pair, and bob's contrary vote is kept.
+    # Ann before bob; her tie is not a pair, and bob's contrary vote is kept.
     assert pairs(found) == [("z", "w"), ("z", "h"), ("w", "z"), ("h", "z"), ("h", "w")]
     first = found[0]
     position = first["position"]

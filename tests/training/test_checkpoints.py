@@ -90,7 +90,7 @@ def test_a_crash_at_every_write_leaves_a_loadable_latest(tmp_path, monkeypatch):
             with pytest.raises(Crash):
                 save(checkpoints(folder), 30)
         check(folder, {20, 30})
-        save(checkpoints(folder, attempt=2), 40)  # and the next attempt goes on
+        save(checkpoints(folder, attempt=2), 40)  # and the next attempt continues
         check(folder, {40})
 
 

@@ -12,7 +12,7 @@ from steerboard.platform.settings import Settings
 
 
 def say_alive(settings: Settings) -> None:
-    """Touch `alive_file`, where there is one. A full disk is no reason to die."""
+    """Touch `alive_file`, where there is one. A full disk is not a reason to die."""
     if settings.alive_file is not None:
         with suppress(OSError):
             settings.alive_file.touch()

@@ -176,7 +176,7 @@ def _ask(session: Session, project: Project, arena: Arena, battle: Battle, so_fa
 
 
 def _messages(conversation: list[dict[str, str]]) -> list[Message]:
-    # As it was: an empty answer is no turn of a dataset, but one of this conversation.
+    # As it was: an empty answer is not a turn of a dataset, but one of this conversation.
     return [Message.model_construct(**message) for message in conversation]  # type: ignore[arg-type]
 
 

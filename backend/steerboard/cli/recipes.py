@@ -170,7 +170,7 @@ def _run_gated(
 
 
 def _valid(rules: Any) -> GateRules:
-    """Raises `BadInput` with the places of what is no gate."""
+    """Raises `BadInput` with the places of what is not a gate."""
     try:
         return GateRules.model_validate(rules)
     except ValidationError as error:

@@ -120,7 +120,7 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
 def _reviews(
     read: Sequence[tuple[Path, Sequence[list[Judgment]]]], wanted: str | None, findings: Findings
 ) -> list[Found]:
-    """Of each file, and of each of its reviewers where they are no parts of one whole. Raises `BadInput`."""
+    """Of each file, and of each of its reviewers where they are not parts of one whole. Raises `BadInput`."""
     names = [labels([said(row) for row in rows]) for _, rows in read]
     known(wanted, [one for mine in names for one in dict.fromkeys(mine) if one is not None])
     found = []

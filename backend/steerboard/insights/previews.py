@@ -80,7 +80,7 @@ def weights(session: Session, project: Project, asked: WeightsPreviewIn) -> Weig
     n = len(ordered)
     if n == 0:
         raise EmptySelection(f"dataset {dataset.name} has no training rows", hint="All of its prompts are held out.")
-    beta = min(max(asked.beta, 1e-300), 1e300)  # beyond these no weight changes, but z / beta is no number any more
+    beta = min(max(asked.beta, 1e-300), 1e300)  # beyond these no weight changes, but z / beta is not a number any more
     limit = min([HIGHEST_EXPONENT] + ([math.log(asked.max_weight)] if asked.max_weight is not None else []))
     with np.errstate(over="ignore", under="ignore"):
         exponent = np.minimum(_z(ordered, normaliser) / beta, limit)

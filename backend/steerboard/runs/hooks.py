@@ -19,7 +19,7 @@ ended: Hook[[Session, Collection[Run]], None] = Hook("runs.ended")
 # Something else about a run that webhooks may tell of: the event's name, and what it is about. Called as `ended` is.
 news: Hook[[Session, Run, str, dict[str, Any]], None] = Hook("runs.news")
 
-# A run of this evaluation has ended, or goes on again.
+# A run of this evaluation has ended, or resumed.
 evaluation_run_moved: Hook[[Session, uuid.UUID], None] = Hook("runs.evaluation_run_moved")
 
 # An entrant's answers in a file; returns how many there are.

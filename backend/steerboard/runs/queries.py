@@ -106,7 +106,7 @@ def summaries(session: Session, runs: Sequence[Run]) -> list[RunSummary]:
 
 
 def _pauses(session: Session, runs: Sequence[Run]) -> dict[uuid.UUID, dict[str, Any]]:
-    """Of the runs that were paused after their start: how long until they went on, and since when those are that have
+    """Of the runs that were paused after their start: how long until they resumed, and since when those are that have
     not."""
     trained = [run.id for run in runs if trains(run.kind)]
     if not trained:

@@ -22,7 +22,7 @@ TRIES = 10
 def write_endings(session: Session, runs: Collection[Run]) -> None:
     """Add the deliveries about runs that this transaction has ended, and about pipelines that ended with them.
 
-    Shards are no news of their own. The caller holds the lock of the project's event stream: of two transactions that
+    Shards are not news of their own. The caller holds the lock of the project's event stream: of two transactions that
     end the last two runs of a pipeline, the second then sees what the first did, and the pipeline ends exactly once.
     """
     ended = [run for run in runs if run.state in ENDED and run.parent_id is None]
@@ -53,7 +53,7 @@ def write_endings(session: Session, runs: Collection[Run]) -> None:
 
 
 def write_news(session: Session, run: Run, event: str, about: dict[str, Any]) -> None:
-    """Add the deliveries of an event that is no end; `about` is added to what every event of a run has."""
+    """Add the deliveries of an event that is not an end; `about` is added to what every event of a run has."""
     webhooks = _active(session, {run.project_id})
     if webhooks:
         pipeline = session.get(Pipeline, run.pipeline_id) if run.pipeline_id else None

@@ -95,7 +95,7 @@ class ModelFolder:
     """An open folder. `path` is its real path, `names` are those of its model files, sorted."""
 
     def __init__(self, allowed: LocalFolders, handle: int) -> None:
-        """Raises `UnsafeModelFile` for links that lead out of the allowed folders and for files that are no plain
+        """Raises `UnsafeModelFile` for links that lead out of the allowed folders and for files that are not plain
         ones, and `BadInput` (`not_a_model`)."""
         self._allowed = allowed
         self._handle = handle

@@ -16,7 +16,7 @@ _READINGS = {"strict-match": "strict", "flexible-extract": "flexible"}
 
 class AcademicFigure(BaseModel):
     """A metric of a task, read by a filter. `name`: `strict`, `flexible`, `acc`, ...; `value` and `stderr` are the
-    harness's own. `interval`: of the mean, null where the value is no mean over items. `scores`: by item, in order;
+    harness's own. `interval`: of the mean, null where the value is not a mean over items. `scores`: by item, in order;
     empty where there is no such mean, and in what the API gives."""
 
     name: str

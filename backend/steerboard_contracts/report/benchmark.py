@@ -22,7 +22,7 @@ class RewardBenchSections(BaseModel):
     """RewardBench's sections, accuracies from 0 to 1, subsets weighted as it does; `overall` is their mean, null while
     one of the four is missing.
 
-    `incomplete`: sections that lack subsets, with their names; `unknown`: sources that are no subset of it.
+    `incomplete`: sections that lack subsets, with their names; `unknown`: sources that are not a subset of it.
     """
 
     sections: dict[str, float]

@@ -26,7 +26,7 @@ class VariantRow(BaseModel):
     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
     variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
     `stages`, each counted for every variant that uses it. Of successive halving, `rungs` are those that it was trained
-    in, and `dropped_after` the last of them where others went on instead, for the `reason`; `dropped_within_noise`
+    in, and `dropped_after` the last of them where others continued instead, for the `reason`; `dropped_within_noise`
     of the best of that rung, whose interval overlaps with its own, or null where figures have none."""
 
     number: int

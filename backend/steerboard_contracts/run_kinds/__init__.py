@@ -80,7 +80,7 @@ def stage_modules() -> dict[str, str]:
 
 
 def parts_of(kind: RunKindSpec) -> tuple[str, ...]:
-    """The kinds of the runs that do its work, where it is no stage's."""
+    """The kinds of the runs that do its work, where it is not a stage's."""
     return kinds_that(lambda one: one.of_evaluation) if kind.evaluates else ()
 
 

@@ -138,7 +138,7 @@ class RunKindSpec:
         return found
 
     def made(self, config: Mapping[str, Any]) -> str | None:
-        """What comes out of a run with this config; where a value is no valid one, `makes`."""
+        """What comes out of a run with this config; where a value is not a valid one, `makes`."""
         if self.makes_by is None:
             return self.makes
         name, made = self.makes_by

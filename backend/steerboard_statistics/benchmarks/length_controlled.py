@@ -77,7 +77,7 @@ def win_rate(weights: Weights, difficulty: Sequence[float] | Vector) -> float:
 
 def standard_error(weights: Weights, difficulty: Sequence[float] | Vector) -> float | None:
     """`lc_standard_error` of the published leaderboards: sd(ddof 1) / sqrt(n) of what is predicted for each row, in
-    percent. It is 0 without difficulties, which is no certainty, so then there is none; nor for one row."""
+    percent. It is 0 without difficulties, which is not certainty, so then there is none; nor for one row."""
     predicted = _predicted(weights, difficulty)
     found = float(predicted.std(ddof=1)) / math.sqrt(len(predicted)) if len(predicted) > 1 else 0.0
     return found if found > _SMALLEST else None

@@ -83,7 +83,7 @@ def subset_accuracies(pairs: Iterable[tuple[str, float, float]]) -> dict[str, fl
 
 def sections(accuracies: Mapping[str, object]) -> Sections:
     """Subsets averaged within their section by `WEIGHTS`. Takes a results file as it is: `model`, `model_type` and
-    whatever else is no number is passed over. Raises `ValueError` for a subset's accuracy outside of 0 to 1."""
+    whatever else is not a number is passed over. Raises `ValueError` for a subset's accuracy outside of 0 to 1."""
     scores = {
         name: float(value)
         for name, value in accuracies.items()

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 def groups_of(rows: Iterable[Row], dataset: str) -> list[list[Row]]:
     """The responses to each prompt, by candidate; groups in the order of their first rows.
 
-    Raises `BadInput` (`no_groups`) for rows that do not say which prompt they answer: equal texts are no proof.
+    Raises `BadInput` (`no_groups`) for rows that do not say which prompt they answer: equal texts are not proof.
     """
     groups: dict[int, list[Row]] = {}
     for row in rows:

@@ -64,7 +64,7 @@ def main(descriptor: int) -> int:
         except BrokenPipeError:
             return 1
         except BaseException as error:
-            # Also a panic of a library in Rust, which is no `Exception`.
+            # Also a panic of a library in Rust, which is not an `Exception`.
             traceback.print_exc()
             answers.write(Failure(failed=_crash(error), ends=True))
             return 1

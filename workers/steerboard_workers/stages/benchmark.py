@@ -1,7 +1,7 @@
 """The benchmark stage: how often a model scores the chosen side of a pair above the rejected one, or prefers it; of
 several answers to a prompt, how often the best one by it is a right one.
 
-All rows count, whatever their split: a benchmark is no training data.
+All rows count, whatever their split: a benchmark is not training data.
 """
 
 from __future__ import annotations

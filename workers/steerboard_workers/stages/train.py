@@ -82,7 +82,7 @@ def _run(stage: Stage, engines: ExitStack) -> Succeeded | Paused:
     policy: LivePolicy | None = None
     roles: RolesApart | None = None
     if isinstance(config, OnlineConfig):
-        # Only here, for its code is no part of what decides other runs' results (`runs.reuse.code_version`).
+        # Only here, for its code is not part of what decides other runs' results (`runs.reuse.code_version`).
         from steerboard_workers.stages.training.sampling.live_policy import SampledPolicy
 
         sampler: Sampler | None = None

@@ -101,7 +101,7 @@ class Supervisor:
                     self._persistence.clear_checkpoints(attempt)
                     return
                 if attempt.uploads is not None and not (lease.lost.is_set() or lease.cancelled.is_set()):
-                    # A paused run goes on wherever there is room, perhaps not here.
+                    # A paused run resumes wherever there is room, perhaps not here.
                     attempt.uploads.settle(_PARTING_SECONDS if attempt.paused is None else _PAUSE_SECONDS)
                 self._persistence.persist(lease, lambda: self._persistence.end(attempt, failure))
                 workspace.discard_attempt()

@@ -124,7 +124,7 @@ TOPICS: tuple[Topic, ...] = (
             "Research the company and its products.",
             "Reread the job description and mark the key skills.",
             "Prepare examples of your past work.",
-            "Rehearse answers aloud with somebody.",
+            "Rehearse answers aloud with somebody.",  # prose: ok
             "Choose neat clothes the evening before.",
             "Ask the interviewer two good questions.",
         ),

@@ -102,7 +102,7 @@ def _of_pipeline(client: Client, pipeline: str, body: Any, unknown: ApiError) ->
 
 
 def _verdict(client: Client, found: Any) -> GateVerdict:
-    """Raises `ServerUnreachable` for an answer that is no verdict."""
+    """Raises `ServerUnreachable` for an answer that is not a verdict."""
     try:
         return GateVerdict.model_validate(found)
     except ValidationError as error:

@@ -50,7 +50,7 @@ def serve(host: str, port: int, processes: int, say: Callable[[str], None]) -> N
     shown = f"[{host}]" if ":" in host else host
     say(f"The API listens on http://{shown}:{listener.getsockname()[1]}")
     if processes == 1:
-        # uvicorn raises the signal again once it has stopped in order; that is no failure.
+        # uvicorn raises the signal again once it has stopped in order; that is not a failure.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         uvicorn.Server(config).run([listener])

@@ -21,9 +21,9 @@ _ENDED = "the array ends too early"
 def read_json_array(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
     """One record an element, with the line on which it begins.
 
-    An element that is no valid object comes out as a problem and does not end the stream. Where it is not certain where
-    an element ends, the whole file is at fault: `BrokenFile`, as for a damaged gzip stream or an element of more than
-    `limits.line` bytes. Raises `FileTooLarge` beyond `limits.unpacked` and `ImportOutOfMemory` like `read_jsonl`.
+    An element that is not a valid object comes out as a problem and does not end the stream. Where it is not certain
+    where an element ends, the whole file is at fault: `BrokenFile`, as for a damaged gzip stream or an element of more
+    than `limits.line` bytes. Raises `FileTooLarge` beyond `limits.unpacked` and `ImportOutOfMemory` like `read_jsonl`.
     """
     window = _Window(stream, limits)
     if window.next() != b"[":

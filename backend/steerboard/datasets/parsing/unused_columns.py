@@ -16,7 +16,7 @@ _MARGIN = re.compile(r"margin|strength|diff|gap", re.IGNORECASE)
 _THUMB = re.compile(r"good|bad|thumb|like|accept|desirable|correct", re.IGNORECASE)
 _ANSWER = re.compile(r"response|answer|output|completion|conversation|reply|text|assistant", re.IGNORECASE)
 _WINNER = re.compile(r"winner|prefer|better|choice|verdict", re.IGNORECASE)
-# Numbers that are no grades.
+# Numbers that are not grades.
 _COUNT = re.compile(r"(^|_)(id|idx|index|row|turns?|seed|tokens?|length|count|n|time|timestamp|group|candidate)$", re.I)
 _SIDES = (("a", "b"), ("1", "2"), ("0", "1"))
 

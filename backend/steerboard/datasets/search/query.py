@@ -35,7 +35,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Found:
-    """`mask`: by row, whether it holds every word. Of these rows, those without all `phrases` are no hits."""
+    """`mask`: by row, whether it holds every word. Of these rows, those without all `phrases` are not hits."""
 
     mask: Mask
     phrases: list[str]

@@ -212,7 +212,7 @@ def _pandalm_row(
 
 
 def _verdict(row: Fields, name: str) -> int | None:
-    """A number that is no verdict was not parsed: it takes nothing from the other judges of the row."""
+    """A number that is not a verdict was not parsed: it takes nothing from the other judges of the row."""
     try:
         return _vote(row, name)
     except Unreadable:
@@ -220,7 +220,7 @@ def _verdict(row: Fields, name: str) -> int | None:
 
 
 def _vote(row: Fields, name: str) -> int | None:
-    """0, 1 or 2; None for a text or null, which is no verdict. Raises `Unreadable` for another number."""
+    """0, 1 or 2; None for a text or null, which is not a verdict. Raises `Unreadable` for another number."""
     value = row.get(name)
     if isinstance(value, str) and not value.strip().isdecimal():
         return None

@@ -34,7 +34,7 @@ def said(row: Sequence[Judgment]) -> Said:
 
 
 def labels(rows: Sequence[Said]) -> list[str | None]:
-    """The judge of each row, with its variant where one judge has several that are no parts of one whole.
+    """The judge of each row, with its variant where one judge has several that are not parts of one whole.
 
     MT-Bench asks by one template about math and coding and by another about the rest, with a further one of each for
     second turns. These are one judge, as are reviewers who each have questions of their own; two versions of a

@@ -50,7 +50,7 @@ def singles(rows: Sequence[Judgment], categories: Mapping[Hashable, str] | None,
 
 
 def _interval(ratings: Sequence[fastchat.Rating], model: str) -> dict[str, float | None]:
-    """Of the mean over rows, by questions: two turns of one conversation are no two independent items."""
+    """Of the mean over rows, by questions: two turns of one conversation are not independent items."""
     sums: dict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for row in _scored(ratings):
         if row.model == model and row.score is not None:

@@ -258,7 +258,7 @@ def _place(path: Path, line: int, row: Row) -> int | None:
 
 
 def _numbers(path: Path, line: int, row: Row, names: Sequence[str], *, whole: bool = True) -> list[float]:
-    """Raises `BadInput` for what is no number and, if `whole`, for one that is missing."""
+    """Raises `BadInput` for what is not a number and, if `whole`, for one that is missing."""
     try:
         values = [number(row, name) for name in names]
     except Unreadable as error:

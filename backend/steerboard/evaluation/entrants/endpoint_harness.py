@@ -68,7 +68,7 @@ def run_harness(folder: Path, settings: Settings, target: Target, voice: Voice) 
 
 
 def _serve(connection: socket.socket, respondent: Respondent) -> None:
-    """Answer until the other end is closed, or sends what is no question: its own code may have done that."""
+    """Answer until the other end is closed, or sends what is not a question: its own code may have done that."""
     lock = threading.Lock()
     with connection, connection.makefile("rb") as lines, connection.makefile("wb") as replies:
         with ThreadPoolExecutor(MOST_AT_ONCE) as pool:

@@ -41,7 +41,7 @@ def read_rows(source: Source) -> Iterator[Record]:
 
 
 def _first(stream: BinaryIO, label: str) -> bytes:
-    """The first byte that is no space."""
+    """The first byte that is not a space."""
     try:
         head = stream.read(1 << 16).removeprefix(BOM).lstrip()
     except GZIP_ERRORS as error:

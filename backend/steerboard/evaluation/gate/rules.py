@@ -31,8 +31,8 @@ COUNT = ("value", "n")
 @dataclass(frozen=True)
 class Metric:
     """`by`: kinds of sources that have it. `entrant`, `vs`: whether a rule names one; a needed `vs` is the report's
-    baseline where the rule names none, and an `ancestor` is no entrant. `share`: values are from 0 to 1. `counted`: it
-    is meaningful for however few items."""
+    baseline where the rule names none, and an `ancestor` is not an entrant. `share`: values are from 0 to 1. `counted`:
+    it is meaningful for however few items."""
 
     stats: tuple[str, ...]
     by: tuple[By, ...] = ()

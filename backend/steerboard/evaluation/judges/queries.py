@@ -64,7 +64,7 @@ def material_of(session: Session, evaluation: Evaluation, settings: JudgeSetting
 
 
 def judged(session: Session, judge_id: uuid.UUID) -> set[Judged]:
-    """Items that need not be asked again. An error is no verdict: it was read from no answer."""
+    """Items that need not be asked again. An error is not a verdict: it was read from no answer."""
     first, again = Verdict, RepeatedVerdict
     rows = session.execute(
         select(first.position, first.turn, first.a, first.b, first.a_first, first.answer_key)

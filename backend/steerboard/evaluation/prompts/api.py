@@ -35,7 +35,7 @@ async def form_or_json(request: Request, form: Form) -> FormData:
     except ValueError as error:
         raise InvalidRequest("the body is not JSON") from error
     if not isinstance(body, dict):
-        raise InvalidRequest("the body is no object")
+        raise InvalidRequest("the body is not an object")
     return FormData({name: str(value) for name, value in body.items() if value is not None})
 
 

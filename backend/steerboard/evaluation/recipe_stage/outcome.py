@@ -81,7 +81,7 @@ def _findings(session: Session, run: Run, evaluation: Evaluation, config: Evalua
     if not judges:
         raise UnusableInput(f"the reward models of evaluation {evaluation.name} have been deleted")
     by = _labelled_by(session, run)
-    # A model that gave a part of the rewards is no independent one.
+    # A model that gave a part of the rewards is not independent.
     others = [one for one in judges[1:] if by is None or by.of_model(one.content_hash) is None]
     return Findings(
         prompts=[messages for _, messages in prompts],

@@ -54,7 +54,7 @@ def lengths(answers: Answers, shape: tuple[int, int]) -> Floats:
 def share(rows: Ints, points: Floats, *, seed: int) -> Estimate:
     """Mean of points (0, 1/2, 1), several of which may belong to one prompt: rows (n,), points (n,).
 
-    The interval is over prompts, whose points are no independent ones. `n` counts prompts.
+    The interval is over prompts, whose points are not independent. `n` counts prompts.
     """
     if not len(rows):
         return Estimate(value=None, n=0)

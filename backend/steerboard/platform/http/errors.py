@@ -101,7 +101,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 class _ProblemResponse(JSONResponse):
-    """A detail may repeat what someone sent, also text that is no Unicode (lone surrogates)."""
+    """A detail may repeat what someone sent, also text that is not valid Unicode (lone surrogates)."""
 
     media_type = "application/problem+json"
 

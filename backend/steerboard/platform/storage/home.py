@@ -11,7 +11,7 @@ _HINT = "Choose another folder with --home or STEERBOARD_HOME."
 
 
 class UnusableHome(SteerboardError):
-    """The home is no folder, or nothing can be written in it."""
+    """The home is not a folder, or nothing can be written in it."""
 
     code = "unusable_home"
     title = "The home cannot be used"

@@ -7,7 +7,7 @@
 
 Both locks are the kernel's, so that those of a killed worker are gone with it. An entry is removed only by who holds
 both, and taken only by who holds the first while it takes the second, so no one is left with a folder that vanishes.
-Why they are no library's: see `folder_lock`.
+Why no library does this: see `folder_lock`.
 """
 
 from __future__ import annotations

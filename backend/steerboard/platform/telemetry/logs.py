@@ -66,7 +66,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             document["exception"] = self.formatException(record.exc_info)
-        # A message may repeat what someone sent, also text that is no Unicode.
+        # A message may repeat what someone sent, also text that is not valid Unicode.
         return orjson.dumps(storable(document)).decode()
 
 
@@ -76,7 +76,7 @@ def configure(settings: Settings, **always: Value) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines(always) if settings.log_format == "json" else logging.Formatter(_TEXT))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
-    # Each request of a client of ours is no news.
+    # Requests of our own clients are not worth logging.
     for name in ("httpx", "httpcore", "alembic"):
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 def ordered(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Names so that each comes after all it needs; otherwise in the order given.
 
-    `needs[a]` are the names that `a` uses; names that are no key are ignored. Names on a cycle, and those
+    `needs[a]` are the names that `a` uses; names that are not a key are ignored. Names on a cycle, and those
     behind one, are left out: see `cycles`.
     """
     done: dict[str, None] = {}

@@ -76,7 +76,7 @@ def checked(
 
 
 def _endpoint_apart(session: Session, project: Project, asked: RunWork, faults: list[ErrorLocation]) -> RunWork:
-    """An endpoint may be named where some kinds want their model: it goes into the config, since it is no input that
+    """An endpoint may be named where some kinds want their model: it goes into the config, as it is not an input that
     could be handed to a stage."""
     kind = kind_of(asked.config.get("run"), asked.config.get("method"))
     if kind is None or kind.asks_endpoint is None:

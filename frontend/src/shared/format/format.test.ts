@@ -39,7 +39,7 @@ describe("numbers with units", () => {
       "12",
       "0",
     ]);
-    // Zeros before the point are no decoration.
+    // Zeros before the point are not decoration.
     expect([short(1100.4), short(99.97), short(12000.7), short(120.04)]).toEqual([
       "1100",
       "100",

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class Answers:
     """n answers to each of G prompts. rewards (G, n), NaN where there is none; log_ratios: of each answer in turn, (T,)
-    log pi - log pi_ref of its tokens, 0 where the KL is no part of the reward. sources: by name, (G, n) of each reward
+    log pi - log pi_ref of its tokens, 0 where the KL is not part of the reward. sources: by name, (G, n) of each reward
     by itself, NaN where `rewards` are; weights: what each is multiplied with."""
 
     rewards: Floats

@@ -43,7 +43,7 @@ class RewardFunctionFailed(SteerboardError):
 
 
 class _WrongRewards(Exception):
-    """What was returned is no list of as many numbers."""
+    """What was returned is not a list of as many numbers."""
 
 
 class _Silent(Exception):

@@ -4,8 +4,8 @@ Rewards of a group are the rewards of n answers to one prompt. NaN is an answer 
 out of every mean, and its advantage is NaN. A group with fewer than two scored answers has nothing to compare, so all
 its advantages are NaN: who uses them leaves these answers out, and never counts them as 0.
 
-Everything that is whitened is whitened over the global batch, so its split into micro-batches or processes is no part
-of the result.
+Everything that is whitened is whitened over the global batch, so its split into micro-batches or processes is not a
+part of the result.
 """
 
 from __future__ import annotations

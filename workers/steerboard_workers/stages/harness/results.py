@@ -31,7 +31,7 @@ def _task(found: Mapping[str, Any], name: str, parts: list[str], template: bool,
     for (metric, filter_), short in zip(keys, figure_names(keys), strict=True):
         value, stderr = float(row[f"{metric},{filter_}"]), row.get(f"{metric}_stderr,{filter_}")
         scores = [score for part in parts for score in _scores(found["samples"][part], metric, filter_)]
-        # A metric that is no mean over items, such as a corpus BLEU, has no score for an item.
+        # A metric that is not a mean over items, such as a corpus BLEU, has no score for an item.
         if not scores or abs(math.fsum(scores) / len(scores) - value) > _ROUNDING:
             scores = []
         figures.append(

@@ -47,7 +47,7 @@ _PACKED = 16
 def its_own_fault(what: str) -> Iterator[None]:
     """Whatever goes wrong inside is the model's fault: `BadModel`. Memory and disks that are full are not.
 
-    Libraries raise many kinds, a panic of the tokenizers' among them, which is no `Exception`.
+    Libraries raise many kinds, a panic of the tokenizers' among them, which is not an `Exception`.
     """
     try:
         yield

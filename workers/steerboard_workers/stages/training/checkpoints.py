@@ -48,7 +48,7 @@ class Restored:
         """In the order of `keys`, one at a time."""
         for piece in _pieces(self.path):
             with safe_open(piece, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118  it is no mapping
+                for name in file.keys():  # noqa: SIM118  it is not a mapping
                     yield name, file.get_tensor(name)
 
 

@@ -1,4 +1,4 @@
-"""When a run in training saves what it needs to go on, and how it resumes from that bit for bit."""
+"""When a run in training saves what it needs to continue, and how it resumes from that bit for bit."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def entrant_costs(session: Session, evaluation: Evaluation) -> list[EntrantCost]
     # A reused run is the run that did its work: an entrant's own and another's are one.
     worked = {run.id: run.reused_from_id or run.id for run in runs.values()}
     behind = {id_: {worked[one]: runs[one] for one in sorted(things & runs.keys())} for id_, things in above.items()}
-    # Of one model that is asked for several scores, too: these entrants are no others.
+    # Of one model that is asked for several scores, too: these entrants are not others.
     different = {frozenset(starts[id_]): own for id_, own in behind.items()}
     uses = Counter(one for own in different.values() for one in own)
     return [_cost(entrant.name, behind[entrant.id], costs, uses) for entrant in entrants]

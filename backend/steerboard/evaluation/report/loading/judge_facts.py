@@ -20,7 +20,7 @@ from steerboard.evaluation.tables import Evaluation
 def repeats_of(
     session: Session, judges: Sequence[Judge], rows_of: Callable[[Floats], Ints]
 ) -> dict[uuid.UUID, Repeats]:
-    """By judge that asked twice. `rows_of`: rows of positions, -1 for what is no prompt."""
+    """By judge that asked twice. `rows_of`: rows of positions, -1 for what is not a prompt."""
     first, again = Verdict, RepeatedVerdict
     found = session.execute(
         select(again.judge_id, again.position, first.value, again.value)

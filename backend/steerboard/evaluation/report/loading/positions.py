@@ -42,7 +42,7 @@ def number_columns(rows: Sequence[Any], width: int) -> list[Floats]:
 
 
 def rows_by_position(rows: Mapping[int, int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The row of each position as an array, -1 for one that is no prompt; its last item is -1."""
+    """The row of each position as an array, -1 for one that is not a prompt; its last item is -1."""
     row_of = np.full(max(rows, default=-1) + 2, -1, dtype=np.int64)
     for position, row in rows.items():
         row_of[position] = row
@@ -50,6 +50,6 @@ def rows_by_position(rows: Mapping[int, int]) -> np.ndarray[Any, np.dtype[np.int
 
 
 def rows_at(row_of: np.ndarray[Any, np.dtype[np.int64]], positions: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Rows of positions; -1 for one that is no prompt."""
+    """Rows of positions; -1 for one that is not a prompt."""
     at = positions.astype(np.int64)
     return row_of[np.where((at >= 0) & (at < len(row_of)), at, len(row_of) - 1)]

@@ -29,7 +29,7 @@ from steerboard_contracts.report.sections.rewards import RewardReport
 MARGIN = 0.05
 LENGTH_RATIO = 1.3
 LENGTH_CORRELATION = 0.3
-# Fewer items are no evidence for or against.
+# Fewer items are not evidence for or against.
 MIN_ITEMS = 10
 
 

@@ -182,7 +182,7 @@ def _fields(document: Document, block: SweepBlock, faults: Faults) -> Fields | N
 
 
 def _unknown(document: Document, name: str) -> str | None:
-    """Why this is no field that can vary."""
+    """Why this is not a field that can vary."""
     stages: dict[str, Any] = document.data["stages"]
     stage, dot, field = name.partition(".")
     if not dot or not all(field.split(".")):
