@@ -14,7 +14,7 @@ from steerboard_contracts.samples import Finite
 Asked = Annotated[
     Condition | None,
     Field(
-        description="Requested score of a policy that is asked with one; of several attributes, a text such as "
+        description="Requested score of a policy that takes one; of several attributes, a text such as "
         "`helpfulness:4,verbosity:2`."
     ),
 ]

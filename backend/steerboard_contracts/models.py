@@ -56,7 +56,7 @@ class ModelInfo(BaseModel):
     """Everything inference needs besides weights and tokenizer.
 
     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
-    `condition` is set for policies that are asked with one, `score_scale` for those whose score means a reward (and
+    `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
     every policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
     """

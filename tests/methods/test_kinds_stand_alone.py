@@ -23,7 +23,7 @@ CONFIGS = frozenset(
     for one in kind.config.__mro__
     if one is kind.config or (issubclass(one, TrainingConfig) and one not in FAMILIES)
 )
-# A kind's own stage says which config it gets.
+# A kind's own stage names which config it gets.
 STAGES = {f"workers/steerboard_workers/stages/{kind.stage}.py": kind.config.__name__ for kind in all_kinds()}
 _NAMES = "|".join(sorted(KINDS))
 # What holds a run's kind: `run.kind`, `one["kind"]`, `fields.get("run")`, `config.run`, `kinds`, `RunKind`, ...

@@ -23,7 +23,7 @@ def generate(
     score: Annotated[
         list[str] | None,
         typer.Option(
-            help="Requested score, of policies that are asked with one, or several attributes such as "
+            help="Requested score, of policies that take one, or several attributes such as "
             "helpfulness:4,verbosity:2; may be repeated."
         ),
     ] = None,

@@ -218,7 +218,7 @@ def sparkline(values: list[float], width: int = 24) -> str:
 
 @app.command()
 def cancel(run: Reference) -> None:
-    """End a run: at once if it waits, at its worker's next heartbeat if it runs."""
+    """End a run: immediately if it waits, at its worker's next heartbeat if it runs."""
     found = Client().post(path_of("runs", run, "cancel"))
     waits = ": it ends at its worker's next heartbeat" if found["state"] == "running" else ""
     print(f"{run_name(found)}: {found['state']}{waits}")

@@ -65,6 +65,6 @@ def _state(token: dict[str, Any]) -> str:
 
 @app.command("revoke")
 def revoke(token: Annotated[str, typer.Argument(help="Name, or an id or its end.")]) -> None:
-    """End a token at once."""
+    """End a token immediately."""
     revoked = Client().delete(path_of("tokens", token))
     typer.echo(f"token {revoked['name']} is revoked")

@@ -53,7 +53,7 @@ def list_evaluations(
 
 @router.post("", status_code=201, responses=problems(404, 409))
 def create_evaluation(body: EvaluationCreate, session: Db, access: Run) -> EvaluationOut:
-    """Choose prompts and entrants. The answers are begun at once; reward models follow when they are all there."""
+    """Choose prompts and entrants. Generation starts immediately; reward models follow when all answers are there."""
     made = service.create(session, access.project, body, access.actor)
     audit(session, access, "evaluation.create", f"evaluation {made.name} {made.id}", _short(body))
     return _out(session, made)

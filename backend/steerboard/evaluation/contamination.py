@@ -38,7 +38,7 @@ ROWS_AT_ONCE = 2000
 
 def plan(session: Session, project: Project, evaluation: Evaluation, named: Sequence[str] | None) -> None:
     """Decide where the prompts have to be looked for: in the named datasets, or in all that an entrant has learned
-    from. Looks at once where that is quick. Raises `NotFound`."""
+    from. Looks immediately where that is quick. Raises `NotFound`."""
     if named is None:
         ids = [entrant.model_id for entrant in entrants_of(session, evaluation) if entrant.model_id]
         models = session.scalars(select(Model).where(Model.id.in_(ids)).order_by(Model.id)).all()

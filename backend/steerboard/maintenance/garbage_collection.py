@@ -2,8 +2,8 @@
 
 Why nothing that is needed can go:
 
-- What refers to an artifact is asked of the database's own catalogue of foreign keys, so a new table counts at once. A
-  blob is needed while any artifact's manifest names it.
+- What refers to an artifact is asked of the database's own catalogue of foreign keys, so a new table counts
+  immediately. A blob is needed while any artifact's manifest names it.
 - Storing a folder first checks which blobs exist, and commits the reference later. It holds the store's lock,
   shared, from before the look until the commit (`platform.storage.store_lock`). A batch is collected with the lock
   alone: what others have committed is seen, because the references are asked again after the lock was given, and who

@@ -2,7 +2,7 @@
 
 A lease is (row, attempt, owner). It is valid while the row matches and is open; a newer attempt, an ending or a
 cancellation makes it worthless, whatever its holder believes. Its holder finds out at the next write, which is rolled
-back. No clock but the database's is asked.
+back. No clock but the database's is read.
 """
 
 from __future__ import annotations

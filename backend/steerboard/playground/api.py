@@ -34,7 +34,7 @@ Lease = Annotated[float, Depends(_lease)]
 @router.post("/comparisons", status_code=201, responses=problems(404, 422))
 def start_comparison(body: ComparisonIn, session: Db, access: Runner, lease: Lease) -> ComparisonOut:
     """Ask several columns the same; follow the answers at `/stream`. An answer that an earlier comparison holds
-    already is copied at once."""
+    already is copied immediately."""
     made = service.create_comparison(session, access.project, body, access.actor)
     out = service.comparisons_out(session, [made], lease)[0]
     detail = {"columns": [column.name for column in out.columns], "reward": made.reward_model_name}
@@ -67,7 +67,7 @@ def get_comparison(comparison: str, session: Db, access: Reader, lease: Lease) -
 
 @router.post("/comparisons/{comparison}/cancel", responses=problems(404, 409))
 def cancel_comparison(comparison: str, session: Db, access: Runner, lease: Lease) -> ComparisonOut:
-    """End all open answers at once; what they have written so far stays."""
+    """End all open answers immediately; what they have written so far stays."""
     found = service.get_comparison(session, access.project, comparison)
     service.cancel(session, found)
     audit(session, access, "playground.cancel", f"comparison {found.id}")

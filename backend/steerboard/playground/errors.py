@@ -9,7 +9,7 @@ from steerboard_contracts.errors import BadInput, SteerboardError
 
 
 class NoScores(BadInput):
-    """A score was asked of a model that was not trained with reward prompts."""
+    """A score was requested from a model that was not trained with reward prompts."""
 
     code = "no_score_format"
     title = "This model does not take scores"

@@ -41,8 +41,8 @@ def create_comparison(
     blind: bool = False,
     prompts: Sequence[Prompt] | None = None,
 ) -> Comparison:
-    """Queue one answer for each column; equal answers that have succeeded before are copied at once, but not into or
-    out of a `blind` comparison: a copy would tell who answers. `prompts`: a conversation for each column, instead of
+    """Queue one answer for each column; equal answers that have succeeded before are copied immediately, but not into
+    or out of a `blind` comparison: a copy would tell who answers. `prompts`: a conversation for each column, instead of
     the one of all.
 
     Raises `NotFound`, `WrongRole`, `NoScores`.

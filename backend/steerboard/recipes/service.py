@@ -153,7 +153,7 @@ def _input_ref(source: Source, runs: dict[str, Run]) -> InputRef:
 
 
 def _next_name(session: Session, project: Project, recipe: str) -> str:
-    """RECIPE-N with the next N; two starts at once wait for each other here."""
+    """RECIPE-N with the next N; concurrent starts wait for each other here."""
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{project.id}:{recipe}", 0))))
     return next_name(recipe, names_like(session, Pipeline.name, f"{recipe}-", Pipeline.project_id == project.id))
 

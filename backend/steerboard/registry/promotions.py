@@ -152,7 +152,7 @@ def locked(session: Session, model: Model) -> Model:
 
 
 def _take_turns(session: Session, project: Project) -> None:
-    """Two that promote at once see whom the other one put there."""
+    """Concurrent promotions see each other's result."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended('promotions of ' || :project, 0))"),
         {"project": str(project.id)},

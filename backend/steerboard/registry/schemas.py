@@ -138,7 +138,7 @@ class EvaluatedRow(MethodRow):
 
 
 class ModelEvaluationOut(BaseModel):
-    """What one finished evaluation found about a model: a row for each score that was asked of it."""
+    """What one finished evaluation found about a model: a row for each score that was requested from it."""
 
     run_id: uuid.UUID
     pipeline: NamedRef | None

@@ -191,7 +191,7 @@ def get_combination(run: str, session: Db, access: Reader) -> CombinationResult:
 
 @router.post("/runs/{run}/cancel", responses=problems(404, 409))
 def cancel_run(run: str, session: Db, access: Runner) -> RunDetail:
-    """Pending and queued runs end at once; a running one at its worker's next heartbeat."""
+    """Pending and queued runs end immediately; a running one at its worker's next heartbeat."""
     found = queries.get_run(session, access.project, run)
     lifecycle.request_cancel(session, found, access.actor)
     audit(session, access, "run.cancel", f"run {found.name} {found.id}")

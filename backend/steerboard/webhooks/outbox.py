@@ -72,7 +72,7 @@ def _active(session: Session, projects: Collection[uuid.UUID]) -> Sequence[Webho
 
 
 def delivery(webhook: Webhook, event: str, data: dict[str, Any]) -> WebhookDelivery:
-    """A delivery that is due at once."""
+    """A delivery that is due immediately."""
     return WebhookDelivery(
         webhook_id=webhook.id,
         event=event,

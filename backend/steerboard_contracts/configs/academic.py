@@ -66,7 +66,7 @@ class AcademicConfig(WithEngine):
         ),
     ] = None
     batch_size: Annotated[
-        Count, Field(description="Requests computed together; of an endpoint, under way at once (32 at most).")
+        Count, Field(description="Requests computed together; of an endpoint, in flight at the same time (32 at most).")
     ] = 8
     precision: Annotated[Precision, Field(description="`auto`: bf16 on a GPU, fp32 on a CPU.")] = "auto"
 

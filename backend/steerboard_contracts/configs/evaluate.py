@@ -34,7 +34,7 @@ class EndpointJudge(Config):
     requests_per_minute: Annotated[
         Positive | None, Field(le=1_000_000, description="By default as fast as it answers.")
     ] = None
-    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests under way at once.")] = 4
+    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests in flight at the same time.")] = 4
 
 
 class EvaluateConfig(WithDecoding):

@@ -147,7 +147,7 @@ def baseline_methods() -> tuple[str, ...]:
 
 
 def conditioned_labels() -> str:
-    """Methods whose policies are asked with a condition, for hints: `A or B`."""
+    """Methods whose policies take a condition, for hints: `A or B`."""
     return " or ".join(spec.label for spec in methods().values() if spec.condition)
 
 

@@ -31,7 +31,8 @@ class AcademicFigure(BaseModel):
 
 class AcademicTask(BaseModel):
     """A task, or a group of `parts` tasks. `items`: answered, `of` them all. `version`: the task's. `template`: whether
-    the model was asked by its chat template. `items_hash`: equal where the same items were asked in the same way."""
+    the model was prompted by its chat template. `items_hash`: equal where the same items were prompted in the same
+    way."""
 
     task: str
     version: str | None

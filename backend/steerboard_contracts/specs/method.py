@@ -161,7 +161,7 @@ class MethodSpec:
     reads: Reads = "labels"
     learns_from_rewards: bool = False
     condition: str | None = None
-    """The config's field with the default condition, where a policy that it trained is asked with one."""
+    """The config's field with the default condition, where a policy that it trained takes one."""
     baseline: bool = False
     """The default baseline of reports."""
     changeable: tuple[str, ...] = ("lr",)

@@ -14,7 +14,7 @@ class RowCounts:
     rows: int = 0
     held_out: int = 0
     kept: int | None = None
-    """Of those to train on, how many are left to learn from, where a selection or an earlier run says so."""
+    """Of those to train on, how many are left to learn from, where a selection or an earlier run determines it."""
 
     @property
     def train(self) -> int:

@@ -40,7 +40,8 @@ def selected(rows: Rows, config: GenerateConfig, shard: Shard, name: str) -> lis
 
 
 def sample_of(prompt: Messages, text: str, row: int, n: int) -> dict[str, Any] | None:
-    """An instruction sample: answer `n` to the prompt of `row`. None for an empty answer: a model may end at once."""
+    """An instruction sample: answer `n` to the prompt of `row`. None for an empty answer: a model may end
+    immediately."""
     if not text.strip():
         return None
     response = text.replace("\x00", "")

@@ -197,7 +197,7 @@ class CurveServer:
         ).model_dump()
 
     def _add_point(self, work: _Work, point: dict[str, Any]) -> None:
-        """Save it at once; the last one ends the curve."""
+        """Save it immediately; the last one ends the curve."""
         points = [*work.points, point]
         with transaction(self._sessions) as session:
             curve = claims.fenced(session, work.claim)

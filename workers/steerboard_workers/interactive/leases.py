@@ -22,7 +22,7 @@ from steerboard_workers.worker import shown_name, survive
 
 # People wait for an answer: they must not wait long for a worker that is dead.
 _LONGEST_LEASE = 10.0
-# How often the database is asked whether an answer is still wanted.
+# How often the database is queried whether an answer is still wanted.
 _ASK_SECONDS = 0.5
 
 

@@ -1,1 +1,2 @@
-"""The process that a model of the playground lives in: it is asked through one pipe and answers through another."""
+"""The process that a model of the playground lives in: it gets requests through one pipe and answers through
+another."""

@@ -183,7 +183,7 @@ def _from_hub(stage: Stage, source: str) -> tuple[Path, str]:
     name, _, revision = source.partition("@")
     wanted = revision or None
     try:
-        # Asked first: it fails at once without a network, where a download would try again for minutes.
+        # Asked first: it fails immediately without a network, where a download would try again for minutes.
         commit = HfApi().model_info(name, revision=wanted, timeout=HUB_SECONDS).sha
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _unknown(source) from error

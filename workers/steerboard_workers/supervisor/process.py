@@ -104,7 +104,7 @@ class GuardedProcess:
                 os.write(self._heartbeat, f"{deadline:.3f}\n".encode())
 
     def kill(self) -> None:
-        """End it and all its descendants. Returns at once; `ended` is set once they are gone."""
+        """End it and all its descendants. Returns immediately; `ended` is set once they are gone."""
         self.killed = True
         with self._lock:
             if self._heartbeat >= 0:

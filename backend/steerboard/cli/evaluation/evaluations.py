@@ -114,7 +114,7 @@ def create(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until the answers and rewards are complete.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Choose prompts and entrants; the answers are begun at once."""
+    """Choose prompts and entrants; generation starts immediately."""
     if (prompt_set is None) == (dataset is None):
         raise typer.BadParameter("give either --prompt-set or --dataset")
     prompts: Out = {"set": prompt_set} if prompt_set else {"dataset": dataset}
@@ -153,7 +153,7 @@ def judge(
     """Let an LLM compare or rate the answers, or a preference model compare them. It waits for those that are not
     there yet."""
     if style is None and model is None:
-        raise typer.BadParameter("an endpoint is asked in a style", param_hint="--style")
+        raise typer.BadParameter("an endpoint needs a judging style", param_hint="--style")
     settings = dict(_field(given, "--set") for given in set or [])
     who = {"endpoint": endpoint, "model": model, "style": style or "preference"}
     body = {"name": name, **who, "family": family, "settings": settings}

@@ -54,6 +54,6 @@ def links(evaluation: Name, json: JsonOption = False) -> None:
 def revoke(
     evaluation: Name, link: Annotated[str, typer.Argument(help="Id of the link, as printed by `links`.")]
 ) -> None:
-    """Revoke a link: it stops working at once."""
+    """Revoke a link: it stops working immediately."""
     Client().delete(path_of("evaluations", evaluation, "report-links", link))
     print(f"Revoked link {link} of {evaluation}")

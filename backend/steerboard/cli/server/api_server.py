@@ -26,7 +26,7 @@ from steerboard.platform.telemetry import logs, traces
 
 log = logging.getLogger("steerboard.api")
 
-# Requests that are being answered; live streams end at once.
+# Requests that are being answered; live streams end immediately.
 STOP_SECONDS = 20
 
 

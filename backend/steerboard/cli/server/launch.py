@@ -247,7 +247,7 @@ def _note_owner(lock: IO[str], url: str) -> None:
 def bind(host: str, port: int) -> socket.socket:
     """Before anything else starts, so that a port in use costs nothing."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio knows it for TCP and sends small answers at once (TCP_NODELAY).
+    # With the protocol named, asyncio knows it for TCP and sends small answers immediately (TCP_NODELAY).
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -56,7 +56,8 @@ def _wake(request: Request) -> None:
     openapi_extra=form_body(ImportUpload, file_needed=False),
 )
 def create_import(request: Request, session: Db, access: Write, form: Form, files: Files) -> ImportOut:
-    """Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused at once."""
+    """Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused
+    immediately."""
     given = checked(ImportUpload, form)
     upload = uploaded(form)
     if upload is not None and given.hub is None:

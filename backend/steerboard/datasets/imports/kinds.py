@@ -6,7 +6,7 @@ from steerboard.datasets.imports.schemas import ImportField, ImportKind
 from steerboard.datasets.parsing.mapping import FIELDS, NEEDED
 
 _ABOUT = {
-    "prompt": "What the model is asked: a text, a list of messages, or a Human/Assistant transcript.",
+    "prompt": "The model's input: a text, a list of messages, or a Human/Assistant transcript.",
     "response": "The answer.",
     "chosen": "The better answer, or the whole dialogue that ends with it.",
     "rejected": "The worse answer, or the whole dialogue that ends with it.",

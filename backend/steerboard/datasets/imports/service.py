@@ -120,7 +120,7 @@ def start(session: Session, project: Project, files: ImportFiles, row: Import, a
 
 
 def cancel(session: Session, row: Import) -> None:
-    """Stop the work at once: its process loses the lease. A validation leaves a draft behind.
+    """Stop the work immediately: its process loses the lease. A validation leaves a draft behind.
 
     Raises `ImportEnded` when nothing is at work.
     """

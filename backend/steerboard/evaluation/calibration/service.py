@@ -41,7 +41,7 @@ def calibrate(
     """
     if judge.endpoint_id is None and judge.model_id is None:
         raise BadInput(
-            f"judge {judge.name!r} has no endpoint or model that could be asked",
+            f"judge {judge.name!r} has no endpoint or model to call",
             code="imported_judge",
             hint="Add a judge with an endpoint or a preference model.",
         )

@@ -12,7 +12,7 @@ _LONGEST_SECONDS = 30.0
 
 
 class Pace:
-    """Shared by all threads that ask one endpoint. `wait` returns False at once when `stopping` is set."""
+    """Shared by all threads that ask one endpoint. `wait` returns False immediately when `stopping` is set."""
 
     def __init__(
         self,

@@ -111,7 +111,7 @@ class Respondent:
         raise AssertionError("the last attempt returns or raises")
 
     def all(self, jobs: Iterable[Callable[[], None]], threads: int, on_done: Callable[[], None]) -> None:
-        """Do all jobs, so many at once. When one fails the others are ended, and its error is raised."""
+        """Do all jobs, this many at a time. When one fails the others are ended, and its error is raised."""
         with ThreadPoolExecutor(threads) as pool:
             asked = [pool.submit(job) for job in jobs]
             try:

@@ -42,7 +42,7 @@ Rows = Iterator[dict[str, Any]]
 
 
 def answer_rows(session: Session, evaluation: Evaluation, format: str, entrant: Entrant | None) -> Rows:
-    """Rows of one entrant, or of all. Raises `FormatTooNarrow` at once, not when it is gone through."""
+    """Rows of one entrant, or of all. Raises `FormatTooNarrow` immediately, not during iteration."""
     chosen = [entrant] if entrant is not None else list(entrants_of(session, evaluation))
     prompts = _prompts(session, evaluation)
     if format != "fastchat" and any(one.samples > 1 for one in chosen):

@@ -92,7 +92,9 @@ def _faults_of_who(asked: JudgeIn) -> Iterator[ErrorLocation]:
         defaults = JudgeSettings()
         for name in _OF_ENDPOINTS:
             if getattr(asked.settings, name) != getattr(defaults, name):
-                message = "means nothing to a preference model, which is asked in its own template and in both orders"
+                message = (
+                    "means nothing to a preference model, which is prompted in its own template and in both orders"
+                )
                 yield ErrorLocation(location=f"body.settings.{name}", message=message)
 
 

@@ -41,7 +41,7 @@ Reading = Callable[[Answer], Sequence[Preference | float | None]]
 
 @dataclass(frozen=True)
 class Question:
-    """`body` goes to the endpoint; `read` parses its answer. `repeat`: it was asked before, word for word."""
+    """`body` goes to the endpoint; `read` parses its answer. `repeat`: it was sent before, word for word."""
 
     position: int
     turn: int
@@ -63,7 +63,7 @@ def body_of(model: str, prompt: Prompt, *, temperature: float, max_tokens: int) 
 
 
 def key_of(base_url: str, body: dict[str, Any], *, repeat: bool = False) -> str:
-    """SHA-256 of who is asked and what; the same question asked again has a key of its own."""
+    """SHA-256 of who is called and with what; the same request sent again has a key of its own."""
     document = {"base_url": base_url, "body": body} | ({"repeat": 1} if repeat else {})
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 

@@ -29,7 +29,7 @@ Budget = Annotated[
 
 
 class JudgeSettings(BaseModel):
-    """How a judge is asked. Times are in seconds."""
+    """How a judge is called. Times are in seconds."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -50,7 +50,7 @@ class JudgeSettings(BaseModel):
     temperature: Annotated[float | None, Field(ge=0, le=2, allow_inf_nan=False, description="0 by default.")] = None
     max_tokens: Annotated[int, Field(ge=1, le=100_000, description="Tokens of the judge's answer.")] = 2048
     requests_per_minute: Annotated[float | None, Field(gt=0, le=1_000_000, allow_inf_nan=False)] = None
-    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests under way at once.")] = 4
+    concurrency: Annotated[int, Field(ge=1, le=64, description="Requests in flight at the same time.")] = 4
     reference: Annotated[
         bool, Field(description="Show the reference answer of math, reasoning and coding prompts that have one.")
     ] = True
@@ -61,7 +61,7 @@ class JudgeSettings(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63, description="Of the orders that are drawn.")] = 0
     repeat_share: Annotated[
         float,
-        Field(ge=0, le=1, description="Share of the questions that is asked a second time, to measure repeatability."),
+        Field(ge=0, le=1, description="Share of the requests that is sent a second time, to measure repeatability."),
     ] = 0.0
     calibration_threshold: Annotated[
         float | None,
@@ -102,7 +102,7 @@ class JudgeChange(BaseModel):
 
 
 class JudgeEstimate(BaseModel):
-    """What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is asked
+    """What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is called
     about each pair in both orders. `most_cost`: an upper bound of the price of the others, where prices are given: a
     token for each byte that is sent, and answers of the greatest length."""
 

@@ -1,4 +1,4 @@
-"""Judges of an evaluation: who is asked, in which style, what it costs, and its results. Callers commit."""
+"""Judges of an evaluation: which model judges, in which style, what it costs, and its results. Callers commit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def create_judge(
     actor: str,
     stage: RecipeStage | None = None,
 ) -> Judge:
-    """A judge, and the run in which it is asked; it waits for answers that are still being made. For a recipe's
+    """A judge, and the run in which it judges; it waits for answers that are still being made. For a recipe's
     `stage` that run is one of the stage's.
 
     Raises `InvalidJudge`, `NotFound`, `NameTaken`, `BadInput` (`wrong_role`).
@@ -142,7 +142,7 @@ def retry(session: Session, project: Project, evaluation: Evaluation, judge: Jud
     """
     if (judge.endpoint_id is None and judge.model_id is None) or judge.imported is not None:
         raise BadInput(
-            f"judge {judge.name!r} has no endpoint or model that could be asked",
+            f"judge {judge.name!r} has no endpoint or model to call",
             code="imported_judge",
             hint="Import the judgments again, or add a judge with an endpoint or a preference model.",
         )

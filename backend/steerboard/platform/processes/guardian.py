@@ -6,7 +6,8 @@ library only, and nothing of ours, so it starts quickly and cannot fail with the
 the server has started.
 
 Stages have another guardian (`steerboard_workers.guardian`): a server is stopped in order, by one signal after the
-other, on macOS too; a stage has a lease and limits of memory, may be a fork of a warm parent, and is killed at once.
+other, on macOS too; a stage has a lease and limits of memory, may be a fork of a warm parent, and is killed
+immediately.
 
 The server inherits the lock file's descriptor, so the lock is held exactly as long as any process of it lives: who
 gets the lock knows that a pid file it finds is stale.

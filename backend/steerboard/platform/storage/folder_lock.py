@@ -1,7 +1,7 @@
 """Who works in a folder, and who wants it gone: a lock of the kernel on the folder itself, gone with its holder.
 
 filelock shares a lock through a SQLite database only and takes no folder; a lock of fasteners belongs to the process,
-so that two of its threads have it at once.
+so that two of its threads have it at the same time.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def _end_because_of(session: Session, run: Run, broken: Run, shards: list[Run]) 
 
 
 def stop(session: Session, run: Run, by: str) -> None:
-    """Cancel a locked run: at once unless a worker holds it, else at its next heartbeat.
+    """Cancel a locked run: immediately unless a worker holds it, else at its next heartbeat.
 
     A run that has ended, or is being cancelled, stays as it is.
     """

@@ -58,7 +58,7 @@ def create_run(
 ) -> Run:
     """A new run, `pending` while upstream runs are under way, `queued` when its inputs are there.
 
-    It is `succeeded` at once when `reuse` finds an equal finished run. With a `parent` it is one of those that the
+    It is `succeeded` immediately when `reuse` finds an equal finished run. With a `parent` it is one of those that the
     parent waits for, and ends with it. Raises `NotFound` for an input that is not
     in the project.
     """
@@ -114,7 +114,7 @@ def _check_input(session: Session, project: Project, name: str, ref: InputRef) -
 
 
 def request_cancel(session: Session, run: Run, actor: str) -> None:
-    """End a run: pending and queued at once, running at its worker's next heartbeat; its shards with it.
+    """End a run: pending and queued immediately, running at its worker's next heartbeat; its shards with it.
 
     Asking twice is asking once. Raises `RunNotActive` when the run has ended in another way.
     """

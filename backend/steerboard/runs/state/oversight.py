@@ -30,7 +30,7 @@ MOST_FINDINGS = 500
 
 
 def pause(session: Session, run: Run, actor: str) -> None:
-    """A queued run at once; a running one keeps a checkpoint after its step and frees its device. Asking twice is
+    """A queued run immediately; a running one keeps a checkpoint after its step and frees its device. Asking twice is
     asking once. Raises `RunNotPausable`."""
     run = lock(session, run)
     if run.state == "paused" or run.pause_requested_at is not None:

@@ -16,7 +16,7 @@ it("gives each event once, however the stream is cut", () => {
   }
 });
 
-it("shows progress at once, wherever the run is shown, and leaves other runs alone", () => {
+it("shows progress immediately, wherever the run is shown, and leaves other runs alone", () => {
   const client = new QueryClient();
   const runs = [
     { id: "a", name: "one", progress: null },

@@ -150,7 +150,7 @@ function withProgress(entrant: Schemas["EntrantOut"], run: string, progress: Run
   return entrant.run?.id === run ? { ...entrant, run: { ...entrant.run, progress } } : entrant;
 }
 
-/** Puts an event into what is cached: progress at once, everything else by asking again. */
+/** Puts an event into what is cached: progress immediately, everything else by refetching. */
 export function apply(project: string, client: QueryClient, event: LiveEvent): void {
   const run = event.payload.run_id as string | undefined;
   const renew = (keys: string[]) => {

@@ -29,7 +29,7 @@ interface Properties {
   onSaving: (saving: boolean) => void;
 }
 
-/** How the file's columns are used. Every change is saved at once. */
+/** How the file's columns are used. Every change is saved immediately. */
 export function ImportOptions({ project, found, onSaving }: Properties) {
   const client = useQueryClient();
   const [name, setName] = useState(found.name);

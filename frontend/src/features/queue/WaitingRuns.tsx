@@ -11,7 +11,7 @@ import { moved, plan, priorityAt, type Step } from "./reorder";
 import { WaitingRun } from "./WaitingRun";
 
 interface Change {
-  /** The wanted queue; shown at once, until the API returns the real one. */
+  /** The wanted queue; shown immediately, until the API returns the real one. */
   order: QueuedRun[];
   steps: (Omit<Step, "place"> & { place?: Step["place"]; project: string })[];
 }

@@ -35,7 +35,7 @@ export function RunFigures({ run }: { run: RunDetail }) {
     "Attempt",
     run.attempt ? `${run.attempt} of ${run.max_attempts}` : `none of ${run.max_attempts} yet`,
   ];
-  // A run that had to be tried again is something to know at once.
+  // A run that had to be tried again is something to know immediately.
   cards.splice(run.attempt > 1 || figures.length <= FIRST ? 2 : cards.length, 0, attempts);
   const folded = cards.length > FIRST + 3 ? cards.slice(FIRST) : [];
   return (

@@ -115,7 +115,7 @@ export function RunsPage() {
               >
                 {filtered
                   ? "Remove a filter to see more."
-                  : "Launch a recipe or a single run; it shows up here at once."}
+                  : "Launch a recipe or a single run; it shows up here immediately."}
               </Empty>
             );
           }

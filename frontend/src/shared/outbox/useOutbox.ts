@@ -1,7 +1,7 @@
 import { useEffect, useSyncExternalStore } from "react";
 import type { Outbox, Parcel } from "./outbox";
 
-/** Sends what the box holds as long as the component is there: at once, and again when the network or the person comes
+/** Sends what the box holds as long as the component is there: immediately, and again when the network or the person comes
  * back. For one component of a page; others see what is in it with `useParcels`. */
 export function useOutbox<P extends Parcel>(box: Outbox<P>): readonly P[] {
   useEffect(() => {

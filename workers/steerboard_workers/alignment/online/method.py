@@ -40,7 +40,7 @@ class PolicyGradientMethod(OnlineMethod[Config]):
         self.longest = 1
 
     def change(self, config: Config) -> None:
-        """A KL in the reward changes with the next sampling, one in the loss at once."""
+        """A KL in the reward changes with the next sampling, one in the loss immediately."""
         super().change(config)
         for part in self._following:
             part.config = config

@@ -1,4 +1,4 @@
-"""How a language model is asked which of two responses is better, in training and in use.
+"""How a language model is prompted for which of two responses is better, in training and in use.
 
 A user turn `[CONTEXT] {context} [RESPONSE A] {a} [RESPONSE B] {b} \\n`, answered by "A" or "B" (Section 2.3 of arXiv
 2405.07863). The context is the conversation in a plain template of its own: the model's chat template renders the one

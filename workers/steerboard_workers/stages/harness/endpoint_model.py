@@ -58,7 +58,7 @@ class EndpointModel(LM):  # type: ignore[misc]
         raise no_log_probs(requests[0].task_name)
 
     def _written(self, missing: list[Missing]) -> list[str]:
-        """So many at once, another one as soon as one is answered."""
+        """This many at a time, another one as soon as one is answered."""
         texts: dict[int, str] = {}
         questions = iter([_question(number, one) for number, one in enumerate(missing)])
         for _ in range(self._at_once):

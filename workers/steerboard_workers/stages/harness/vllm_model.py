@@ -1,5 +1,5 @@
 """The harness's own model, whose answers are vLLM's: texts become tokens and tokens texts as they do over transformers,
-and what is computed of them is asked of a process that has vLLM.
+and what is computed of them is requested from a process that has vLLM.
 
 Departures from the harness over transformers: two tokens of the window are vLLM's own, so an item that does not fit
 loses two more from the left.

@@ -12,7 +12,7 @@ from steerboard_workers.synthetic import quality
 
 
 class KnownQuality:
-    """Scores as `cached_scoring.Scorer` does, but has nothing to keep: a quality is looked up at once."""
+    """Scores as `cached_scoring.Scorer` does, but has nothing to keep: a quality is looked up immediately."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage

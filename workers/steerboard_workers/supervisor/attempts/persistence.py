@@ -65,7 +65,7 @@ class Persistence:
 
     def register(self, attempt: Attempt, result: Succeeded, device_seconds: float) -> None:
         """Outputs, accounting and state in one transaction. Raises `NoSpaceLeft` when the database has none for them:
-        to try again at once would only keep the disk full."""
+        to try again immediately would only keep the disk full."""
         try:
             self._register_once(attempt, result, device_seconds)
         except OperationalError as error:

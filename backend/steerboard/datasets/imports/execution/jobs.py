@@ -37,7 +37,7 @@ from steerboard_contracts.errors import ErrorLocation, NoSpaceLeft, SteerboardEr
 
 log = logging.getLogger("steerboard.imports")
 
-# People wait for the API, not for a large file; a small one is over at once, and someone watches it.
+# People wait for the API, not for a large file; a small one is done immediately, and someone watches it.
 NICENESS = 10
 LARGE_BYTES = 4 * 1024 * 1024
 

@@ -17,7 +17,7 @@ import { count } from "../../../shared/format/format";
 import { MadeVersion } from "../../../shared/MadeVersion";
 import { RuleCard } from "./RuleCard";
 
-/** Up to here a change of the rules is counted at once; more rows take seconds to minutes. */
+/** Up to here a change of the rules is counted immediately; more rows take seconds to minutes. */
 const COUNTED_AT_ONCE = 20_000;
 const DEFAULTS = {
   empty_round: true,

@@ -10,7 +10,7 @@ import { DataTable } from "../../../shared/tables/DataTable";
 import { ConversionCards } from "./ConversionCards";
 import { DirectTable } from "./DirectTable";
 
-/** Up to here the rows are counted at once; more take seconds to minutes. */
+/** Up to here the rows are counted immediately; more take seconds to minutes. */
 const COUNTED_AT_ONCE = 50_000;
 
 /** Which methods fit a dataset, as it is or after a conversion, with the rows that each would get. */

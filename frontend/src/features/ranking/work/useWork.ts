@@ -6,7 +6,7 @@ import { draftOf, keep, load, type Work } from "./work";
 
 const DRAFT_MS = 800;
 
-/** The work on one task, saved with every change: here at once, at the server when the hand rests. */
+/** The work on one task, saved with every change: here immediately, on the server after a pause in typing. */
 export function useWork(project: string, task: Task) {
   const [work, setWork] = useState<Work>(() => load(task));
   const { read, restart } = useSeconds();

@@ -65,7 +65,7 @@ export function MembersPage() {
     <Stack>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
-          Who sees {project}, and what each of them may do here. A new role applies at once.
+          Who sees {project}, and what each of them may do here. A new role applies immediately.
         </Text>
         {owns && <Button onClick={() => setAdding(true)}>Add a member</Button>}
       </Group>
@@ -130,7 +130,7 @@ export function MembersPage() {
         onClose={() => setRemoving(null)}
         onGo={() => removing && remove.mutate(removing)}
       >
-        {removing === me ? "You lose" : `${removing} loses`} access to this project at once, and the tokens
+        {removing === me ? "You lose" : `${removing} loses`} access to this project immediately, and the tokens
         that {removing === me ? "you" : "they"} made here are revoked. Data, runs and models stay. So does the
         account, which can be added again.
       </Confirm>

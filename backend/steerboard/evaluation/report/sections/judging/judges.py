@@ -263,7 +263,7 @@ def _warnings(report: JudgeReport, half: int, one_order: int) -> list[str]:
     if report.superseded:
         found.append(f"{report.superseded} verdicts were superseded by newer ones of the same item")
     if half:
-        found.append(f"{half} pairs were judged in one order only, though both were asked, and are left out")
+        found.append(f"{half} pairs were judged in one order only, though both were requested, and are left out")
     if one_order:
         found.append(f"{one_order} questions were reviewed in one order only: their scores have position bias")
     if 0 < report.comparison.items < MIN_ITEMS:
