@@ -19,7 +19,7 @@ _STEPS = 40
 def strengths(wins: Floats) -> Floats:
     """Maximum-likelihood strengths with a geometric mean of 1; wins (entrants, entrants) of row over column, ties 1/2.
 
-    Finite only among entrants each of whom has beaten and lost to the others, be it by way of others; the rest (such as
+    Finite only among entrants each of whom has beaten and lost to the others, directly or via others; the rest (such as
     one that won everything) are NaN, and the likelihood of the others is then what it would be without them.
     """
     import evalica  # a second with pandas, which no other request of the API should wait for

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 
 class GateRuleResult(BaseModel):
-    """One rule with what it was held against. `outcome` invalid: it cannot be decided; `why` names what is missing."""
+    """One rule with what it was checked against. `outcome` invalid: it cannot be decided; `why` names what is
+    missing."""
 
     rule: dict[str, object]
     text: str

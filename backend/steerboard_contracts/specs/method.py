@@ -99,7 +99,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class FurtherData:
-    """A further dataset that a run may learn from besides its rows: an input by this name, which need not be given.
+    """A further dataset that a run may learn from besides its rows: an optional input by this name.
 
     `when`: a field of the config; where that is 0, false or none, the dataset is not read.
     """

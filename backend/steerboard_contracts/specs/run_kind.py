@@ -73,7 +73,7 @@ class RunKindSpec:
     may_change: tuple[str, ...] = ()
     """Fields that, where given, name what may be another tomorrow: no finished equal run is taken instead."""
     leaves: Literal["responses", "evaluation"] | None = None
-    """What it makes in addition to its outputs, and can be deleted: without it, an equal run does the work again."""
+    """By-products besides its outputs, which can be deleted: without it, an equal run does the work again."""
     resumes: Literal["checkpoint", "rows", "verdicts"] | None = None
     """What of its work is kept while it runs, so that the next attempt continues there; None where it starts again."""
     resumes_with: str | None = None

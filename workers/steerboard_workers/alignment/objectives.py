@@ -55,7 +55,7 @@ class Passes(Protocol):
     """
 
     def has(self, model: str) -> bool:
-        """Whether there is such a model: one that need not be given may be missing."""
+        """Whether there is such a model: an optional one may be missing."""
         ...
 
     def renderer(self, model: str) -> Renderer | None:

@@ -63,7 +63,7 @@ def gate(
 
 
 def hold(client: Client, evaluation: str, body: Any, junit: Path | None, *, json: bool) -> NoReturn:
-    """Wait until nothing of the evaluation is under way, hold the rules against it and exit with the verdict. Raises
+    """Wait until nothing of the evaluation is under way, check it against the rules and exit with the verdict. Raises
     what the client raises."""
     path = path_of("evaluations", evaluation)
     while client.get(path)["contamination"]["waiting"]:
@@ -91,7 +91,7 @@ def end_with(client: Client, found: Any, junit: Path | None, *, json: bool) -> N
 
 
 def _of_pipeline(client: Client, pipeline: str, body: Any, unknown: ApiError) -> Any:
-    """Raises `unknown` where there is no such pipeline either. One that has not come so far is no wrong usage."""
+    """Raises `unknown` where there is no such pipeline either. One that has not come so far is not a usage error."""
     try:
         return client.post(path_of("pipelines", pipeline, "gate"), body)
     except ApiError as error:

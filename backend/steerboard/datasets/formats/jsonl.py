@@ -26,7 +26,7 @@ class _TooManyValues(Exception):
 
 
 def read_jsonl(stream: BinaryIO, limits: Limits) -> Iterator[Record]:
-    """One record a line; blank lines are passed over. Broken lines come out as problems and do not end the stream.
+    """One record a line; blank lines are skipped. Broken lines come out as problems and do not end the stream.
 
     Raises `ImportOutOfMemory` where the process's limit does not suffice for a line, and like `bounded_lines`."""
     for number, line in bounded_lines(stream, limits):

@@ -19,7 +19,7 @@ class Kind(IntEnum):
     READ = 1
     SCHEMA = 2  # an Arrow IPC schema, once, before any row
     ROWS = 3  # an Arrow IPC record batch of a few megabytes at most
-    LONG_ROW = 4  # one row that is passed over; the number is about how many bytes it has
+    LONG_ROW = 4  # one row that is skipped; the number is about how many bytes it has
     BROKEN = 5  # the last frame; a reason
     MEMORY = 6  # the last frame; where, as the end of a sentence
     END = 7  # the last frame of a file that was read to its end

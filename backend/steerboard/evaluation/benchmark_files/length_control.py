@@ -134,7 +134,8 @@ def _in_order(baseline_lengths: Sequence[float | None]) -> bool:
 
 
 def _by_text(prompts: Sequence[Prompt | None], texts: Sequence[str]) -> list[int | None]:
-    """A text that the benchmark has twice means each of them in turn. Raises `CannotFit` for a text it has not."""
+    """A text that the benchmark has twice means each of them in turn. Raises `CannotFit` for a text that it does not
+    have."""
     free: dict[str, list[int]] = defaultdict(list)
     for place, text in enumerate(texts):
         free[text.strip()].append(place)

@@ -1,4 +1,4 @@
-"""The gate: rules held against an evaluation's report. Pass, fail, or invalid, which beats fail."""
+"""The gate: an evaluation's report is checked against rules. Pass, fail, or invalid, which beats fail."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _judged(
     if result.why:
         return result
     if value is None:
-        result.why = f"it has no {rule.stat}, for lack of data"
+        result.why = f"it has no {rule.stat}: there is not enough data"
         return result
     result.outcome = "pass" if _OPS[rule.op](value, rule.value) else "fail"
     result.why = f"{_number(value)} is {'' if result.outcome == 'pass' else 'not '}{rule.op} {_number(rule.value)}"

@@ -61,7 +61,7 @@ def named_scores(text: str, names: Sequence[str]) -> list[float | None]:
     """The score of each name in lines such as `Assistant DT: 8.5`; None where there is none, or it is outside 1 to 10.
 
     The scores come at the end, so the last line of a name counts, and one with nothing but the score before one that
-    continues after it. Emphasis, list signs, `Score`, and `/10` are read over.
+    continues after it. Emphasis, list signs, `Score`, and `/10` are ignored.
     """
     return [_named(text, name) for name in names]
 

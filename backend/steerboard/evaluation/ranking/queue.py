@@ -99,7 +99,7 @@ def _claim(session: Session, campaign: CampaignRow, user_id: uuid.UUID, mine: Pr
 
 
 def _gold_due(campaign: CampaignRow, mine: Progress, taken: int) -> int:
-    """How many gold items the annotator should have had by now, and has not; all where they come first."""
+    """How many gold items the annotator should have had by now, but has not; all where they come first."""
     if not mine.any_gold:
         return 0
     had = mine.had + taken

@@ -163,7 +163,7 @@ def _verdict(report: SweepReport, facts: SweepFacts) -> str:
 
 def _told_apart(report: SweepReport, others: Sequence[VariantRow]) -> str:
     if not others:
-        return "there is no other to hold it against"
+        return "there is no other to compare it with"
     if report.compared_by is None:
         return "whether others are within noise of it is unknown, since training keeps this figure without its items"
     noise = [row.number for row in others if row.within_noise]

@@ -45,7 +45,7 @@ _ARCHITECTURES = {
 
 
 def limit(seconds: int) -> None:
-    """`seconds` of a processor. Raises OSError, KeyError for a machine that has not what it needs."""
+    """`seconds` of a processor. Raises OSError, KeyError for a machine that lacks what it needs."""
     for kind, most in (
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_AS, MEMORY),

@@ -18,7 +18,7 @@ from steerboard_contracts.report.sections.entrants import EntrantRow
 
 
 def baseline_of(entrants: list[EntrantRow], named: str | None = None) -> str | None:
-    """The entrant that others are held against: the one named, else the one called like the method
+    """The entrant that others are compared with: the one named, else the one called like the method
     that is the baseline of others, else the first trained by it, else the first. Raises `BadInput` (`unknown_entrant`)
     for an unknown name."""
     names = [entrant.name for entrant in entrants]
