@@ -268,7 +268,7 @@ def test_answers_of_models_arrive_while_one_looks(page: Page, world: World) -> N
     chosen.get_by_role("combobox", name="Decoding").click()
     page.get_by_role("option", name="own temperature and length").click()
     chosen.get_by_label("Temperature").fill("-1")
-    chosen.get_by_label("Longest answer").fill("8")
+    chosen.get_by_label("Maximum answer length").fill("8")
     chosen.get_by_label("Answers to each prompt").fill("2")
     expect(page.get_by_text("3 prompts × 1 entrant: 6 answers will be made.")).to_be_visible()
     chosen.get_by_label("Name in the report").fill("no name")

@@ -64,7 +64,7 @@ def test_the_run_shows_the_tournament_that_decided(page: Page, world: World, com
     found = world.get(f"runs/{compared['best']['id']}/selection")["tournament"]
     expect(panel).to_contain_text(f"{found['flips']} of them")
     # A model of two steps goes by the position.
-    expect(panel.get_by_role("alert")).to_contain_text("It goes by the position of the answers")
+    expect(panel.get_by_role("alert")).to_contain_text("It depends on the position of the answers")
     expect(panel.get_by_role("table", name="Rewards", exact=True)).to_have_count(0)
     faults = faults_of(page, "tournament")
     assert not faults, told(faults)

@@ -83,7 +83,7 @@ def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Share").click()
     dialog = page.get_by_role("dialog", name="Share the report")
-    expect(dialog).to_contain_text("No link works at the moment.")
+    expect(dialog).to_contain_text("There are no active links.")
     dialog.get_by_role("combobox", name="The link works for").click()
     page.get_by_role("option", name="30 days").click()
     dialog.get_by_role("button", name="Make a link").click()
@@ -101,7 +101,7 @@ def test_a_report_is_shared_by_a_link_and_the_link_is_revoked(
     assert shared.evaluate("getComputedStyle(document.querySelector('.answer')).borderLeftStyle") == "solid"
 
     dialog.get_by_role("button", name="Revoke").click()
-    expect(dialog).to_contain_text("No link works at the moment.")
+    expect(dialog).to_contain_text("There are no active links.")
     answer = shared.goto(address)
     assert answer is not None
     assert answer.status == 404

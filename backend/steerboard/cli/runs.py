@@ -68,7 +68,7 @@ def start(
         list[str], typer.Option("--set", metavar="FIELD=VALUE", help="A setting; may be repeated.")
     ] = [],  # noqa: B006
     name: Annotated[str | None, typer.Option(help="[default: generated]")] = None,
-    pool: Annotated[str, typer.Option(help="Which workers take it.")] = "default",
+    pool: Annotated[str, typer.Option(help="Pool whose workers take it.")] = "default",
     wait: Annotated[bool, typer.Option(help="Follow it until it ends.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -226,9 +226,9 @@ def cancel(run: Reference) -> None:
 
 @app.command()
 def pause(run: Reference) -> None:
-    """Let a training run keep a checkpoint after its present step and free its device, until it is resumed."""
+    """Let a training run keep a checkpoint after its current step and free its device, until it is resumed."""
     found = Client().post(path_of("runs", run, "pause"))
-    waits = ": it pauses after its present step" if found["state"] == "running" else ""
+    waits = ": it pauses after its current step" if found["state"] == "running" else ""
     print(f"{run_name(found)}: {found['state']}{waits}")
 
 

@@ -200,7 +200,7 @@ def cancel_run(run: str, session: Db, access: Runner) -> RunDetail:
 
 @router.post("/runs/{run}/pause", responses=problems(404, 409))
 def pause_run(run: str, session: Db, access: Runner) -> RunDetail:
-    """A training run keeps a checkpoint after its present step and frees its device, until it is resumed."""
+    """A training run keeps a checkpoint after its current step and frees its device, until it is resumed."""
     found = queries.get_run(session, access.project, run)
     oversight.pause(session, found, access.actor)
     audit(session, access, "run.pause", f"run {found.name} {found.id}")

@@ -22,7 +22,7 @@ export class Problem extends Error {
       "unreachable",
       "The server cannot be reached",
       "No answer came from Steerboard.",
-      "Is `steerboard up` still running? This page tries again by itself.",
+      "Is `steerboard up` still running? This page retries automatically.",
     );
   }
 

@@ -176,7 +176,7 @@ function Connection() {
   const state = useConnection();
   if (state === "live") return null;
   return (
-    <Tooltip label="The live connection was lost. This page shows the last known state and catches up by itself.">
+    <Tooltip label="The live connection was lost. This page shows the last known state and catches up automatically.">
       <Badge
         color="orange"
         role="status"

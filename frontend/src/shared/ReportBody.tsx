@@ -142,7 +142,7 @@ function ControlCurve({
         Requested against achieved
       </Title>
       <Text size="sm" c="dimmed" mb="sm">
-        What the model was asked for in its prompt, and the mean reward of what it then wrote.
+        What was requested in the prompt, and the mean reward of the answers.
       </Text>
       <Card withBorder p="sm" maw={720}>
         <Chart lines={lines} x="requested score" y={`achieved reward (${units})`} height={260} marks />

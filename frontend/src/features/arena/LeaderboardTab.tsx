@@ -61,7 +61,7 @@ export function LeaderboardTab({ project, arena }: { project: string; arena: Are
       {board && board.n === 0 && (
         <Empty title="No votes yet">
           {category === null
-            ? "The first vote begins the leaderboard."
+            ? "The leaderboard starts with the first vote."
             : `No battle was filed under ${category}.`}
         </Empty>
       )}

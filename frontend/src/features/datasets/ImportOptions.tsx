@@ -184,7 +184,7 @@ export function ImportOptions({ project, found, onSaving }: Properties) {
         />
         {preferences && mapped.margin && (
           <NumberInput
-            label="Smallest margin"
+            label="Minimum margin"
             description="Pairs with a smaller one are dropped"
             defaultValue={options.min_margin ?? undefined}
             onChange={(value) => setSoon({ min_margin: typeof value === "number" ? value : null })}

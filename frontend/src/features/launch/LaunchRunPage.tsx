@@ -243,7 +243,7 @@ function RunForm({
           />
           <TextInput
             label="Pool"
-            description="Which workers take it"
+            description="Pool whose workers take it"
             value={pool}
             onChange={(event) => setPool(event.currentTarget.value)}
           />

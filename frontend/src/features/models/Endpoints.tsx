@@ -223,7 +223,7 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
         />
         <Select
           label="Serves this model's weights"
-          description="Then it can be asked for a reward like that model"
+          description="Then it takes a requested reward like that model"
           data={(models.data?.items ?? [])
             .filter((one) => !["reward", "preference", "critic"].includes(one.role))
             .map((one) => one.name)}

@@ -67,7 +67,7 @@ export function PromoteButton({ project, model }: { project: string; model: Sche
         <Stack>
           <Text size="sm">
             {target === "production"
-              ? `It takes the place of the ${rewards ? "reward model" : "policy"} that is in production now, and is what @production${rewards ? "-reward" : ""} names from then on.`
+              ? `It replaces the ${rewards ? "reward model" : "policy"} that is in production now, and @production${rewards ? "-reward" : ""} refers to it from then on.`
               : "References to its own name are not affected."}
           </Text>
           <Textarea

@@ -121,7 +121,7 @@ function Asked({ project, models, endpoints, comparison, wanted }: AskedProperti
   if (!targets.length) {
     return (
       <Empty
-        title="No model to ask yet"
+        title="No model to query yet"
         action={
           <LinkButton component="a" to="/p/$project/launch" params={{ project }} search={{}}>
             Launch a recipe

@@ -43,7 +43,7 @@ export function QueuePage() {
               ))}
             </Stack>
           ) : (
-            <Empty title="Nothing waits, and no worker is there">
+            <Empty title="Nothing is queued, and no worker is running">
               A launched run waits here until a worker of its pool takes it. Start one with{" "}
               <Code>steerboard worker</Code>.
             </Empty>

@@ -37,7 +37,7 @@ export function CampaignsPage() {
           }
         >
           {campaigns.length === 0 && (
-            <Empty title="Nothing waits for you">Requests for rankings appear here by themselves.</Empty>
+            <Empty title="Nothing is waiting for you">Requests for rankings appear here by themselves.</Empty>
           )}
           <div className="rank-campaigns">
             {campaigns.map((campaign) => (

@@ -163,7 +163,7 @@ function Nothing({ project, queue }: { project: string; queue: Queue }) {
   if (queue.state === "paused") {
     return (
       <Empty title="Paused" action={back}>
-        The owner has paused this campaign. This page continues by itself when they resume it.
+        The owner has paused this campaign. This page continues automatically when they resume it.
       </Empty>
     );
   }

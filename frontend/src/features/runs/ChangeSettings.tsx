@@ -49,7 +49,7 @@ export function ChangeSettings({ run }: { run: RunDetail }) {
         >
           <Stack gap="sm">
             <Text size="sm">
-              They are in force from the next optimiser step on. The timeline and the lineage of the model say
+              They take effect from the next optimiser step on. The timeline and the lineage of the model say
               so.
             </Text>
             {Object.entries(run.changeable).map(([name, now]) => (

@@ -77,7 +77,7 @@ export function RunActions({ run }: { run: RunDetail }) {
         </Tooltip>
       )}
       {run.pausable && (
-        <Tooltip label="It keeps a checkpoint after its present step and frees its device, until it is resumed.">
+        <Tooltip label="It keeps a checkpoint after its current step and frees its device, until it is resumed.">
           <Button
             variant="default"
             loading={pause.isPending}

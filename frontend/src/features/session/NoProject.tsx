@@ -5,7 +5,7 @@ export function NoProject() {
   return (
     <Center mih="100vh" component="main">
       <Empty title="No project yet">
-        You are signed in, and no project has you as a member. Ask an owner to add you.
+        You are signed in, but not a member of any project. Ask an owner to add you.
       </Empty>
     </Center>
   );

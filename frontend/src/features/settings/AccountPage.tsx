@@ -125,7 +125,7 @@ function Password({ has, user }: { has: boolean; user: string }) {
       <Text size="sm" c="dimmed" mb="sm">
         {has
           ? "All of your other sessions end, and so do sign-in links that no one used."
-          : "You came in by a link. With a password you can come back without one; links that no one used end."}
+          : "You signed in by a link. With a password you can come back without one; links that no one used end."}
       </Text>
       <form
         onSubmit={(event) => {
@@ -156,7 +156,7 @@ function Password({ has, user }: { has: boolean; user: string }) {
             onChange={(event) => setNext(event.currentTarget.value)}
           />
           <PasswordInput
-            label="New password again"
+            label="Repeat new password"
             autoComplete="new-password"
             required
             value={again}

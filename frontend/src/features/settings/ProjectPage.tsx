@@ -35,7 +35,7 @@ export function ProjectPage() {
                     <Text size="sm" c="dimmed" mt={2}>
                       Training does not read these: they are for evaluation. Which ones is decided by each
                       prompt&apos;s text and a salt of the project, so a prompt is held out in every dataset
-                      or in none, and the choice never changes. The one exception are pairs from rankings that
+                      or in none, and the choice never changes. The only exception is pairs from rankings that
                       someone knowingly gave to training; models that learned from them are marked as such
                       where they are evaluated.
                     </Text>

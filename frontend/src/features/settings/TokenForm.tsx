@@ -50,7 +50,7 @@ export function TokenForm({ project, onDone }: { project: string; onDone: () => 
       <Stack>
         <TextInput
           label="Name"
-          description="What uses it, such as nightly-ci. The audit log shows it as the one who acted."
+          description="What uses it, such as nightly-ci. The audit log shows it as the actor."
           required
           maxLength={128}
           autoComplete="off"

@@ -38,7 +38,7 @@ function Tokens() {
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={620}>
           Tokens are for scripts and CI. Each of these works in {project} alone, belongs to the project rather
-          than to a person, and keeps working when its maker leaves.
+          than to a person, and keeps working when its creator leaves.
         </Text>
         {!!tokens.data?.pages[0]?.items.length && create}
       </Group>

@@ -93,7 +93,7 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
             >
               {rule.rule === "small_margin" && rules.min_margin !== null && (
                 <NumberInput
-                  label="Least margin"
+                  label="Minimum margin"
                   description="Pairs without a margin are kept"
                   mt="xs"
                   maw={220}
@@ -104,7 +104,7 @@ export function CleaningView({ project, dataset }: { project: string; dataset: S
               )}
               {rule.rule === "near_duplicate" && rules.near_duplicate && (
                 <NumberInput
-                  label="Least similarity"
+                  label="Minimum similarity"
                   description="Of prompt, chosen and rejected answer each: the share of common word 5-grams"
                   mt="xs"
                   maw={320}

@@ -105,7 +105,7 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
             onChange={setOverlap}
           />
           <NumberInput
-            label="Prompts at most"
+            label="Maximum number of prompts"
             description="Drawn at random; all of them when empty"
             min={1}
             allowDecimal={false}

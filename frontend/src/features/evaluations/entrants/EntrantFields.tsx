@@ -134,7 +134,7 @@ export function EntrantFields({ project, draft, onChange, onRemove, errors, plac
               />
               <NumberInput
                 inputWrapperOrder={ORDER}
-                label="Longest answer"
+                label="Maximum answer length"
                 description="In tokens; the model's limit when empty"
                 min={1}
                 allowDecimal={false}

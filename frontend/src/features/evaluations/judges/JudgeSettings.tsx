@@ -89,7 +89,7 @@ export function JudgeSettings({
           onChange={(value) => set({ concurrency: number(value) ?? USUAL.concurrency })}
         />
         <NumberInput
-          label="Requests a minute"
+          label="Requests per minute"
           placeholder="no limit"
           min={1}
           value={settings.requests_per_minute ?? ""}
@@ -107,7 +107,7 @@ export function JudgeSettings({
           onChange={(value) => set({ temperature: number(value) })}
         />
         <NumberInput
-          label="Longest verdict"
+          label="Maximum verdict length"
           description="In tokens"
           min={1}
           max={100_000}
@@ -156,7 +156,7 @@ export function JudgeSettings({
         />
         <NumberInput
           label="Valid from"
-          description="Percent of known pairs that it must surely get right first"
+          description="Percent of known pairs that it must get right first"
           placeholder="not asked for"
           min={0}
           max={100}
@@ -170,7 +170,7 @@ export function JudgeSettings({
         />
         <NumberInput
           label="Price of prompts"
-          description="Of a million tokens, in your currency"
+          description="Per million tokens, in your currency"
           placeholder="unknown"
           min={0}
           value={settings.prompt_price ?? ""}
@@ -179,7 +179,7 @@ export function JudgeSettings({
         />
         <NumberInput
           label="Price of verdicts"
-          description="Of a million tokens, in your currency"
+          description="Per million tokens, in your currency"
           placeholder="unknown"
           min={0}
           value={settings.completion_price ?? ""}

@@ -120,7 +120,7 @@ export function PreferencesTab({ project, evaluation }: { project: string; evalu
             </Stack>
           </Radio.Group>
           <NumberInput
-            label="Least agreement, in percent"
+            label="Minimum agreement, in percent"
             description="Of all votes on two answers, the share for the chosen one; ties count half"
             placeholder="any"
             min={0}

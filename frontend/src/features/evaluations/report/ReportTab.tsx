@@ -76,7 +76,7 @@ function ReportView({ report, project, evaluation, baseline, onBaseline }: Prope
       {spoken > 0 && report.headline ? (
         <Answer headline={report.headline} />
       ) : (
-        <Empty title="No one has judged yet">
+        <Empty title="No judgments yet">
           Ask people, a judge or a reward model; what they say is compared here.
         </Empty>
       )}

@@ -77,7 +77,7 @@ export function ShareReport({ project, evaluation }: Properties) {
             </Stack>
           ) : (
             <Text size="sm" c="dimmed">
-              No link works at the moment.
+              There are no active links.
             </Text>
           )
         }

@@ -50,7 +50,7 @@ export function RoundActions({
         <Text size="sm" mb="md" style={{ overflowWrap: "anywhere" }}>
           {there
             ? `${former} is what @production names then. ${policy.name} stays in the registry, without a stage.`
-            : "It takes the place of the policy that is in production now, and is what @production names from then on."}
+            : "It replaces the policy that is in production now, and @production refers to it from then on."}
         </Text>
         {change.error && <Failure error={change.error} />}
         <Group justify="flex-end" mt="md">

@@ -64,7 +64,7 @@ export function MarginBrush({ pairs, whole, range, onChange, below }: Properties
         minRange={0}
         label={null}
         size="sm"
-        thumbFromLabel="Smallest margin"
+        thumbFromLabel="Minimum margin"
         thumbToLabel="Largest margin"
       />
       <Text size="xs" c="dimmed" mt={4}>

@@ -99,7 +99,7 @@ function Judged({ of }: { of: NonNullable<Result["tournament"]> }) {
       </Text>
       <Facts facts={facts} columns={4} />
       {(of.flip_rate.value ?? 0) > HIGH_FLIP_RATE && (
-        <Alert color="yellow" variant="light" mt="sm" title="It goes by the position of the answers">
+        <Alert color="yellow" variant="light" mt="sm" title="It depends on the position of the answers">
           More than {percent(HIGH_FLIP_RATE, 0)} of the verdicts change when the answers are exchanged, so
           little of this choice is about their content. Train the preference model longer, or select by
           rewards.

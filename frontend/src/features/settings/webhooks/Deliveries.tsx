@@ -39,7 +39,7 @@ export function Deliveries({ project, webhook }: { project: string; webhook: Web
           const items = found.pages.flatMap((page) => page.items);
           if (!items.length)
             return (
-              <Empty title="Nothing was sent yet">
+              <Empty title="Nothing has been sent yet">
                 The first one comes with the next {webhook.events.join(" or ")}. A test shows up here too.
               </Empty>
             );

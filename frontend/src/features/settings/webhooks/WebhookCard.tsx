@@ -50,7 +50,7 @@ export function WebhookCard({ project, webhook, onChange, onActive, onDelete }: 
             Last delivery: {last.event} <When at={last.created_at} /> <DeliveryState delivery={last} />
           </Group>
         ) : (
-          "Nothing was sent yet."
+          "Nothing has been sent yet."
         )}
         {last?.state !== "delivered" && last?.last_error && (
           <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>

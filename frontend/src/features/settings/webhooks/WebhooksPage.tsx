@@ -74,7 +74,7 @@ function Webhooks() {
             </Stack>
           ) : (
             <Empty title="No webhooks yet" action={create}>
-              With one, your CI or chat hears of a pipeline&apos;s end without asking for it.
+              With one, your CI or chat is notified when a pipeline ends.
             </Empty>
           )
         }

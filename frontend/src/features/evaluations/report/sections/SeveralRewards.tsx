@@ -20,7 +20,7 @@ export function RewardCurves({ curves, of, units }: { curves: Curve[]; of: strin
         Requested against achieved
       </Title>
       <Text size="sm" c="dimmed" mb="xs">
-        What a model was asked for, and its mean reward with the 95% interval.
+        What was requested from a model, and its mean reward with the 95% interval.
       </Text>
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         {curves.map((curve) => (
