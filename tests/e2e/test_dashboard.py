@@ -214,7 +214,9 @@ def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
         expect(page.get_by_text("Launch it again")).to_have_count(0)
     else:
         # Other tests may have campaigns open.
-        expect(page.get_by_role("heading", name=re.compile("^(Rank|Nothing is waiting for you)$")).first).to_be_visible()
+        expect(
+            page.get_by_role("heading", name=re.compile("^(Rank|Nothing is waiting for you)$")).first
+        ).to_be_visible()
         expect(navigation.get_by_role("link")).to_have_count(0)
         assert page.request.get("/api/v1/projects/default/runs").status == 403
     context.close()
