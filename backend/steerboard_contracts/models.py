@@ -23,7 +23,7 @@ SCALARS = frozenset({"reward", "critic"})
 JUDGES = frozenset({"reward", "preference"})
 
 _COMPARES = (
-    "A preference model compares two answers and gives a single one no reward: use it as the `judge` of a selection, "
+    "A preference model compares two answers and cannot score a single one: use it as the `judge` of a selection, "
     "as the judge of an evaluation, or in a benchmark; for rewards name a model of role reward."
 )
 _SCORES = (

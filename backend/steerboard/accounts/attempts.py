@@ -79,7 +79,7 @@ def forget_old(session: Session) -> None:
 
 
 def counted_address(host: str | None) -> str:
-    """An IPv6 address stands for its /64, which one person has whole."""
+    """An IPv6 address counts as its /64, which one person has whole."""
     try:
         address = ipaddress.ip_address(host or "")
     except ValueError:

@@ -14,7 +14,7 @@ from steerboard_contracts.fields import NonNegative
 class AnswerConfig(WithDecoding):
     """An entrant of an evaluation answers its prompts. Started by the evaluation, never by a recipe.
 
-    `prompts_hash` stands for the prompts where a finished equal run is looked for, `endpoint` for who is asked when
+    `prompts_hash` replaces the prompts where a finished equal run is looked for, `endpoint` for who is asked when
     it is a server elsewhere. `temperatures`, by category of the prompt, override the decoding's own.
     """
 

@@ -52,7 +52,7 @@ class BadMethod(SteerboardError):
 class Frozen:
     """A further model that no step changes, such as a reference: an input of the run by this name.
 
-    One that `reads` labels and is not `required` may be left out: the model that training starts from stands for it.
+    One that `reads` labels and is not `required` may be left out: the model that training starts from replaces it.
     `when`: a field of the config; where that is 0, false or none, the model is not loaded. `by_text`: one that reads
     ends may have another tokenizer than the model to train; then it has to be given its own tokens (`Passes.renderer`).
     """

@@ -15,7 +15,7 @@ _ABOUT = {
     "reward": "The grade of the answer, a finite number; rows with attributes may lack it.",
     "reference": "A reference answer.",
     "source": "Where the row comes from: a corpus, or a subset of a benchmark.",
-    "messages": "The conversation as a list of messages; it stands for the prompt, and for the response where it ends "
+    "messages": "The conversation as a list of messages; it replaces the prompt, and the response where it ends "
     "with one.",
     "system": "A system message before the prompt.",
     "input": "More text, appended to the prompt.",

@@ -48,12 +48,12 @@ def get_source(session: Session, project: Project, ref: str | uuid.UUID) -> Rewa
 
 
 def reward_source_for_model(session: Session, project: Project, name: str, model_id: uuid.UUID) -> RewardSource:
-    """The source that stands for a reward model; made at its first use."""
+    """The source of a reward model; made at its first use."""
     return _source(session, project, kind="model", name=name, model_id=model_id)
 
 
 def imported_source(session: Session, project: Project, name: str) -> RewardSource:
-    """The source that stands for grades from a file."""
+    """The source of grades from a file."""
     return _source(session, project, kind="imported", name=name)
 
 

@@ -66,7 +66,7 @@ def add_weighted(
 def combined_source(
     session: Session, project: Project, name: str, datasets: Sequence[Dataset], weights: Sequence[float]
 ) -> RewardSource:
-    """The source that stands for what a combine run makes of labelled datasets, by the normalisers that they pin."""
+    """The source of what a combine run makes of labelled datasets, by the normalisers that they pin."""
     if _taken(session, project, name):
         name = f"{name[:119]}-{new_id().hex[-8:]}"
     added: dict[str, float] = {}

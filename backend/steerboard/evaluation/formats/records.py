@@ -141,7 +141,7 @@ def number(row: Mapping[str, Any], name: str) -> float | None:
 
 
 def score(row: Mapping[str, Any], name: str, low: float, high: float, unparsed: float) -> float | None:
-    """A `number` of a scale, or the number that stands for none. Raises `Unreadable` outside of the scale."""
+    """A `number` of a scale, or the number that means none. Raises `Unreadable` outside of the scale."""
     value = number(row, name)
     if value is not None and value != unparsed and not low <= value <= high:
         raise Unreadable(f"has {value:g} in `{name}`, outside of {low:g} to {high:g}")

@@ -68,5 +68,5 @@ class RunPlace(BaseModel):
     @model_validator(mode="after")
     def _changes_something(self) -> RunPlace:
         if self.priority is None and self.place is None:
-            raise ValueError("give a priority or a place")
+            raise ValueError("set either a priority or a place")
         return self

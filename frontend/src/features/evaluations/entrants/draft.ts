@@ -79,7 +79,7 @@ function samplesOf({ kind, samples, chooser }: EntrantDraft) {
     : { samples: number, best_of: null, reward: null };
 }
 
-/** The entrants that the lines stand for, and for each of them which line it is of. */
+/** The entrants that the lines describe, and for each of them which line it is of. */
 export function entrantsOf(drafts: readonly EntrantDraft[]): { entrants: EntrantIn[]; lines: number[] } {
   const entrants: EntrantIn[] = [];
   const lines: number[] = [];
