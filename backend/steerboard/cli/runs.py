@@ -188,7 +188,7 @@ def logs(
 def metrics(
     run: Reference,
     name: Annotated[list[str] | None, typer.Option(help="Only this metric; may be repeated.")] = None,
-    points: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many points a metric.")] = 500,
+    points: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many points per metric.")] = 500,
     json: JsonOption = False,
 ) -> None:
     """The metrics of a run: first, last, lowest and highest value, and the curve."""

@@ -95,7 +95,7 @@ def get_metrics(
     session: Db,
     access: Reader,
     name: Annotated[list[str], Query(description="Only these metrics.")] = [],  # noqa: B006
-    points: Annotated[int, Query(ge=1, le=10_000, description="At most this many points a metric.")] = 500,
+    points: Annotated[int, Query(ge=1, le=10_000, description="At most this many points per metric.")] = 500,
 ) -> list[MetricSeries]:
     """Metrics by name, down-sampled in the database."""
     return metrics(session, queries.get_run(session, access.project, run), name, points)

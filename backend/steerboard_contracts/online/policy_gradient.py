@@ -94,7 +94,7 @@ class PolicyGradientConfig(RewardedOnlineConfig):
         Positive,
         Field(
             description="Fail where the log-probs of the engine that samples are further than this from the trained "
-            "model's, in nats a token on average: it samples another policy."
+            "model's, in nats per token on average: it samples another policy."
         ),
     ] = 0.1
     kl_stop: Annotated[

@@ -23,7 +23,7 @@ SPEC = RunKindSpec(
     lists={"weights": "data"},
     needs_field=dict.fromkeys(("instructions", "labelled"), "group"),
     form=("keep", "weights", "penalty", "scale", "opponents"),
-    for_data=dict.fromkeys(("instructions", "labelled"), "Select among several answers a prompt"),
+    for_data=dict.fromkeys(("instructions", "labelled"), "Select among several answers per prompt"),
     for_model={"preference": "Select answers by it"},
     stage="select",
     # Comparisons are kept, and choosing by rewards takes a moment.

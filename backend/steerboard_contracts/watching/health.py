@@ -42,7 +42,7 @@ class KlRule(_Lasting):
     above: Annotated[
         Positive,
         Field(
-            description="Nats an answer, in the mean.",
+            description="Nats per answer, in the mean.",
             json_schema_extra={"source": "three times the target of 6 in the code of arXiv 1909.08593"},
         ),
     ] = 18.0

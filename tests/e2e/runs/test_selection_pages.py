@@ -35,7 +35,7 @@ def weigh(page: Page, *weights: str) -> None:
 def test_a_selection_is_launched_from_a_dataset_and_shows_its_curve(page: Page, world: World, scored: None) -> None:
     page.goto("/p/default/datasets/helpful")
     page.get_by_role("button", name="Use it").click()
-    page.get_by_role("menuitem", name="Select among several answers a prompt").click()
+    page.get_by_role("menuitem", name="Select among several answers per prompt").click()
     choose(page, "data.1", "^harmless")
     choose(page, "keep", "^best_and_worst")
     weigh(page, "1", "0.5", "2")

@@ -1,4 +1,4 @@
-"""The benchmark stage on several answers a prompt, of which some are right; RewardBench 2's own domains."""
+"""The benchmark stage on several answers per prompt, of which some are right; RewardBench 2's own domains."""
 
 from __future__ import annotations
 

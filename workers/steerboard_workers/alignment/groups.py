@@ -27,6 +27,6 @@ def group_of(row: Row, dataset: str) -> int:
         raise BadInput(
             f"dataset {dataset}: row {row.get('row')} does not name its group of answers",
             code="no_groups",
-            hint="Generate with several answers a prompt, or import the columns `group` and `candidate`.",
+            hint="Generate with several answers per prompt, or import the columns `group` and `candidate`.",
         )
     return int(row["group"])

@@ -38,13 +38,13 @@ def run(stage: Stage) -> Succeeded:
         raise BadInput(
             f"none of the {len(choices)} prompts in {answers.name} has two answers to select from",
             code="single_answers",
-            hint="Generate with several answers a prompt: `decoding: {temperature: 1.0, n: 8}`.",
+            hint="Generate with several answers per prompt: `decoding: {temperature: 1.0, n: 8}`.",
         )
     kept = len(choices) - dropped.total()
     if kept == 0:
         raise EmptySelection(
             f"nothing is left of {len(choices)} groups of answers: {_counted(dropped)}",
-            hint="Sample at a higher temperature, take more answers a prompt, or lower min_margin.",
+            hint="Sample at a higher temperature, take more answers per prompt, or lower min_margin.",
         )
     if dropped:
         stage.log(f"dropped {dropped.total()} of {len(choices)} groups: {_counted(dropped)}")

@@ -47,7 +47,7 @@ def figures(
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="AlpacaEval: CSV with instruction_difficulty, a row a prompt. Without it, the length-controlled rate "
+            help="AlpacaEval: CSV with instruction_difficulty per prompt. Without it, the length-controlled rate "
             "is the variant `minimal`.",
         ),
     ] = None,

@@ -55,7 +55,7 @@ def _print_headline(console: Console, found: Headline) -> None:
 
 
 def _table(console: Console, title: str, columns: dict[str, list[tuple[str, Estimate | None]]]) -> None:
-    """A row an entrant of whom there is anything to say. `columns`: (entrant, estimate) by heading."""
+    """One row per entrant of whom there is anything to say. `columns`: (entrant, estimate) by heading."""
     console.print(Text(title, style="bold"))
     rows = [
         (cells[0][0], *(said(found) if found is not None else None for _, found in cells))

@@ -106,7 +106,7 @@ _ALL = (
     Conversion(
         "best_against_worst",
         "Best against worst",
-        "One pair a prompt: its answers with the highest and the lowest score.",
+        "One pair per prompt: its answers with the highest and the lowest score.",
         "labelled",
         "preferences",
         _rewarded(best_against_worst),

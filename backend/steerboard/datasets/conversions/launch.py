@@ -15,7 +15,7 @@ from steerboard.datasets.tables import SAMPLE_GROUP, Dataset, SampleRow
 from steerboard_contracts.specs.method import MethodSpec
 from steerboard_contracts.specs.run_kind import RunKindSpec
 
-MORE_ANSWERS = "Generate with several answers a prompt: `decoding: {temperature: 1.0, n: 8}`"
+MORE_ANSWERS = "Generate with several answers per prompt: `decoding: {temperature: 1.0, n: 8}`"
 
 
 def rows_fault(session: Session, dataset: Dataset, kind: RunKindSpec, slot: str) -> str | None:

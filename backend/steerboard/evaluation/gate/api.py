@@ -29,7 +29,7 @@ router = Router(prefix="/evaluations", tags=["evaluations"], route_class=UnkeptR
 
 pipeline_router = Router(prefix="/pipelines", tags=["pipelines"], route_class=UnkeptRoute)
 
-Format = Annotated[Literal["json", "junit"], Query(description="junit: one test case a rule, as XML.")]
+Format = Annotated[Literal["json", "junit"], Query(description="junit: one test case per rule, as XML.")]
 _XML: dict[int | str, dict[str, Any]] = {200: {"content": {"application/xml": {}}}}
 
 

@@ -1,4 +1,4 @@
-"""A verdict as JUnit XML, which CI systems show: one test case a rule."""
+"""A verdict as JUnit XML, which CI systems show: one test case per rule."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from steerboard_contracts.samples import Message, is_held_out, prompt_hash
 
 
 def create(session: Session, project: Project, evaluation: Evaluation, given: PreferencesCreate, actor: str) -> Dataset:
-    """One row a pair, in the order of the sources, prompts and annotators; with who decided it, when, and on what.
+    """One row per pair, in the order of the sources, prompts and annotators; with who decided it, when, and on what.
 
     Raises `BadInput` (`invalid_name`, `unknown_criterion`), `NotFound`, `EmptySelection` where nothing is preferred.
     """

@@ -12,7 +12,7 @@ from steerboard.evaluation.ranking.campaigns.schemas import CampaignState, Crite
 
 Ranks = Annotated[
     list[Rank],
-    Field(min_length=2, max_length=8, description="One an answer, in the order shown; 1 is best, equal ones tie."),
+    Field(min_length=2, max_length=8, description="One per answer, in the order shown; 1 is best, equal ones tie."),
 ]
 Key = Annotated[str, StringConstraints(pattern=r"^[A-H]$")]
 DraftRanks = Annotated[dict[Key, Annotated[int, Field(ge=1, le=9)]], Field(max_length=8)]

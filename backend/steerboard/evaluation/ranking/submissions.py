@@ -168,7 +168,7 @@ def _by_criterion(given: Submit, held: LockedTask) -> dict[str, list[int]]:
 def competition_ranks(ranks: list[int], answers: int) -> list[int]:
     """1 + how many are better, so 1, 2, 2, 4; the same order whatever numbers were given. Raises `BadRanks`."""
     if len(ranks) != answers:
-        raise BadRanks(f"{len(ranks)} ranks for {answers} answers", hint="Give one an answer, in the order shown.")
+        raise BadRanks(f"{len(ranks)} ranks for {answers} answers", hint="Give one per answer, in the order shown.")
     return [1 + sum(other < rank for other in ranks) for rank in ranks]
 
 

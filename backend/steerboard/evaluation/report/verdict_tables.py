@@ -14,7 +14,7 @@ PAIR_STYLES = ("pairwise", "alpaca_eval", "arena_hard", "preference")
 
 @dataclass(frozen=True)
 class ScoreUnits:
-    """One row a prompt and turn: `scores` (units, entrants), NaN where there is no score. An answer that was scored
+    """One row per prompt and turn: `scores` (units, entrants), NaN where there is no score. An answer that was scored
     several times has the mean."""
 
     row: Ints
@@ -33,7 +33,7 @@ class ScoreUnits:
 
 @dataclass(frozen=True)
 class PairUnits:
-    """One row a prompt, turn and pair. `value`: share of the win of `first`, the entrant with the lower column.
+    """One row per prompt, turn and pair. `value`: share of the win of `first`, the entrant with the lower column.
 
     `both`: judged in both orders; `flipped`: the two orders differ. `half`: how many pairs were left out
     because only one of two orders that were asked for can be used.

@@ -164,7 +164,7 @@ function Form({ project, model }: { project: string; model: string | null }) {
             />
             <Select
               label="KL to"
-              description="How far the entrants are from this model, such as the SFT model; estimated from sampled answers, by two forward passes an entrant"
+              description="How far the entrants are from this model, such as the SFT model; estimated from sampled answers, by two forward passes per entrant"
               placeholder="none"
               data={(models.data?.items ?? [])
                 .filter((one) => !["reward", "preference", "critic"].includes(one.role))

@@ -52,7 +52,7 @@ export function FrontierView({ report, frontier }: { report: Report; frontier: F
                 <Table.Th ta="right">
                   KL to {frontier.kl_to}
                   <Text size="xs" c="dimmed" fw={400}>
-                    nats an answer
+                    nats per answer
                   </Text>
                 </Table.Th>
                 <Table.Th ta="right">{measure?.axis ?? "Reward"}</Table.Th>

@@ -11,7 +11,7 @@ function colour(r: number): string {
   return `color-mix(in srgb, ${r < 0 ? "#1971c2" : "#e8590c"} ${strength}%, #f1f3f5)`;
 }
 
-/** Does the reward follow the length? One cell a prompt, one row an entrant; as in the paper's length study. */
+/** Does the reward follow the length? One cell per prompt, one row per entrant; as in the paper's length study. */
 export function LengthHeatMap({ cells }: { cells: Cell[] }) {
   const rows = useMemo(() => {
     const found = new Map<string, Cell[]>();
