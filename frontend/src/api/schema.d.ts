@@ -878,7 +878,7 @@ export interface paths {
         put?: never;
         /**
          * Create Evaluation
-         * @description Choose prompts and entrants. The answers are begun at once; reward models follow when they are all there.
+         * @description Choose prompts and entrants. Generation starts immediately; reward models follow when all answers are there.
          */
         post: operations["create_evaluation"];
         delete?: never;
@@ -1551,7 +1551,8 @@ export interface paths {
         put?: never;
         /**
          * Create Import
-         * @description Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused at once.
+         * @description Upload one file (jsonl, jsonl.gz, csv, parquet) or name a hub dataset. An unusable file is refused
+         *     immediately.
          */
         post: operations["create_import"];
         delete?: never;
@@ -2188,7 +2189,7 @@ export interface paths {
         /**
          * Start Comparison
          * @description Ask several columns the same; follow the answers at `/stream`. An answer that an earlier comparison holds
-         *     already is copied at once.
+         *     already is copied immediately.
          */
         post: operations["start_comparison"];
         delete?: never;
@@ -2228,7 +2229,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Comparison
-         * @description End all open answers at once; what they have written so far stays.
+         * @description End all open answers immediately; what they have written so far stays.
          */
         post: operations["cancel_comparison"];
         delete?: never;
@@ -2767,7 +2768,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Run
-         * @description Pending and queued runs end at once; a running one at its worker's next heartbeat.
+         * @description Pending and queued runs end immediately; a running one at its worker's next heartbeat.
          */
         post: operations["cancel_run"];
         delete?: never;
@@ -2990,7 +2991,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Run
-         * @description A training run keeps a checkpoint after its present step and frees its device, until it is resumed.
+         * @description A training run keeps a checkpoint after its current step and frees its device, until it is resumed.
          */
         post: operations["pause_run"];
         delete?: never;
@@ -3531,7 +3532,7 @@ export interface components {
         /**
          * AcademicFigure
          * @description A metric of a task, read by a filter. `name`: `strict`, `flexible`, `acc`, ...; `value` and `stderr` are the
-         *     harness's own. `interval`: of the mean, null where the value is no mean over items. `scores`: by item, in order;
+         *     harness's own. `interval`: of the mean, null where the value is not a mean over items. `scores`: by item, in order;
          *     empty where there is no such mean, and in what the API gives.
          */
         AcademicFigure: {
@@ -3591,7 +3592,8 @@ export interface components {
         /**
          * AcademicTask
          * @description A task, or a group of `parts` tasks. `items`: answered, `of` them all. `version`: the task's. `template`: whether
-         *     the model was asked by its chat template. `items_hash`: equal where the same items were asked in the same way.
+         *     the model was prompted by its chat template. `items_hash`: equal where the same items were prompted in the same
+         *     way.
          */
         AcademicTask: {
             /** Figures */
@@ -4341,7 +4343,7 @@ export interface components {
             instructions: string;
             /**
              * Limit
-             * @description Ask about so many prompts, drawn at random.
+             * @description Ask about this many prompts, drawn at random.
              */
             limit?: number | null;
             /**
@@ -4479,7 +4481,7 @@ export interface components {
             min_margin?: number | null;
             /**
              * Name
-             * @description Of the new dataset. Null: DATASET-clean-N, N counting its versions.
+             * @description Name of the new dataset. Null: DATASET-clean-N, N counting its versions.
              */
             name?: string | null;
             /**
@@ -4917,7 +4919,7 @@ export interface components {
             conversion: "chosen_responses" | "thumbs_from_pairs" | "desirable_responses" | "pairs_from_thumbs" | "pairs_from_ranks" | "best_against_worst" | "best_responses" | "thumbs_from_scores" | "all_responses" | "prompts_only" | "pinned_rewards";
             /**
              * Name
-             * @description Of the new dataset. Null: DATASET-CONVERSION-N, N counting them.
+             * @description Name of the new dataset. Null: DATASET-CONVERSION-N, N counting them.
              */
             name?: string | null;
             /**
@@ -5383,13 +5385,13 @@ export interface components {
             drop: number[];
             /**
              * Flip
-             * @description Rows whose sides change places, or whose thumb turns. Margins, of the other order, go.
+             * @description Rows whose sides are swapped, or whose thumb is inverted. Their margins are removed.
              * @default []
              */
             flip: number[];
             /**
              * Name
-             * @description Of the new version. Null: DATASET-edited-N.
+             * @description Name of the new version. Null: DATASET-edited-N.
              */
             name?: string | null;
         };
@@ -5567,7 +5569,7 @@ export interface components {
              * @default 1
              */
             samples: number;
-            /** @description Requested score of a policy that is asked with one; of several attributes, a text such as `helpfulness:4,verbosity:2`. */
+            /** @description Requested score of a policy that takes one; of several attributes, a text such as `helpfulness:4,verbosity:2`. */
             score?: components["schemas"]["Condition"] | null;
         };
         /**
@@ -6142,7 +6144,8 @@ export interface components {
         };
         /**
          * GateRuleResult
-         * @description One rule with what it was held against. `outcome` invalid: it cannot be decided; `why` names what is missing.
+         * @description One rule with what it was checked against. `outcome` invalid: it cannot be decided; `why` names what is
+         *     missing.
          */
         GateRuleResult: {
             /** Bound */
@@ -6773,7 +6776,7 @@ export interface components {
         };
         /**
          * JudgeEstimate
-         * @description What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is asked
+         * @description What a judge would cost: `requests` in all, of which `cached` are answered already. A preference model is called
          *     about each pair in both orders. `most_cost`: an upper bound of the price of the others, where prices are given: a
          *     token for each byte that is sent, and answers of the greatest length.
          */
@@ -6830,7 +6833,7 @@ export interface components {
          * @description `verdicts` counts those that are not superseded. `requests`: answers paid for; `cached`: those that were known.
          *
          *     `failures`: requests that failed and were tried again, or given up, by code. `valid` is False when too many
-         *     verdicts tell nothing; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
+         *     verdicts are unusable; `prompt_tokens` and `completion_tokens` are null where the endpoint does not count them.
          */
         JudgeOut: {
             /** Cached */
@@ -6950,7 +6953,7 @@ export interface components {
         /**
          * JudgeReport
          * @description `verdicts` counts all, superseded ones apart; `unreadable`: rows of an imported file that could not be read.
-         *     `valid` is False when too many of both tell nothing, and `invalid_because` gives the reason. `invalid_entrants`: why
+         *     `valid` is False when too many of both are unusable, and `invalid_because` gives the reason. `invalid_entrants`: why
          *     an entrant has no figures, of an invalid judge every one that it judged. `trained`: entrants that learned from this
          *     preference model, or had answers chosen by it.
          */
@@ -7044,7 +7047,7 @@ export interface components {
         };
         /**
          * JudgeSettings
-         * @description How a judge is asked. Times are in seconds.
+         * @description How a judge is called. Times are in seconds.
          */
         JudgeSettings: {
             /**
@@ -7081,7 +7084,7 @@ export interface components {
             completion_price?: number | null;
             /**
              * Concurrency
-             * @description Requests under way at once.
+             * @description Requests in flight at the same time.
              * @default 4
              */
             concurrency: number;
@@ -7111,7 +7114,7 @@ export interface components {
             reference: boolean;
             /**
              * Repeat Share
-             * @description Share of the questions that is asked a second time, to measure repeatability.
+             * @description Share of the requests that is sent a second time, to measure repeatability.
              * @default 0
              */
             repeat_share: number;
@@ -7136,7 +7139,7 @@ export interface components {
             timeout_seconds: number;
             /**
              * Unparsed Threshold
-             * @description A larger share of verdicts that tell nothing makes the judge invalid.
+             * @description A larger share of unusable verdicts makes the judge invalid.
              * @default 0.05
              */
             unparsed_threshold: number;
@@ -7984,7 +7987,7 @@ export interface components {
         };
         /**
          * ModelEvaluationOut
-         * @description What one finished evaluation found about a model: a row for each score that was asked of it.
+         * @description What one finished evaluation found about a model: a row for each score that was requested from it.
          */
         ModelEvaluationOut: {
             /** Baseline */
@@ -8019,7 +8022,7 @@ export interface components {
          * @description Everything inference needs besides weights and tokenizer.
          *
          *     `lora` is of an adapter's folder, whose base is in `base/`; null for whole weights.
-         *     `condition` is set for policies that are asked with one, `score_scale` for those whose score means a reward (and
+         *     `condition` is set for policies that take one, `score_scale` for those whose score means a reward (and
          *     `score_format` and `default_score` with it, for programs that read what former releases wrote), `normaliser` for
          *     every policy trained on labelled data. `lineage` maps a word (`parent`, `data`, `reward_model`) to a content hash.
          */
@@ -9680,7 +9683,7 @@ export interface components {
          * @description RewardBench's sections, accuracies from 0 to 1, subsets weighted as it does; `overall` is their mean, null while
          *     one of the four is missing.
          *
-         *     `incomplete`: sections that lack subsets, with their names; `unknown`: sources that are no subset of it.
+         *     `incomplete`: sections that lack subsets, with their names; `unknown`: sources that are not a subset of it.
          */
         RewardBenchSections: {
             /** Incomplete */
@@ -11639,7 +11642,7 @@ export interface components {
          *     ahead, as the mean of the differences by prompt, and `p_holm` of Wilcoxon's test on them with Holm over all pairs of
          *     variants. `within_noise` of the best: null for the best itself, and where nothing decides. `device_seconds`: of
          *     `stages`, each counted for every variant that uses it. Of successive halving, `rungs` are those that it was trained
-         *     in, and `dropped_after` the last of them where others went on instead, for the `reason`; `dropped_within_noise`
+         *     in, and `dropped_after` the last of them where others continued instead, for the `reason`; `dropped_within_noise`
          *     of the best of that rung, whose interval overlaps with its own, or null where figures have none.
          */
         VariantRow: {
@@ -12185,7 +12188,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12314,7 +12317,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12446,7 +12449,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12577,7 +12580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12836,7 +12839,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13087,7 +13090,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13168,7 +13171,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13288,7 +13291,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13419,7 +13422,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13826,7 +13829,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13960,7 +13963,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14032,7 +14035,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14167,7 +14170,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14302,7 +14305,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14433,7 +14436,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14631,7 +14634,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14712,7 +14715,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14924,7 +14927,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15006,7 +15009,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15194,7 +15197,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15260,7 +15263,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15332,7 +15335,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15514,7 +15517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15639,7 +15642,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15711,7 +15714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15865,7 +15868,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16005,7 +16008,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16202,7 +16205,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16581,7 +16584,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16604,7 +16607,7 @@ export interface operations {
     evaluation_gate: {
         parameters: {
             query?: {
-                /** @description junit: one test case a rule, as XML. */
+                /** @description junit: one test case per rule, as XML. */
                 format?: "json" | "junit";
             };
             header?: never;
@@ -16730,7 +16733,7 @@ export interface operations {
     create_judge: {
         parameters: {
             query?: {
-                /** @description Start nothing: say how many requests it would be. */
+                /** @description Start nothing; only report how many requests it would take. */
                 dry_run?: boolean;
             };
             header?: never;
@@ -16782,7 +16785,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16909,7 +16912,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17184,7 +17187,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17351,7 +17354,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17500,7 +17503,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17630,7 +17633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -17784,7 +17787,7 @@ export interface operations {
     evaluation_report: {
         parameters: {
             query?: {
-                /** @description The entrant that the others are held against. */
+                /** @description The entrant that the others are compared with. */
                 baseline?: string | null;
             };
             header?: never;
@@ -17954,7 +17957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18035,7 +18038,7 @@ export interface operations {
     report_page: {
         parameters: {
             query?: {
-                /** @description The entrant that the others are held against. */
+                /** @description The entrant that the others are compared with. */
                 baseline?: string | null;
             };
             header?: never;
@@ -18097,7 +18100,7 @@ export interface operations {
     report_pdf: {
         parameters: {
             query?: {
-                /** @description The entrant that the others are held against. */
+                /** @description The entrant that the others are compared with. */
                 baseline?: string | null;
             };
             header?: never;
@@ -18393,7 +18396,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18590,7 +18593,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18658,7 +18661,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18728,7 +18731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18796,7 +18799,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18864,7 +18867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -18932,7 +18935,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19064,7 +19067,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19130,7 +19133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19202,7 +19205,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -19639,7 +19642,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20131,7 +20134,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20254,7 +20257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20395,7 +20398,7 @@ export interface operations {
     pipeline_gate: {
         parameters: {
             query?: {
-                /** @description junit: one test case a rule, as XML. */
+                /** @description junit: one test case per rule, as XML. */
                 format?: "json" | "junit";
                 /** @description Which evaluation; the last one by default. */
                 stage?: string | null;
@@ -20450,7 +20453,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20580,7 +20583,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -20948,7 +20951,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21257,7 +21260,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21507,7 +21510,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21813,7 +21816,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21885,7 +21888,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -21957,7 +21960,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22025,7 +22028,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22509,7 +22512,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22702,7 +22705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22829,7 +22832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22901,7 +22904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -22973,7 +22976,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23242,7 +23245,7 @@ export interface operations {
             query?: {
                 /** @description Only these metrics. */
                 name?: string[];
-                /** @description At most this many points a metric. */
+                /** @description At most this many points per metric. */
                 points?: number;
             };
             header?: never;
@@ -23531,7 +23534,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23662,7 +23665,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -23961,7 +23964,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24207,7 +24210,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -24459,7 +24462,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It conflicts with the current state */
+            /** @description The request conflicts with the current state */
             409: {
                 headers: {
                     [name: string]: unknown;
