@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session, sessionmaker
 from typer.testing import CliRunner
 
 from steerboard.accounts.tables import Project
-from steerboard.cli import datasets
 from steerboard.cli.client import ApiError
+from steerboard.cli.data import datasets
 from steerboard.cli.models import models
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore

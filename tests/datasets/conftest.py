@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cleaning_world import Cleaning
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
@@ -25,6 +27,11 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 QUICK = {"lease_seconds": 2.0, "heartbeat_seconds": 0.3, "retry_seconds": 0.1}
 
 Importer = Callable[..., ImportReport]
+
+
+@pytest.fixture
+def cleaning(client: TestClient, sessions: sessionmaker[Session], tmp_path: Path) -> Cleaning:
+    return Cleaning(client, sessions, tmp_path)
 
 
 @pytest.fixture

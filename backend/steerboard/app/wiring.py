@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from steerboard.accounts.access import Access
 from steerboard.datasets import hooks as datasets
+from steerboard.datasets.cleaning import jobs as cleaning
 from steerboard.datasets.imports.execution import importers as dataset_importers
 from steerboard.evaluation import contamination, events, rewards
 from steerboard.evaluation.entrants import responses
@@ -30,13 +31,11 @@ def _import_process() -> str:
     return "steerboard.app.import_process"  # which calls `wire` itself, where it needs to
 
 
-def _cleaning_process() -> str:
-    return "steerboard.app.cleaning_process"  # which calls `wire` itself
-
-
 _IMPORTERS = {
     "dataset": dataset_importers.dataset,
     "rewards": dataset_importers.rewards,
+    "cleaning": cleaning.requested,
+    "cleaning_preview": cleaning.requested_preview,
     "prompts": evaluation_importers.prompts,
     "answers": evaluation_importers.answers,
     "judgments": evaluation_importers.judgments,
@@ -54,7 +53,6 @@ def wire() -> None:
     datasets.model_hash.set(_model_hash)
     datasets.import_process.set(_import_process)
     datasets.import_request.set(_import_request)
-    datasets.cleaning_process.set(_cleaning_process)
     datasets.evaluation_texts.set(contamination.evaluation_texts)
     runs.ended.set(outbox.write_endings)
     runs.news.set(outbox.write_news)

@@ -13,7 +13,6 @@ import sys
 import typer
 
 from steerboard.cli import (
-    datasets,
     demo,
     generate,
     maintenance,
@@ -26,6 +25,7 @@ from steerboard.cli import (
     tokens,
 )
 from steerboard.cli.client import ServerUnreachable, print_error
+from steerboard.cli.data import datasets
 from steerboard.cli.evaluation import arena, evaluations, figures, gate
 from steerboard.cli.models import models
 from steerboard.cli.server import servers, services

@@ -113,7 +113,11 @@ class ImportInterrupted(SteerboardError):
     title = "The import did not finish"
 
 
-class ImportOutOfMemory(BadInput):
+class TooMuchWork(BadInput):
+    """What the process of imports does for a request takes more than the settings allow. Nothing was stored."""
+
+
+class ImportOutOfMemory(TooMuchWork):
     """Reading the file takes more memory than an import may have. Nothing was stored."""
 
     code = "import_out_of_memory"
@@ -121,7 +125,7 @@ class ImportOutOfMemory(BadInput):
     title = "The file takes too much memory to read"
 
 
-class ImportTimedOut(BadInput):
+class ImportTimedOut(TooMuchWork):
     """Reading the file takes longer than an import within a request may. Nothing was stored."""
 
     code = "import_timed_out"
@@ -134,6 +138,20 @@ class CleaningInterrupted(SteerboardError):
 
     code = "cleaning_interrupted"
     title = "Cleaning did not finish"
+
+
+class CleaningOutOfMemory(TooMuchWork):
+    """Cleaning the dataset takes more memory than an import may have. Nothing was stored."""
+
+    code = "cleaning_out_of_memory"
+    title = "The dataset takes too much memory to clean"
+
+
+class CleaningTimedOut(TooMuchWork):
+    """Cleaning the dataset takes longer than an import within a request may. Nothing was stored."""
+
+    code = "cleaning_timed_out"
+    title = "The dataset takes too long to clean"
 
 
 class NothingToClean(BadInput):

@@ -39,13 +39,10 @@ class ToImport:
         return self.source
 
 
-# Imports what a request brought, in the import process: datasets, rewards, prompt sets, answers and judgments, by name.
+# Imports what a request brought, in the import process: datasets, rewards, prompt sets, answers and judgments, by name;
+# or cleans a dataset.
 # Returns what the request is answered.
 import_request: Hook[[str, Session, Access, ToImport], BaseModel] = Hook("import_request")
-
-
-# The module that is run to clean, with all tables and hooks.
-cleaning_process: Hook[[], str] = Hook("cleaning_process")
 
 
 class EvaluationText(NamedTuple):

@@ -7,15 +7,13 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from sqlalchemy import select
 
-from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access, AccessTo, Db
 from steerboard.accounts.http.routes import Router
-from steerboard.datasets.cleaning import process, service
-from steerboard.datasets.cleaning.process import CleaningJob
+from steerboard.datasets.cleaning import jobs, service
 from steerboard.datasets.cleaning.rules import Reason
 from steerboard.datasets.cleaning.schemas import CleaningCreate, CleaningPreview, CleaningPreviewIn, DroppedRow
+from steerboard.datasets.imports.execution.requests import clean_in_process
 from steerboard.datasets.lookup import get_dataset
-from steerboard.datasets.queries import dataset_out
 from steerboard.datasets.schemas import DatasetOut
 from steerboard.datasets.tables import Dataset, DroppedRowRecord
 from steerboard.platform.http.errors import problems
@@ -33,32 +31,19 @@ def preview_cleaning(
 ) -> CleaningPreview:
     """How many pairs each rule would drop, with examples. Nothing is changed."""
     found = get_dataset(session, access.project, dataset)
-    if found.rows <= process.ROWS_AT_ONCE:
+    if found.rows <= jobs.ROWS_AT_ONCE:
         return service.preview(session, access.project, found, body)
-    job = CleaningJob(project=access.project.id, dataset=found.id, actor=access.actor, preview=body)
-    done = process.run(request.app.state.settings, job)
-    assert done.preview is not None
-    return done.preview
+    answer = clean_in_process(request, access, "cleaning_preview", body, found.id, stores=False)
+    return CleaningPreview.model_validate(answer)
 
 
 @router.post("/{dataset}/cleaning", status_code=201, responses=problems(404, 409))
 def clean_dataset(session: Db, access: Write, request: Request, dataset: str, body: CleaningCreate) -> DatasetOut:
     """A new version of a preference dataset without the pairs that the rules drop; which and why is kept."""
     found = get_dataset(session, access.project, dataset)
-    if found.rows <= process.ROWS_AT_ONCE:
-        made = service.clean(session, access.project, found, body, access.actor)
-        process.note(session, access, found, made)
-        return dataset_out(session, made)
-    job = CleaningJob(
-        project=access.project.id,
-        dataset=found.id,
-        actor=access.actor,
-        create=body,
-        key=idempotency.hand_over(request),
-    )
-    done = process.run(request.app.state.settings, job)
-    assert done.created is not None
-    return done.created
+    if found.rows <= jobs.ROWS_AT_ONCE:
+        return jobs.clean(session, access, found, body)
+    return DatasetOut.model_validate(clean_in_process(request, access, "cleaning", body, found.id, stores=True))
 
 
 @router.get("/{dataset}/dropped", responses=problems(404))

@@ -1,5 +1,5 @@
 """Imports that a request waits for, in a process of their own (`app.import_process requests SOCKET`): of
-datasets, rewards, prompt sets, answers and judgments.
+datasets, rewards, prompt sets, answers and judgments; and the cleaning of large datasets.
 
 One process makes several of them, one after the other, so that a small file does not wait for Python's start. Each job
 comes through the socket as a line of JSON, with its file's descriptor where it has a file, and is answered by a line.
@@ -25,9 +25,10 @@ from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access
 from steerboard.accounts.tables import Project
 from steerboard.datasets import hooks
-from steerboard.datasets.errors import ImportOutOfMemory, ImportTimedOut
+from steerboard.datasets.errors import TooMuchWork
 from steerboard.datasets.formats.records import Source
-from steerboard.datasets.imports.execution.limits import bound_memory, bounded_time, out_of_memory
+from steerboard.datasets.imports.execution.faults import FAULTS, Work
+from steerboard.datasets.imports.execution.limits import bound_memory, bounded_time
 from steerboard.datasets.rows.row_writer import give_back_space
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.http.errors import problem_of
@@ -43,10 +44,11 @@ LARGE_BYTES = 4 * 1024 * 1024
 
 
 class Job(BaseModel):
-    """`what`: which of the imports (`hooks.import_request`). `label` names the file that comes with the job, if one
-    does. `environment` is the server's, whose settings may have changed since this process began."""
+    """`what`: which of the imports, or of cleaning (`hooks.import_request`). `label` names the file that comes with the
+    job, if one does. `environment` is the server's, whose settings may have changed since this process began."""
 
     what: str
+    work: Work = "import"
     project: uuid.UUID
     actor: str
     form: dict[str, Any]
@@ -55,6 +57,11 @@ class Job(BaseModel):
     size: int
     key: idempotency.Key | None
     environment: dict[str, str]
+
+    @property
+    def large(self) -> bool:
+        """Whether its process gets a lower priority, and takes no other job after it."""
+        return self.work == "cleaning" or self.size > LARGE_BYTES
 
 
 class Failure(BaseModel):
@@ -105,15 +112,15 @@ def run(job: Job, file: int | None) -> Done:
     bound_memory(settings.import_memory_mb)
     upload = os.fdopen(file, "rb") if file is not None else None
     try:
-        with bounded_time(settings.import_seconds):
+        with bounded_time(settings.import_seconds, FAULTS[job.work].timed_out):
             return Done(answer=_import(job, upload, engine))
     except MemoryError:
-        problem: SteerboardError = out_of_memory(settings.import_memory_mb)
+        problem: SteerboardError = FAULTS[job.work].out_of_memory(settings.import_memory_mb)
     except Exception as error:
         problem = problem_of(error) or _unexpected(job)
     if isinstance(problem, NoSpaceLeft):
         give_back_space(engine)
-    spent = isinstance(problem, ImportOutOfMemory | ImportTimedOut)
+    spent = isinstance(problem, TooMuchWork)
     if spent and upload is not None and not problem.errors:
         at = f"{os.lseek(upload.fileno(), 0, os.SEEK_CUR):,} of {job.size:,} bytes had been read"
         problem.errors = [ErrorLocation(location=job.label or "file", message=at)]
@@ -121,8 +128,8 @@ def run(job: Job, file: int | None) -> Done:
 
 
 def _unexpected(job: Job) -> SteerboardError:
-    log.exception("the import of %s failed", job.label or job.what)
-    return SteerboardError("The import hit an unexpected error; its log has the traceback.")
+    log.exception("%s of %s failed", job.work, job.label or job.into or job.what)
+    return SteerboardError(f"The {job.work} hit an unexpected error; its log has the traceback.")
 
 
 def _import(job: Job, upload: BinaryIO | None, engine: Engine) -> Any:
@@ -150,7 +157,7 @@ def serve(channel: socket.socket) -> None:
         if not line.endswith(b"\n"):
             return
         job = Job.model_validate_json(line)
-        if job.size > LARGE_BYTES:
+        if job.large:
             os.nice(NICENESS)
         done = run(job, descriptors[0] if descriptors else None)
         channel.sendall(orjson.dumps(done.model_dump(mode="json")) + b"\n")

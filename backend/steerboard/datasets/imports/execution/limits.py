@@ -1,16 +1,17 @@
-"""What reading one file may take. The system refuses what goes beyond, and the import ends by an error of its own."""
+"""What reading a file, or cleaning a dataset, may take. The system refuses what goes beyond, and the work ends by an
+error of its own."""
 
 from __future__ import annotations
 
 import re
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from steerboard.datasets.errors import ImportOutOfMemory, ImportTimedOut
+from steerboard.datasets.errors import TooMuchWork
 
 _NO_TIME = 1e-3
 
@@ -25,23 +26,12 @@ def bound_memory(megabytes: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (int(found[1]) * 1024 + (megabytes << 20), hard))
 
 
-def out_of_memory(megabytes: int) -> ImportOutOfMemory:
-    return ImportOutOfMemory(
-        f"the file takes more than {megabytes:,} MB of memory to read",
-        hint="Import it in several parts; write a JSON array as JSON lines (jq -c '.[]'). Or raise"
-        " STEERBOARD_IMPORT_MEMORY_MB.",
-    )
-
-
 @contextmanager
-def bounded_time(seconds: float) -> Iterator[None]:
-    """Of the main thread. Raises `ImportTimedOut` wherever the block is by then."""
+def bounded_time(seconds: float, timed_out: Callable[[float], TooMuchWork]) -> Iterator[None]:
+    """Of the main thread. Raises what `timed_out` makes of the seconds, wherever the block is by then."""
 
     def over(_signal: int, _frame: FrameType | None) -> None:
-        raise ImportTimedOut(
-            f"the file was not read and stored within {seconds:g} s",
-            hint="Import it in several parts, or raise STEERBOARD_IMPORT_SECONDS.",
-        )
+        raise timed_out(seconds)
 
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, _NO_TIME))

@@ -21,8 +21,9 @@ from steerboard.accounts.tables import Project
 from steerboard.datasets.imports.bad_rows import BadRowFile
 from steerboard.datasets.imports.detection import problem_of, reading_on
 from steerboard.datasets.imports.execution import claims
+from steerboard.datasets.imports.execution.faults import FAULTS
 from steerboard.datasets.imports.execution.jobs import LARGE_BYTES, NICENESS
-from steerboard.datasets.imports.execution.limits import bound_memory, out_of_memory
+from steerboard.datasets.imports.execution.limits import bound_memory
 from steerboard.datasets.imports.files import ImportFiles, Meter
 from steerboard.datasets.imports.importer import ImportOptions, OpenedImport, Outcome, open_import, write_rows
 from steerboard.datasets.imports.loading import import_sources
@@ -137,7 +138,7 @@ def work(sessions: sessionmaker[Session], files: ImportFiles, lease: Lease) -> N
     except SteerboardError as error:
         _fail(sessions, lease, watch, error)
     except MemoryError:
-        _fail(sessions, lease, watch, out_of_memory(get_settings().import_memory_mb))
+        _fail(sessions, lease, watch, FAULTS["import"].out_of_memory(get_settings().import_memory_mb))
     except Exception:
         log.exception("import %s failed", lease.id)
         _fail(sessions, lease, watch, SteerboardError("The import hit an unexpected error; its log has the traceback."))

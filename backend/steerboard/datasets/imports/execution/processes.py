@@ -1,5 +1,5 @@
-"""The processes in which requests have files imported (`jobs`), so that no hostile file, and no large one, is parsed in
-the API. They run under guardians and end with it."""
+"""The processes in which requests have files imported and large datasets cleaned (`jobs`), so that no hostile file, and
+no large one, is parsed in the API. They run under guardians and end with it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import threading
 from typing import IO, Any
 
 from steerboard.datasets import hooks
-from steerboard.datasets.errors import ImportInterrupted
-from steerboard.datasets.imports.execution.jobs import LARGE_BYTES, Done, Job
+from steerboard.datasets.imports.execution.faults import FAULTS
+from steerboard.datasets.imports.execution.jobs import Done, Job
 from steerboard.platform.processes.child_process import Guarded, GuardedSpec
 from steerboard.platform.settings import Settings
 
@@ -29,8 +29,8 @@ class ImportProcesses:
         self._idle: _Process | None = None
 
     def run(self, settings: Settings, job: Job, upload: IO[bytes] | None) -> Any:
-        """Its answer. Waits for its end. Raises what the import raises, `ImportInterrupted`, and `ImportOutOfMemory` or
-        `ImportTimedOut` for a file that takes more than the settings allow."""
+        """Its answer. Waits for its end. Raises what the job raises, and the `FAULTS` of its kind of work: where the
+        process dies, and for what takes more than the settings allow."""
         with self._free:
             process = self._take() or _Process(settings)
             try:
@@ -39,7 +39,7 @@ class ImportProcesses:
                 process.stop()
                 raise
             # A large file has used memory, and made its process nice.
-            self._leave(process, reuse=job.size <= LARGE_BYTES and not done.spent)
+            self._leave(process, reuse=not job.large and not done.spent)
         if done.failure is not None:
             raise done.failure.error()
         return done.answer
@@ -92,7 +92,7 @@ class _Process:
         return self._process.status() is None
 
     def ask(self, job: Job, upload: IO[bytes] | None, seconds: float) -> Done:
-        """Raises `ImportInterrupted` when the process ends, or the time does, before it answers."""
+        """Raises its work's `interrupted` when the process ends, or the time does, before it answers."""
         self._channel.settimeout(seconds)
         try:
             if upload is None:
@@ -105,10 +105,7 @@ class _Process:
         except OSError:
             answer = b""
         if not answer.endswith(b"\n"):
-            raise ImportInterrupted(
-                "the process that read the file ended prematurely",
-                hint="The server may have run out of memory; its imports.log may show why.",
-            )
+            raise FAULTS[job.work].interrupted()
         return Done.model_validate_json(answer)
 
     def stop(self) -> None:

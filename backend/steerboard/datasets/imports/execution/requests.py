@@ -1,8 +1,10 @@
-"""What the endpoints that take a file do: hand form and file to an import process, and wait for its answer."""
+"""What the endpoints that take a file do: hand form and file to an import process, and wait for its answer;
+cleaning likewise."""
 
 from __future__ import annotations
 
 import os
+import uuid
 from typing import Any
 
 from fastapi import Request
@@ -12,6 +14,7 @@ from steerboard.accounts import idempotency
 from steerboard.accounts.access import Access
 from steerboard.datasets.formats.lines import size_of
 from steerboard.datasets.formats.records import Source
+from steerboard.datasets.imports.execution.faults import Work
 from steerboard.datasets.imports.execution.jobs import Job
 from steerboard.datasets.imports.execution.processes import ImportProcesses
 
@@ -22,17 +25,37 @@ def import_in_process(
     """The answer as JSON, with which the import has been committed. Raises like `ImportProcesses.run`.
 
     The caller's own transaction must hold no lock that the import waits for."""
-    upload = source.open() if source is not None else None
-    job = Job(
+    key = idempotency.hand_over(request)
+    return _run(request, _job(access, "import", what, form, into, key), source)
+
+
+def clean_in_process(
+    request: Request, access: Access, what: str, form: BaseModel, dataset: uuid.UUID, *, stores: bool
+) -> Any:
+    """Likewise, of a dataset. `stores`: whether it leaves something, with which the answer is kept."""
+    key = idempotency.hand_over(request) if stores else None
+    return _run(request, _job(access, "cleaning", what, form, str(dataset), key), None)
+
+
+def _job(access: Access, work: Work, what: str, form: BaseModel, into: str, key: idempotency.Key | None) -> Job:
+    return Job(
         what=what,
+        work=work,
         project=access.project.id,
         actor=access.actor,
         form=form.model_dump(mode="json"),
         into=into,
-        label=source.label if source is not None else None,
-        size=size_of(upload) if upload is not None else 0,
-        key=idempotency.hand_over(request),
+        label=None,
+        size=0,
+        key=key,
         environment=dict(os.environ),
     )
+
+
+def _run(request: Request, job: Job, source: Source | None) -> Any:
+    upload = None
+    if source is not None:
+        upload = source.open()
+        job = job.model_copy(update={"label": source.label, "size": size_of(upload)})
     processes: ImportProcesses = request.app.state.import_processes
     return processes.run(request.app.state.settings, job, upload)

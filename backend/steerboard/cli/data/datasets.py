@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from steerboard.cli import cleaning, conversions
 from steerboard.cli.client import ApiError, Client, path_of
+from steerboard.cli.data import cleaning, conversions
 from steerboard.cli.output.console import JsonOption, console, note, print_json
 from steerboard.cli.output.listing import Column, moment, plain, print_table
 from steerboard.cli.output.numbers import short
