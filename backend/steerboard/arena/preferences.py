@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -14,12 +13,9 @@ from steerboard.accounts.tables import Project, User
 from steerboard.arena.outcomes import best_of
 from steerboard.arena.schemas import PairsIn
 from steerboard.arena.tables import Arena, Battle, Vote
-from steerboard.datasets.service import register_rows
+from steerboard.datasets.pairs import register_pairs
 from steerboard.datasets.tables import Dataset
-from steerboard.platform.names import check_name, names_like, next_name
-from steerboard.platform.storage import scratch
-from steerboard.platform.storage.disk import create_file
-from steerboard_contracts.errors import EmptySelection
+from steerboard.platform.names import check_name
 
 
 def create(session: Session, project: Project, arena: Arena, given: PairsIn, actor: str) -> Dataset:
@@ -32,38 +28,23 @@ def create(session: Session, project: Project, arena: Arena, given: PairsIn, act
     base = check_name(given.name or f"{arena.name}-preferences")
     # One at a time, or two calls would choose the same number.
     session.execute(select(Arena.id).where(Arena.id == arena.id).with_for_update(key_share=True))
-    name = next_name(base, names_like(session, Dataset.name, f"{base}-", Dataset.project_id == project.id))
     left_out: Counter[str] = Counter()
-    written = 0
-    with scratch.folder("preferences") as folder:
-        path = folder / "preferences.jsonl"
-        with create_file(path, "the pairs") as file:
-            for row in _rows(session, arena, left_out):
-                file.write(orjson.dumps(row) + b"\n")
-                written += 1
-        if written == 0:
-            raise EmptySelection(
-                "no answer was preferred to another" + (f"; left out: {dict(left_out)}" if left_out else ""),
-                hint="Wait for votes that are not all ties.",
-            )
-        origin = {
-            "type": "arena",
-            "arena": {"id": str(arena.id), "name": arena.name},
-            "entrants": [entrant["name"] for entrant in arena.entrants],
-            "split": given.split,
-            "left_out": dict(left_out),
-            "actor": actor,
-        }
-        return register_rows(
-            session,
-            project,
-            name=name,
-            kind="preferences",
-            path=path,
-            run_id=None,
-            origin=origin,
-            hold_out=given.split == "by_prompt",
-        )
+    origin = {
+        "type": "arena",
+        "arena": {"id": str(arena.id), "name": arena.name},
+        "entrants": [entrant["name"] for entrant in arena.entrants],
+        "actor": actor,
+    }
+    return register_pairs(
+        session,
+        project,
+        base,
+        _rows(session, arena, left_out),
+        origin=lambda: origin,
+        left_out=left_out,
+        split=given.split,
+        hint="Wait for votes that are not all ties.",
+    )
 
 
 def _rows(session: Session, arena: Arena, left_out: Counter[str]) -> Iterator[dict[str, Any]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-import orjson
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from steerboard.accounts.tables import Project
-from steerboard.datasets.service import register_rows
+from steerboard.datasets.pairs import register_pairs
 from steerboard.datasets.tables import Dataset
 from steerboard.evaluation.judge_tables import Judge, Verdict
 from steerboard.evaluation.judges.service import get_judge
@@ -26,9 +26,7 @@ from steerboard.evaluation.preferences.schemas import (
 from steerboard.evaluation.ranking.campaigns.service import get_campaign
 from steerboard.evaluation.ranking.tables import Campaign, RankingTask
 from steerboard.evaluation.tables import Evaluation
-from steerboard.platform.names import check_name, names_like, next_name
-from steerboard.platform.storage import scratch
-from steerboard.platform.storage.disk import create_file
+from steerboard.platform.names import check_name
 from steerboard_contracts.errors import BadInput, EmptySelection
 from steerboard_contracts.samples import Message, is_held_out, prompt_hash
 
@@ -39,20 +37,14 @@ def create(session: Session, project: Project, evaluation: Evaluation, given: Pr
     Raises `BadInput` (`invalid_name`, `unknown_criterion`), `NotFound`, `EmptySelection` where nothing is preferred.
     """
     sources = _sources(session, evaluation, given)
-    name = _next_name(session, project, evaluation, given.name)
+    base = check_name(given.name or f"{evaluation.name}-preferences")
+    # One at a time, or two calls would choose the same number.
+    session.execute(select(Evaluation.id).where(Evaluation.id == evaluation.id).with_for_update(key_share=True))
     rows = PairRows(session, evaluation, given.min_agreement)
     rows.count_votes(_votes(session, sources, given, rows.order))
-    with scratch.folder("preferences") as folder:
-        path = folder / "preferences.jsonl"
-        with create_file(path, "the pairs") as file:
-            for row in rows.of(_all_pairs(session, sources, given, rows)):
-                file.write(orjson.dumps(row) + b"\n")
-        if rows.written == 0:
-            raise EmptySelection(
-                "no answer was preferred to another" + (f"; left out: {dict(rows.left_out)}" if rows.left_out else ""),
-                hint="Wait for rankings or verdicts that are not all ties, or ask for less agreement.",
-            )
-        origin = {
+
+    def origin() -> dict[str, Any]:
+        return {
             "type": "evaluation",
             "evaluation": {"id": str(evaluation.id), "name": evaluation.name, "version": evaluation.version},
             "sources": [_about(source) for source in sources],
@@ -62,20 +54,19 @@ def create(session: Session, project: Project, evaluation: Evaluation, given: Pr
             "min_agreement": given.min_agreement,
             "agreement": rows.mean_agreement,
             "contested": rows.contested,
-            "split": given.split,
-            "left_out": dict(rows.left_out),
             "actor": actor,
         }
-        return register_rows(
-            session,
-            project,
-            name=name,
-            kind="preferences",
-            path=path,
-            run_id=None,
-            origin=origin,
-            hold_out=given.split == "by_prompt",
-        )
+
+    return register_pairs(
+        session,
+        project,
+        base,
+        rows.of(_all_pairs(session, sources, given, rows)),
+        origin=origin,
+        left_out=rows.left_out,
+        split=given.split,
+        hint="Wait for rankings or verdicts that are not all ties, or ask for less agreement.",
+    )
 
 
 def preview(session: Session, project: Project, evaluation: Evaluation, given: PreferencesChoice) -> PreferencesPreview:
@@ -193,11 +184,3 @@ def _check_criterion(session: Session, campaign: Campaign, criterion: str | None
         overall = select(func.count()).where(RankingTask.campaign_id == campaign.id, RankingTask.ranks.is_not(None))
         if not session.scalar(overall):
             raise BadInput(f"{campaign.name!r} was ranked by criteria only", code="unknown_criterion", hint=hint)
-
-
-def _next_name(session: Session, project: Project, evaluation: Evaluation, name: str | None) -> str:
-    """NAME-1, NAME-2, ...: one above the highest that there is."""
-    base = check_name(name or f"{evaluation.name}-preferences")
-    # One at a time, or two calls would choose the same number.
-    session.execute(select(Evaluation.id).where(Evaluation.id == evaluation.id).with_for_update(key_share=True))
-    return next_name(base, names_like(session, Dataset.name, f"{base}-", Dataset.project_id == project.id))

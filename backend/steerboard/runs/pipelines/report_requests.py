@@ -1,0 +1,42 @@
+"""How reports about a pipeline are read and computed for requests: of its sweep, and of its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from fastapi import FastAPI, Request
+from sqlalchemy.orm import Session
+from starlette.concurrency import run_in_threadpool
+
+from steerboard.accounts.access import Credentials, identify, require, visible_project
+from steerboard.platform.concurrency import in_slot
+from steerboard.platform.database import transaction
+from steerboard.runs.pipelines.service import get_pipeline
+from steerboard.runs.tables import Pipeline
+
+Facts = TypeVar("Facts")
+Report = TypeVar("Report")
+
+
+def facts_by(
+    read: Callable[[Session, Pipeline], Facts],
+) -> Callable[[Request, str, str, Credentials], Awaitable[Facts]]:
+    """A dependency: what `read` finds of the pipeline in the path, for those who may read it."""
+
+    def look_up(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
+        with transaction(request.app.state.sessions) as session:
+            found, scopes = visible_project(session, identify(request, session, credentials), project)
+            require(scopes, "read")
+            return read(session, get_pipeline(session, found, pipeline))
+
+    async def asked(request: Request, project: str, pipeline: str, credentials: Credentials) -> Facts:
+        return await in_slot(request.app, look_up, request, project, pipeline, credentials)
+
+    return asked
+
+
+async def computed(app: FastAPI, report: Callable[[Facts], Report], facts: Facts) -> Report:
+    """One at a time, without a turn at the database, as the reports of evaluations."""
+    async with app.state.reports:
+        return await run_in_threadpool(report, facts)
