@@ -28,12 +28,12 @@ def refused(apart: Cleaning, path: str) -> tuple[str, int, str]:
     return problem["code"], answer.status_code, problem["hint"]
 
 
-@pytest.mark.parametrize("path", ["cleaning/preview", "cleaning"])
+@pytest.mark.parametrize(("path", "megabytes"), [("cleaning/preview", 25), ("cleaning", 45)], ids=["parsing", "words"])
 def test_cleaning_that_takes_all_memory_ends_by_name_and_stores_nothing(
-    apart: Cleaning, monkeypatch: pytest.MonkeyPatch, path: str
+    apart: Cleaning, monkeypatch: pytest.MonkeyPatch, path: str, megabytes: int
 ) -> None:
     apart.dataset(WIDE)
-    monkeypatch.setenv("STEERBOARD_IMPORT_MEMORY_MB", "25")
+    monkeypatch.setenv("STEERBOARD_IMPORT_MEMORY_MB", str(megabytes))
     code, status, hint = refused(apart, path)
     assert (code, status) == ("cleaning_out_of_memory", 422)
     assert "STEERBOARD_IMPORT_MEMORY_MB" in hint

@@ -134,9 +134,17 @@ def dropped_out(session: Session, parent: Dataset, records: Iterable[DroppedRowR
 def _analyse(session: Session, dataset: Dataset, given: CleaningRules, evaluations: list[EvaluationText]) -> Analysis:
     def stream() -> Iterator[Pair]:
         for row in stored_rows(session, dataset):
-            yield Pair(row.held_out, orjson.loads(row.sample))
+            yield Pair(row.held_out, _parsed(row.sample))
 
     return analyse(stream, dataset.rows, given, evaluations)
+
+
+def _parsed(sample: str) -> Any:
+    try:
+        return orjson.loads(sample)
+    except orjson.JSONDecodeError as error:
+        # What is stored is JSON: the parser has no other reason than its memory, and no other error for that.
+        raise MemoryError from error
 
 
 def _evaluations(session: Session, project: Project, dataset: Dataset, given: CleaningRules) -> list[EvaluationText]:

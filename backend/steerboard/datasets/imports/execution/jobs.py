@@ -28,7 +28,7 @@ from steerboard.datasets import hooks
 from steerboard.datasets.errors import TooMuchWork
 from steerboard.datasets.formats.records import Source
 from steerboard.datasets.imports.execution.faults import FAULTS, Work
-from steerboard.datasets.imports.execution.limits import bound_memory, bounded_time
+from steerboard.datasets.imports.execution.limits import bound_memory, bounded_time, ran_out_of_memory
 from steerboard.datasets.rows.row_writer import give_back_space
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.http.errors import problem_of
@@ -114,10 +114,11 @@ def run(job: Job, file: int | None) -> Done:
     try:
         with bounded_time(settings.import_seconds, FAULTS[job.work].timed_out):
             return Done(answer=_import(job, upload, engine))
-    except MemoryError:
-        problem: SteerboardError = FAULTS[job.work].out_of_memory(settings.import_memory_mb)
     except Exception as error:
-        problem = problem_of(error) or _unexpected(job)
+        if ran_out_of_memory(error):
+            problem: SteerboardError = FAULTS[job.work].out_of_memory(settings.import_memory_mb)
+        else:
+            problem = problem_of(error) or _unexpected(job)
     if isinstance(problem, NoSpaceLeft):
         give_back_space(engine)
     spent = isinstance(problem, TooMuchWork)

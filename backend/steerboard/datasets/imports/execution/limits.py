@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+from sqlalchemy.exc import DBAPIError
+
 from steerboard.datasets.errors import TooMuchWork
 
 _NO_TIME = 1e-3
@@ -24,6 +26,14 @@ def bound_memory(megabytes: int) -> None:
         if found:
             _, hard = resource.getrlimit(resource.RLIMIT_DATA)
             resource.setrlimit(resource.RLIMIT_DATA, (int(found[1]) * 1024 + (megabytes << 20), hard))
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Of Python, or of the database's client, whose errors then have no state from the server."""
+    if isinstance(error, MemoryError):
+        return True
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return cause is not None and getattr(cause, "sqlstate", None) is None and "memory" in str(cause)
 
 
 @contextmanager
