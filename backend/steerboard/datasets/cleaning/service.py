@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -35,6 +36,9 @@ from steerboard.datasets.tables import Dataset, DroppedRowRecord, SampleRow
 from steerboard.datasets.versions import next_version
 from steerboard.platform.names import check_name
 from steerboard_contracts.errors import BadInput, EmptySelection
+
+# Characters of a row that the slower parser reads: the other one ends the process where memory lacks for a long text.
+_LONG = 1 << 16
 
 _COPY_DROPPED = "COPY dropped_rows (dataset_id, row, rule, of_row, detail) FROM STDIN"
 
@@ -140,6 +144,9 @@ def _analyse(session: Session, dataset: Dataset, given: CleaningRules, evaluatio
 
 
 def _parsed(sample: str) -> Any:
+    """Raises `MemoryError`."""
+    if len(sample) > _LONG:
+        return json.loads(sample)
     try:
         return orjson.loads(sample)
     except orjson.JSONDecodeError as error:
