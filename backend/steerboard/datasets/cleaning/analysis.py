@@ -7,13 +7,13 @@ contradiction and no repetition is left; and near duplicates are looked for amon
 from __future__ import annotations
 
 import hashlib
+import json
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from steerboard.datasets.cleaning import rules
@@ -179,7 +179,9 @@ class _Votes:
     def add(self, sample: Sample) -> None:
         prompt = [[turn["role"], turn["content"].strip()] for turn in sample["prompt"]]
         chosen, rejected = sample["chosen"].strip(), sample["rejected"].strip()
-        digest = hashlib.blake2b(orjson.dumps([prompt, *sorted((chosen, rejected))]), digest_size=16).digest()
+        # Not by orjson, which ends the process where memory lacks for a long text.
+        text = json.dumps([prompt, *sorted((chosen, rejected))], ensure_ascii=False)
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
         self._question.append(self._questions.setdefault(digest, len(self._questions)))
         self._side.append(chosen > rejected)
 
