@@ -47,7 +47,7 @@ def steps_of(config: TrainingConfig, source: BatchSource) -> int:
     asked = config.max_steps or source.steps
     if isinstance(config, OnlineConfig) and asked > source.steps:
         raise FewerSteps(
-            f"max_steps is {asked}, and {config.epochs:g} epochs of the prompts have only only {source.steps} steps",
+            f"max_steps is {asked}, and {config.epochs:g} epochs of the prompts have only {source.steps} steps",
             hint=f"Set epochs to {math.ceil(config.epochs * asked / source.steps)} or more, or give more prompts.",
         )
     return min(source.steps, asked)
