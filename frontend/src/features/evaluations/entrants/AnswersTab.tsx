@@ -7,7 +7,8 @@ import { WithCode } from "../../../shared/text/WithCode";
 import { AddEntrant } from "./AddEntrant";
 import { EntrantsTable } from "./EntrantsTable";
 import { ExportAnswers } from "./ExportAnswers";
-import { ImportAnswers } from "./ImportAnswers";
+import { ANSWERS } from "../imports/answers";
+import { ImportFile } from "../imports/ImportFile";
 import { Section } from "../parts";
 import { PromptList } from "./PromptList";
 import { RewardsTable } from "./RewardsTable";
@@ -60,7 +61,13 @@ export function AnswersTab({ project, evaluation }: { project: string; evaluatio
       <RewardsTable project={project} evaluation={evaluation} />
       <PromptList project={project} evaluation={evaluation} />
       <AddEntrant project={project} evaluation={evaluation} opened={adding} onClose={add.close} />
-      <ImportAnswers project={project} evaluation={evaluation} opened={importing} onClose={bring.close} />
+      <ImportFile
+        of={ANSWERS}
+        project={project}
+        evaluation={evaluation}
+        opened={importing}
+        onClose={bring.close}
+      />
     </Stack>
   );
 }

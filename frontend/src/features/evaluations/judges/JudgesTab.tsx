@@ -3,7 +3,8 @@ import { useDisclosure } from "@mantine/hooks";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
 import { useMay } from "../../../api/accounts/session";
 import { Empty } from "../../../shared/Feedback";
-import { ImportJudgments } from "./ImportJudgments";
+import { ImportFile } from "../imports/ImportFile";
+import { JUDGMENTS } from "../imports/judgments";
 import { JudgeCard } from "./JudgeCard";
 import { JudgeForm } from "./JudgeForm";
 import { Juries } from "./Juries";
@@ -52,9 +53,13 @@ export function JudgesTab({ project, evaluation }: { project: string; evaluation
       <Modal opened={asking} onClose={ask.close} title="Ask a judge" size="lg">
         <JudgeForm project={project} evaluation={evaluation} onDone={ask.close} />
       </Modal>
-      <Modal opened={importing} onClose={bring.close} title="Judgments from a file" size="lg">
-        <ImportJudgments project={project} evaluation={evaluation} onDone={bring.close} />
-      </Modal>
+      <ImportFile
+        of={JUDGMENTS}
+        project={project}
+        evaluation={evaluation}
+        opened={importing}
+        onClose={bring.close}
+      />
     </Section>
   );
 }

@@ -1,6 +1,6 @@
 import { Alert, List } from "@mantine/core";
-import type { Schemas } from "../../api/client";
-import { count } from "../../shared/format/format";
+import type { Schemas } from "../../../api/client";
+import { count } from "../../../shared/format/format";
 
 const SHOWN = 20;
 

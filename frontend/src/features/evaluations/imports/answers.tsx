@@ -1,0 +1,43 @@
+import type { Schemas } from "../../../api/client";
+import { importAnswers } from "../../../api/evaluation/files";
+import { count } from "../../../shared/format/format";
+import type { FileImport } from "./ImportFile";
+
+/** Answers that were made elsewhere, as entrants of an evaluation. */
+export const ANSWERS: FileImport<Schemas["AnswersImported"]> = {
+  title: "Answers from a file",
+  hint: "Each row is about the prompt of its id, else of its text, else of its place in the file.",
+  formats: {
+    fastchat: "FastChat (MT-Bench, Vicuna)",
+    alpaca_eval: "AlpacaEval",
+    arena_hard: "Arena-Hard",
+  },
+  fields: [
+    {
+      name: "name",
+      type: "text",
+      label: "Name of the entrant",
+      description: "For a file of one model; several are named by the file",
+      placeholder: "as in the file",
+    },
+    {
+      name: "family",
+      type: "text",
+      label: "Family",
+      description: "Of models: gpt, llama, qwen; to see whether a judge prefers its own",
+      placeholder: "known from the model's name",
+    },
+  ],
+  send: importAnswers,
+  result: (found) => ({
+    good: found.matched > 0,
+    title: `${count(found.matched)} answers of ${count(found.rows)} rows are in`,
+    text: (
+      <>
+        {found.entrants.map((one) => one.name).join(", ") || "No entrant"}, read as {found.format}.
+        {found.duplicates > 0 && ` ${count(found.duplicates)} answers were there twice; the newest counts.`}
+        {found.short > 0 && ` ${count(found.short)} answers have fewer turns than their prompt.`}
+      </>
+    ),
+  }),
+};

@@ -1,0 +1,59 @@
+import type { Schemas } from "../../../api/client";
+import { importJudgments } from "../../../api/evaluation/files";
+import { count } from "../../../shared/format/format";
+import type { FileImport } from "./ImportFile";
+
+/** Judgments that were made elsewhere, as a judge of an evaluation. */
+export const JUDGMENTS: FileImport<Schemas["JudgmentsImported"]> = {
+  title: "Judgments from a file",
+  formats: {
+    fastchat_single: "FastChat, single answers",
+    fastchat_pair: "FastChat, pairs",
+    alpaca_eval: "AlpacaEval annotations",
+    arena_hard: "Arena-Hard judgments",
+    arena_bench: "arena-bench scores",
+    vicuna_review: "Vicuna reviews",
+  },
+  fields: [
+    { name: "name", type: "text", label: "Name of the judge", placeholder: "the model's" },
+    {
+      name: "model",
+      type: "text",
+      label: "Model that judged",
+      description: "Which one, in a file of several judges",
+      placeholder: "as in the file",
+    },
+    {
+      name: "family",
+      type: "text",
+      label: "Family",
+      description: "To see whether it prefers its own",
+      placeholder: "known from the model's name",
+    },
+    {
+      name: "baseline",
+      type: "entrant",
+      label: "Baseline",
+      description: "Where an Arena-Hard file names none",
+    },
+    {
+      name: "add_entrants",
+      type: "switch",
+      label: "Enter models that the evaluation does not have",
+      description: "With the answers that the file repeats, if any",
+    },
+  ],
+  send: importJudgments,
+  result: (found) => ({
+    good: found.ok > 0,
+    title: `${count(found.verdicts)} verdicts of ${count(found.rows)} rows are in`,
+    text: (
+      <>
+        Judge {found.judge.name}, read as {found.format.replace("_", " ")}: {count(found.ok)} read,{" "}
+        {count(found.unparsed)} not read, {count(found.refused)} refused, {count(found.errors)} errors.
+        {found.duplicates > 0 && ` ${count(found.duplicates)} are superseded by newer ones.`}
+        {found.entrants_added.length > 0 && ` Entered: ${found.entrants_added.join(", ")}.`}
+      </>
+    ),
+  }),
+};
