@@ -246,11 +246,14 @@ const pages = [
   }),
   createRoute({
     ...page("imports"),
-    component: lazyRouteComponent(() => import("../features/datasets/NewImportPage"), "NewImportPage"),
+    component: lazyRouteComponent(
+      () => import("../features/datasets/imports/NewImportPage"),
+      "NewImportPage",
+    ),
   }),
   createRoute({
     ...page("imports/$import"),
-    component: lazyRouteComponent(() => import("../features/datasets/ImportPage"), "ImportPage"),
+    component: lazyRouteComponent(() => import("../features/datasets/imports/ImportPage"), "ImportPage"),
   }),
   createRoute({
     ...page("models"),

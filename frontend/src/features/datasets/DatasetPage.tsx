@@ -14,7 +14,7 @@ import { When } from "../../shared/When";
 import { CleaningView } from "./cleaning/CleaningView";
 import { DroppedView } from "./cleaning/DroppedView";
 import { MethodsView } from "./methods/MethodsView";
-import { SampleTable } from "./SampleTable";
+import { SampleTable } from "./samples/SampleTable";
 import { StatisticsView } from "./StatisticsView";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");

@@ -11,7 +11,7 @@ import { NamedList } from "../../shared/NamedList";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { Collections } from "./Collections";
-import { UnfinishedImports } from "./UnfinishedImports";
+import { UnfinishedImports } from "./imports/UnfinishedImports";
 
 type Dataset = Schemas["DatasetOut"];
 

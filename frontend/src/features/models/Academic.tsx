@@ -1,7 +1,7 @@
 import { Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { modelAcademicQuery } from "../../api/models/models";
-import { AcademicTable, DIFFERENCES } from "../../shared/Academic";
+import { AcademicTable, DIFFERENCES } from "../../shared/report/Academic";
 
 /** What academic runs found of a model, task by task. */
 export function Academic({ project, model }: { project: string; model: string }) {

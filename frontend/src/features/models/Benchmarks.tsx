@@ -2,7 +2,7 @@ import { Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "../../api/client";
 import { modelBenchmarksQuery } from "../../api/models/models";
-import { BenchmarksTable } from "../../shared/Benchmarks";
+import { BenchmarksTable } from "../../shared/report/Benchmarks";
 import { judges } from "./HeldOut";
 
 /** What benchmark runs found of a model that judges answers. */

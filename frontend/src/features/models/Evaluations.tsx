@@ -6,7 +6,7 @@ import { DataTable, type Column } from "../../shared/tables/DataTable";
 import { count, percent, signed } from "../../shared/format/format";
 import { Link } from "../../shared/links";
 import { shown } from "../../shared/forms/condition";
-import { winsVs } from "../../shared/winsVs";
+import { winsVs } from "../../shared/report/winsVs";
 import { When } from "../../shared/When";
 
 interface Properties {

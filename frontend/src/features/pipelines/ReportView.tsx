@@ -2,7 +2,7 @@ import { Anchor, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { reportQuery } from "../../api/runs/pipelines";
 import { Empty, Loaded } from "../../shared/Feedback";
-import { ReportBody } from "../../shared/ReportBody";
+import { ReportBody } from "../../shared/report/ReportBody";
 
 export function ReportView({
   project,

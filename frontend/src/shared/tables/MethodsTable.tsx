@@ -1,8 +1,8 @@
 import { Table, Text } from "@mantine/core";
 import type { Schemas } from "../../api/client";
 import { percent, seconds, signed } from "../format/format";
-import { bestOf } from "../bestOf";
-import { winsVs } from "../winsVs";
+import { bestOf } from "../report/bestOf";
+import { winsVs } from "../report/winsVs";
 import { shown } from "../forms/condition";
 import { Link, useProject } from "../links";
 

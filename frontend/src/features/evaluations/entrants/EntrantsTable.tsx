@@ -5,7 +5,7 @@ import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";
-import { bestOf } from "../../../shared/bestOf";
+import { bestOf } from "../../../shared/report/bestOf";
 import { shown } from "../../../shared/forms/condition";
 import { Share } from "../parts";
 

@@ -1,5 +1,5 @@
 import { Table, Text } from "@mantine/core";
-import { bestOf } from "../../../shared/bestOf";
+import { bestOf } from "../../../shared/report/bestOf";
 import { shown } from "../../../shared/forms/condition";
 import { PhaseBar } from "../../../shared/costs/PhaseBar";
 import { seconds } from "../../../shared/format/format";

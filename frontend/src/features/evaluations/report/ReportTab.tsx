@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react";
 import { evaluationReportQuery } from "../../../api/evaluation/evaluations";
 import { Empty, Loaded } from "../../../shared/Feedback";
 import { count, seconds } from "../../../shared/format/format";
-import { ReportBody } from "../../../shared/ReportBody";
+import { ReportBody } from "../../../shared/report/ReportBody";
 import { AcademicSection } from "./sections/AcademicSection";
 import { Answer, sourceHeadline } from "./Answer";
 import { Agreement, Contamination, Hacking } from "./Cautions";

@@ -1,6 +1,6 @@
 import { Card, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
-import { CorrelationTable } from "../../../shared/CorrelationTable";
+import { CorrelationTable } from "../../../shared/report/CorrelationTable";
 import { Facts } from "../../../shared/Facts";
 import { Histogram } from "../../../shared/charts/Histogram";
 import { count, percent, signed } from "../../../shared/format/format";

@@ -1,10 +1,10 @@
 import { Tabs } from "@mantine/core";
 import type { Schemas } from "../../../api/client";
 import { ENDED, type RunDetail } from "../../../api/runs/runs";
-import { AcademicBody } from "../../../shared/Academic";
-import { BenchmarkBody } from "../../../shared/Benchmarks";
+import { AcademicBody } from "../../../shared/report/Academic";
+import { BenchmarkBody } from "../../../shared/report/Benchmarks";
 import { useProject } from "../../../shared/links";
-import { ReportBody, type Report } from "../../../shared/ReportBody";
+import { ReportBody, type Report } from "../../../shared/report/ReportBody";
 import { RunsTable } from "../../../shared/tables/RunsTable";
 import { GroupsView } from "../groups/GroupsView";
 import { PairsView } from "../pairs/PairsView";

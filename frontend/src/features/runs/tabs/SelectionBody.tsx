@@ -1,7 +1,7 @@
 import { Alert, Card, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
 import type { Schemas } from "../../../api/client";
-import { CorrelationTable } from "../../../shared/CorrelationTable";
+import { CorrelationTable } from "../../../shared/report/CorrelationTable";
 import { Chart, type Line } from "../../../shared/charts/Chart";
 import { Histogram } from "../../../shared/charts/Histogram";
 import { Facts, type Fact } from "../../../shared/Facts";

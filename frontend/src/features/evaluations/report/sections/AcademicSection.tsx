@@ -1,6 +1,6 @@
 import { Text } from "@mantine/core";
 import type { Schemas } from "../../../../api/client";
-import { AcademicTable, DIFFERENCES } from "../../../../shared/Academic";
+import { AcademicTable, DIFFERENCES } from "../../../../shared/report/Academic";
 import { Section } from "./Section";
 
 /** The academic benchmarks of each entrant's model. */

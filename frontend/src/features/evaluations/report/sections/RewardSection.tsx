@@ -1,6 +1,6 @@
 import { Card, Group, Select, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMemo, useState } from "react";
-import { BenchmarksTable } from "../../../../shared/Benchmarks";
+import { BenchmarksTable } from "../../../../shared/report/Benchmarks";
 import { Chart } from "../../../../shared/charts/Chart";
 import { count, percent } from "../../../../shared/format/format";
 import { Histogram } from "../../../../shared/charts/Histogram";

@@ -1,7 +1,7 @@
 import { Card, SimpleGrid, Stack, Text, Title } from "@mantine/core";
 import { useMemo } from "react";
 import { Chart, type Line } from "../../../../shared/charts/Chart";
-import { CorrelationTable } from "../../../../shared/CorrelationTable";
+import { CorrelationTable } from "../../../../shared/report/CorrelationTable";
 import { titleOf } from "../../../../shared/forms/condition";
 import { signed } from "../../../../shared/format/format";
 import { ComparisonView } from "../comparison/ComparisonView";

@@ -1,12 +1,12 @@
 import { Alert, Card, Group, List, SimpleGrid, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconCheck, IconX } from "@tabler/icons-react";
 import { useMemo } from "react";
-import type { Schemas } from "../api/client";
-import { Chart } from "./charts/Chart";
-import { Examples } from "./text/Examples";
-import { count, percent, signed } from "./format/format";
-import { Link, useProject } from "./links";
-import { MethodsTable } from "./tables/MethodsTable";
+import type { Schemas } from "../../api/client";
+import { Chart } from "../charts/Chart";
+import { Examples } from "../text/Examples";
+import { count, percent, signed } from "../format/format";
+import { Link, useProject } from "../links";
+import { MethodsTable } from "../tables/MethodsTable";
 
 export type Report = Schemas["Report"];
 

@@ -1,11 +1,11 @@
 import { Button, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
-import type { Schemas } from "../api/client";
-import { DataTable, type Column } from "./tables/DataTable";
-import { Facts, type Fact } from "./Facts";
-import { count, percent } from "./format/format";
-import { Link } from "./links";
-import { When } from "./When";
+import type { Schemas } from "../../api/client";
+import { DataTable, type Column } from "../tables/DataTable";
+import { Facts, type Fact } from "../Facts";
+import { count, percent } from "../format/format";
+import { Link } from "../links";
+import { When } from "../When";
 
 type Result = Schemas["BenchmarkResult"];
 type Finished = Schemas["FinishedBenchmark"];

@@ -14,9 +14,9 @@ import {
 import { useDebouncedCallback, useDisclosure } from "@mantine/hooks";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import type { Schemas } from "../../api/client";
-import { changeImport, type Import, importQuery } from "../../api/datasets/imports";
-import { Failure } from "../../shared/Feedback";
+import type { Schemas } from "../../../api/client";
+import { changeImport, type Import, importQuery } from "../../../api/datasets/imports";
+import { Failure } from "../../../shared/Feedback";
 import { Attributes } from "./Attributes";
 import { UnusedColumns } from "./UnusedColumns";
 

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Group, Select, Stack, Text, TextInput, Title } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import { useState } from "react";
-import type { Import } from "../../api/datasets/imports";
+import type { Import } from "../../../api/datasets/imports";
 
 const PREFIX = "attributes.";
 // As `steerboard_contracts.attribute_names` has it; the server checks it again.

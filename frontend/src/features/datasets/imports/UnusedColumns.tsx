@@ -1,5 +1,5 @@
 import { Alert, Button, Code, Group, Stack, Text } from "@mantine/core";
-import type { Schemas } from "../../api/client";
+import type { Schemas } from "../../../api/client";
 
 type Unused = Schemas["UnusedColumn"];
 

@@ -1,9 +1,9 @@
 import { Alert, Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { type Import, previewQuery } from "../../api/datasets/imports";
-import { Loaded } from "../../shared/Feedback";
-import { count } from "../../shared/format/format";
-import { Turns } from "../../shared/text/Turns";
+import { type Import, previewQuery } from "../../../api/datasets/imports";
+import { Loaded } from "../../../shared/Feedback";
+import { count } from "../../../shared/format/format";
+import { Turns } from "../../../shared/text/Turns";
 
 /** The first rows as they would be stored; while the columns do not fit, their raw content. */
 export function ImportPreview({ project, found }: { project: string; found: Import }) {

@@ -10,13 +10,13 @@ import {
   importQuery,
   importsQuery,
   stepImport,
-} from "../../api/datasets/imports";
-import { useMay } from "../../api/accounts/session";
-import { ActionBar } from "../../shared/ActionBar";
-import { Failure, LoadedPage } from "../../shared/Feedback";
-import { bytes, count } from "../../shared/format/format";
-import { Page } from "../../shared/Page";
-import { Link, LinkButton } from "../../shared/links";
+} from "../../../api/datasets/imports";
+import { useMay } from "../../../api/accounts/session";
+import { ActionBar } from "../../../shared/ActionBar";
+import { Failure, LoadedPage } from "../../../shared/Feedback";
+import { bytes, count } from "../../../shared/format/format";
+import { Page } from "../../../shared/Page";
+import { Link, LinkButton } from "../../../shared/links";
 import { CheckReport } from "./CheckReport";
 import { ImportOptions } from "./ImportOptions";
 import { ImportPreview } from "./ImportPreview";

@@ -16,16 +16,16 @@ import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { Schemas } from "../../api/client";
-import { type Sample, sampleBlockQuery, wholeRow } from "../../api/datasets/datasets";
-import { AttributeBadges } from "../../shared/AttributeBadges";
-import { gradesOf } from "../../shared/forms/condition";
-import { differences } from "../../shared/text/difference";
-import { Marked } from "../../shared/text/Marked";
-import { Empty, Loaded } from "../../shared/Feedback";
-import { count, signed } from "../../shared/format/format";
-import { ShownInPart } from "../../shared/text/ShownInPart";
-import { Turns } from "../../shared/text/Turns";
+import type { Schemas } from "../../../api/client";
+import { type Sample, sampleBlockQuery, wholeRow } from "../../../api/datasets/datasets";
+import { AttributeBadges } from "../../../shared/AttributeBadges";
+import { gradesOf } from "../../../shared/forms/condition";
+import { differences } from "../../../shared/text/difference";
+import { Marked } from "../../../shared/text/Marked";
+import { Empty, Loaded } from "../../../shared/Feedback";
+import { count, signed } from "../../../shared/format/format";
+import { ShownInPart } from "../../../shared/text/ShownInPart";
+import { Turns } from "../../../shared/text/Turns";
 
 // Not among the facts at the top.
 const SHOWN_APART = ["prompt", "chosen", "rejected", "response", "reference", "attributes"];

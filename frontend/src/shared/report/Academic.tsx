@@ -1,9 +1,9 @@
 import { Text } from "@mantine/core";
-import type { Schemas } from "../api/client";
-import { count, percent, signed } from "./format/format";
-import { Link, useProject } from "./links";
-import { type Column, DataTable } from "./tables/DataTable";
-import { When } from "./When";
+import type { Schemas } from "../../api/client";
+import { count, percent, signed } from "../format/format";
+import { Link, useProject } from "../links";
+import { type Column, DataTable } from "../tables/DataTable";
+import { When } from "../When";
 
 type Task = Schemas["AcademicTask"];
 type TaskFigure = Schemas["AcademicFigure"];

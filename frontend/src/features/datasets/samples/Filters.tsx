@@ -13,10 +13,10 @@ import { useDebouncedCallback } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import type { Schemas } from "../../api/client";
-import { statisticsQuery } from "../../api/datasets/datasets";
-import { short } from "../../shared/format/format";
-import type { DatasetSearch } from "../../shared/search";
+import type { Schemas } from "../../../api/client";
+import { statisticsQuery } from "../../../api/datasets/datasets";
+import { short } from "../../../shared/format/format";
+import type { DatasetSearch } from "../../../shared/search";
 
 const route = getRouteApi("/p/$project/datasets/$dataset");
 const WAIT_MS = 350;

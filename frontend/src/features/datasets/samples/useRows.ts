@@ -6,7 +6,7 @@ import {
   sampleCountQuery,
   type SampleFilters,
   samplesQuery,
-} from "../../api/datasets/datasets";
+} from "../../../api/datasets/datasets";
 
 const BLOCK = 100;
 

@@ -13,11 +13,11 @@ import { IconFileUpload } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useRef, useState } from "react";
-import { type Import, importFromHub, importQuery, importsQuery, upload } from "../../api/datasets/imports";
-import { useMay } from "../../api/accounts/session";
-import { Empty, Failure } from "../../shared/Feedback";
-import { bytes } from "../../shared/format/format";
-import { Page } from "../../shared/Page";
+import { type Import, importFromHub, importQuery, importsQuery, upload } from "../../../api/datasets/imports";
+import { useMay } from "../../../api/accounts/session";
+import { Empty, Failure } from "../../../shared/Feedback";
+import { bytes } from "../../../shared/format/format";
+import { Page } from "../../../shared/Page";
 import { UnfinishedImports } from "./UnfinishedImports";
 
 const route = getRouteApi("/p/$project/imports");

@@ -1,9 +1,9 @@
 import { Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { type Import, importsQuery } from "../../api/datasets/imports";
-import { count } from "../../shared/format/format";
-import { Link } from "../../shared/links";
-import { When } from "../../shared/When";
+import { type Import, importsQuery } from "../../../api/datasets/imports";
+import { count } from "../../../shared/format/format";
+import { Link } from "../../../shared/links";
+import { When } from "../../../shared/When";
 
 const SAYS: Partial<Record<Import["state"], string>> = {
   draft: "needs its columns mapped",

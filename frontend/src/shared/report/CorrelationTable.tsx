@@ -1,6 +1,6 @@
 import { Table, Text } from "@mantine/core";
-import type { Schemas } from "../api/client";
-import { count, signed } from "./format/format";
+import type { Schemas } from "../../api/client";
+import { count, signed } from "../format/format";
 
 /** How rewards of the same answers go together: Pearson's r in each cell, and Spearman's rho below it. */
 export function CorrelationTable({ of }: { of: Schemas["Correlations"] }) {

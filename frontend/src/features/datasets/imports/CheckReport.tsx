@@ -1,6 +1,6 @@
 import { Anchor, Badge, Card, Code, Group, Stack, Table, Text, Title } from "@mantine/core";
-import type { Import } from "../../api/datasets/imports";
-import { count } from "../../shared/format/format";
+import type { Import } from "../../../api/datasets/imports";
+import { count } from "../../../shared/format/format";
 
 /** What happened to every row that was read. */
 export function CheckReport({
