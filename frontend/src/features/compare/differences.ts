@@ -1,4 +1,4 @@
-import { inWords } from "../../shared/forms/schemaForm";
+import { inWords } from "../../shared/forms/valueText";
 
 /** Settings of several runs side by side; by default only those that are not the same everywhere. */
 export function differences(

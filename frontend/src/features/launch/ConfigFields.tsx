@@ -1,5 +1,7 @@
 import { Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
-import { type Field, faultsIn, show } from "../../shared/forms/schemaForm";
+import { faultsIn } from "../../shared/forms/faults";
+import type { Field } from "../../shared/forms/schemaFields";
+import { show } from "../../shared/forms/valueText";
 import { type FieldsProperties, ListField } from "./ListField";
 import { WithCode } from "../../shared/text/WithCode";
 

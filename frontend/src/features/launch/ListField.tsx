@@ -1,16 +1,9 @@
 import { Button, Card, CloseButton, Group, Input, Select, Stack, Text } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { type ComponentType, type ReactNode, useState } from "react";
-import {
-  type Field,
-  itemErrors,
-  itemFaults,
-  itemsOf,
-  itemText,
-  kindOf,
-  newItem,
-  withText,
-} from "../../shared/forms/schemaForm";
+import { itemFaults } from "../../shared/forms/faults";
+import { itemErrors, itemsOf, itemText, kindOf, newItem, withText } from "../../shared/forms/fieldValues";
+import type { Field } from "../../shared/forms/schemaFields";
 import { WithCode } from "../../shared/text/WithCode";
 
 /** Of what shows the fields of a config, or of an item of a list. */

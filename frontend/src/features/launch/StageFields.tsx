@@ -1,6 +1,6 @@
 import { Accordion, Badge, Card, Group, SimpleGrid, Text, TextInput, Title } from "@mantine/core";
 import type { Schemas } from "../../api/client";
-import { show } from "../../shared/forms/schemaForm";
+import { show } from "../../shared/forms/valueText";
 import { type Fault, faultOf } from "./recipeFaults";
 
 type Stage = Schemas["PlannedStageOut"];

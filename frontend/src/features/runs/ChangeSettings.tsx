@@ -7,7 +7,7 @@ import { everything } from "../../api/client";
 import { changeRun, type RunDetail } from "../../api/runs/runs";
 import { Failure } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
-import { show } from "../../shared/forms/schemaForm";
+import { show } from "../../shared/forms/valueText";
 
 /** Other settings for a run that trains, from its next step on. */
 export function ChangeSettings({ run }: { run: RunDetail }) {

@@ -1,6 +1,6 @@
 import { Anchor, Code, Stack, Table, Text } from "@mantine/core";
 import type { RunDetail } from "../../../api/runs/runs";
-import { inWords } from "../../../shared/forms/schemaForm";
+import { inWords } from "../../../shared/forms/valueText";
 import { Link, useProject } from "../../../shared/links";
 
 export function RunConfig({ run }: { run: RunDetail }) {

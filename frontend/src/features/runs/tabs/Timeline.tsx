@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { RunDetail } from "../../../api/runs/runs";
 import { DataTable } from "../../../shared/tables/DataTable";
 import { count, seconds } from "../../../shared/format/format";
-import { show } from "../../../shared/forms/schemaForm";
+import { show } from "../../../shared/forms/valueText";
 import { DONE } from "../Findings";
 import { StateBadge } from "../../../shared/StateBadge";
 import { WithCode } from "../../../shared/text/WithCode";

@@ -1,5 +1,6 @@
-import type { Schemas } from "../../api/client";
-import { type Field, show } from "../../shared/forms/schemaForm";
+import type { Schemas } from "../../../api/client";
+import type { Field } from "../../../shared/forms/schemaFields";
+import { show } from "../../../shared/forms/valueText";
 import { SelectionPreview } from "./SelectionPreview";
 import { WeightsPreview } from "./WeightsPreview";
 

@@ -1,12 +1,12 @@
 import { Card, Grid, Group, Slider, Stack, Text, Title } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import type { Schemas } from "../../api/client";
-import { datasetQuery } from "../../api/datasets/datasets";
-import { selectionPreviewQuery, rewardHistogramQuery } from "../../api/runs/previews";
-import { Failure } from "../../shared/Feedback";
-import { count, percent, signed } from "../../shared/format/format";
-import { Histogram } from "../../shared/charts/Histogram";
+import type { Schemas } from "../../../api/client";
+import { datasetQuery } from "../../../api/datasets/datasets";
+import { selectionPreviewQuery, rewardHistogramQuery } from "../../../api/runs/previews";
+import { Failure } from "../../../shared/Feedback";
+import { count, percent, signed } from "../../../shared/format/format";
+import { Histogram } from "../../../shared/charts/Histogram";
 
 interface Properties {
   project: string;

@@ -2,10 +2,10 @@ import { Card, Text, Title } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { weightsPreviewQuery } from "../../api/runs/previews";
-import { Failure } from "../../shared/Feedback";
-import { count, percent, short } from "../../shared/format/format";
-import { Histogram } from "../../shared/charts/Histogram";
+import { weightsPreviewQuery } from "../../../api/runs/previews";
+import { Failure } from "../../../shared/Feedback";
+import { count, percent, short } from "../../../shared/format/format";
+import { Histogram } from "../../../shared/charts/Histogram";
 
 interface Properties {
   project: string;

@@ -1,0 +1,39 @@
+import { Card, SimpleGrid, Title } from "@mantine/core";
+import type { Schemas } from "../../api/client";
+import { asksEndpoints, keysOf, MODEL } from "./inputSlots";
+import { ThingSelect } from "./ThingSelect";
+
+interface Properties {
+  project: string;
+  schema: Schemas["RunKindOut"];
+  given: Record<string, string>;
+  onChange: (key: string, value: string) => void;
+}
+
+/** The models and datasets that a run reads. */
+export function Inputs({ project, schema, given, onChange }: Properties) {
+  return (
+    <Card withBorder>
+      <Title order={2} size="h5" mb="sm">
+        Inputs
+      </Title>
+      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+        {schema.inputs.flatMap((slot) =>
+          keysOf(slot, given).map((key, at) => (
+            <ThingSelect
+              key={key}
+              project={project}
+              type={slot.type}
+              allowed={slot.allowed}
+              endpoints={slot.name === MODEL && asksEndpoints(schema)}
+              label={key}
+              required={slot.required && at === 0}
+              value={given[key] ?? null}
+              onChange={(value) => onChange(key, value ?? "")}
+            />
+          )),
+        )}
+      </SimpleGrid>
+    </Card>
+  );
+}

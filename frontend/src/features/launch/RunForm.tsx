@@ -1,0 +1,194 @@
+import {
+  Accordion,
+  Badge,
+  Button,
+  Card,
+  Group,
+  NumberInput,
+  SimpleGrid,
+  Text,
+  TextInput,
+  Title,
+} from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { everything, Problem, type Schemas } from "../../api/client";
+import { launchRun, type RunDetail } from "../../api/runs/runs";
+import { ActionBar } from "../../shared/ActionBar";
+import { Failure } from "../../shared/Feedback";
+import { asked, changed, textsOf } from "../../shared/forms/configValues";
+import { faultsIn } from "../../shared/forms/faults";
+import { type Field, fieldsOf } from "../../shared/forms/schemaFields";
+import { Page } from "../../shared/Page";
+import { ConfigFields } from "./ConfigFields";
+import { ConfigPreview } from "./previews/ConfigPreview";
+import { Estimate, useEstimate } from "./Estimate";
+import { Inputs } from "./Inputs";
+import { asksEndpoints, ENDPOINT, missingOf } from "./inputSlots";
+
+/** What a run of one kind reads and how it is set, with what it costs before it starts. */
+export function RunForm({
+  project,
+  schema,
+  origin,
+  given: before,
+}: {
+  project: string;
+  schema: Schemas["RunKindOut"];
+  origin?: RunDetail;
+  given: Record<string, string>;
+}) {
+  // An endpoint is chosen where the model is, and the server takes it from there.
+  const fields = useMemo(
+    () => fieldsOf(schema.config_schema).filter(({ name }) => name !== ENDPOINT || !asksEndpoints(schema)),
+    [schema],
+  );
+  const [texts, setTexts] = useState<Record<string, string>>(() => textsOf(fields, origin?.config ?? {}));
+  const [inputs, setInputs] = useState(before);
+  const [name, setName] = useState("");
+  const [pool, setPool] = useState(origin?.pool ?? "default");
+  const [priority, setPriority] = useState(0);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+
+  const { values, errors } = changed(fields, texts);
+  const config = { run: schema.kind, ...(schema.method ? { method: schema.method } : {}), ...values };
+  const given = Object.fromEntries(Object.entries(inputs).filter(([, value]) => value));
+  const missing = missingOf(schema, given);
+  const wrong = Object.keys(errors);
+  const ready = !missing.length && !wrong.length;
+  const estimate = useEstimate(project, config, given, ready);
+  const refused =
+    ready && estimate.error instanceof Problem && estimate.error.status === 422 ? estimate.error : null;
+  const faults = Object.fromEntries(
+    (refused?.places ?? []).map(({ location, message }) => [location.replace(/^config\./, ""), message]),
+  );
+  const start = useMutation({
+    mutationFn: () =>
+      launchRun(project, { name: name || null, config, inputs: given, pool, priority, reuse: true }),
+    onSuccess: async (run) => {
+      await client.invalidateQueries({ queryKey: everything(project) });
+      await navigate({ to: "/p/$project/runs/$run", params: { project, run: run.id } });
+    },
+  });
+  const change = (field: string, text: string) => setTexts((before) => ({ ...before, [field]: text }));
+  const shown = asked(fields, texts);
+  // What the kind shows first, in its order; the rest is folded away.
+  const place = (field: Field) => schema.form.indexOf(field.group ?? field.name);
+  const main = shown
+    .filter((field) => place(field) >= 0 || field.required)
+    .sort((one, other) => place(one) - place(other));
+  const rest = shown.filter((field) => !main.includes(field));
+  const isRefused = ({ name }: Field) => name in faults || Object.keys(faultsIn(faults, name)).length > 0;
+  const toCorrect = shown.filter(isRefused).map((field) => field.name);
+  const folded = rest.filter((field) => field.name in errors || isRefused(field));
+  // What is shown at its field is not repeated as a place in the config.
+  const elsewhere = refused && !allAt(toCorrect, Object.keys(faults)) ? refused : null;
+
+  return (
+    <Page
+      title={origin ? `Clone ${origin.name}` : `Launch ${schema.method ?? schema.kind}`}
+      about={schema.description}
+    >
+      <Inputs
+        project={project}
+        schema={schema}
+        given={inputs}
+        onChange={(key, value) => setInputs((before) => ({ ...before, [key]: value }))}
+      />
+      <Card withBorder>
+        <Title order={2} size="h5" mb="sm">
+          Settings
+        </Title>
+        <ConfigFields fields={main} texts={texts} errors={errors} faults={faults} onChange={change} />
+        <Accordion variant="contained" mt="lg">
+          <Accordion.Item value="rest">
+            <Accordion.Control>
+              <Group gap="xs">
+                All other settings ({rest.length})
+                {folded.length > 0 && <Badge color="red">{folded.length} to correct</Badge>}
+              </Group>
+            </Accordion.Control>
+            <Accordion.Panel>
+              <ConfigFields fields={rest} texts={texts} errors={errors} faults={faults} onChange={change} />
+            </Accordion.Panel>
+          </Accordion.Item>
+        </Accordion>
+      </Card>
+      {schema.training?.preview && given.data && (
+        <ConfigPreview
+          project={project}
+          dataset={given.data}
+          preview={schema.training.preview}
+          fields={fields}
+          texts={texts}
+          onChange={change}
+        />
+      )}
+      <Card withBorder>
+        <SimpleGrid cols={{ base: 1, sm: 3 }}>
+          <TextInput
+            label="Name"
+            description="Generated when empty"
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <TextInput
+            label="Pool"
+            description="Pool whose workers take it"
+            value={pool}
+            onChange={(event) => setPool(event.currentTarget.value)}
+          />
+          <NumberInput
+            label="Priority"
+            description="-100 to 100; higher goes first"
+            min={-100}
+            max={100}
+            value={priority}
+            onChange={(value) => setPriority(Number(value) || 0)}
+          />
+        </SimpleGrid>
+      </Card>
+      {elsewhere && <Failure error={elsewhere} />}
+      <ActionBar
+        error={refused ? null : start.error}
+        says={
+          <>
+            {missing.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Choose {missing.map((slot) => slot.name).join(", ")} first.
+              </Text>
+            )}
+            {wrong.length > 0 && (
+              <Text size="sm" c="dimmed">
+                Set {wrong.join(", ")} first.
+              </Text>
+            )}
+            {refused && (
+              <Text size="sm" c="red">
+                {elsewhere ? refused.title : `Correct ${toCorrect.join(", ")} first.`}
+              </Text>
+            )}
+            {ready && !refused && estimate.data && <Estimate found={estimate.data} />}
+          </>
+        }
+      >
+        <Button
+          size="md"
+          disabled={!ready || !!refused}
+          loading={start.isPending}
+          onClick={() => start.mutate()}
+        >
+          Launch
+        </Button>
+      </ActionBar>
+    </Page>
+  );
+}
+
+/** Whether all places are of one of the fields, or inside of it. */
+function allAt(fields: string[], places: string[]): boolean {
+  const inField = (place: string) => fields.some((name) => place === name || place.startsWith(`${name}.`));
+  return places.length > 0 && places.every(inField);
+}
