@@ -30,6 +30,18 @@ stages:
     evaluate_every: 2
     probe: {held_out: 0, prompts: ["What is bread?"], max_new_tokens: 16}
   reward: {run: train, method: reward_model, model: sft, data: $preferences, lr: 1.0e-3, batch: 8, max_steps: 2}
+  online:
+    run: train
+    method: rloo
+    model: sft
+    data: $instructions
+    rules: [{kind: regex, pattern: "[aeiou]"}]
+    batch: 2
+    answers: 4
+    max_new_tokens: 8
+    max_steps: 6
+    epochs: 9
+    lr: 1.0e-2
 """
 
 
@@ -77,7 +89,7 @@ def test_a_slider_goes_through_the_steps_with_the_words_marked_that_differ_from_
 def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_none(
     page: Page, world: World, run: dict[str, Any]
 ) -> None:
-    sft, dpo, reward = (f"{run['pipeline']['name']}.{stage}" for stage in ("sft", "dpo", "reward"))
+    sft, dpo, online, reward = (f"{run['pipeline']['name']}.{stage}" for stage in ("sft", "dpo", "online", "reward"))
     drawn = {"temperature": 1.0, "max_new_tokens": 12}
     body = {
         "name": "distances",
@@ -86,6 +98,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
             {"model": sft, "name": "sft", "decoding": drawn, "samples": 4},
             {"model": dpo, "name": "dpo", "decoding": drawn, "samples": 2},
             {"model": dpo, "name": "greedy", "decoding": "greedy"},
+            {"model": online, "name": "online", "decoding": drawn, "samples": 2},
             {"model": sft, "name": "best", "decoding": drawn, "best_of": 4, "reward": reward},
         ],
         "rewards": [reward],
@@ -98,7 +111,7 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
     chart = page.get_by_role("group", name="Frontier").get_by_role("img")
     expect(chart).to_have_attribute("aria-label", re.compile(rf"^mean reward .* over KL to {re.escape(sft)}\. "))
     expect(chart).to_contain_text(f"KL to {sft} (nats)")
-    expect(chart.locator(".frontier-entrant")).to_have_count(3)
+    expect(chart.locator(".frontier-entrant")).to_have_count(4)
     expect(chart.locator(".frontier-bound")).to_have_count(1)
     table = page.get_by_role("table", name="KL of the entrants")
     expect(table.get_by_role("row", name=re.compile("^sft the model itself 0.00"))).to_be_visible()
@@ -108,6 +121,16 @@ def test_the_frontier_has_each_entrant_at_its_distance_or_the_reason_why_it_has_
     page.get_by_role("combobox", name="Against the KL").click()
     page.get_by_role("option", name=re.compile("^win rate")).click()
     expect(chart).to_have_attribute("aria-label", re.compile("^win rate against sft"))
+    # Of the entrants, one alone was trained on rewards of its own answers.
+    training = page.get_by_role("group", name="Training curves", exact=True)
+    expect(training.locator(".frontier-training")).to_have_count(1)
+    expect(page.get_by_role("list", name="Runs").get_by_role("listitem")).to_have_text("online")
+    training.locator(".frontier-training circle").last.hover()
+    expect(page.get_by_text(re.compile(r"^online, step 6: reward \S+ at \S+ nats$"))).to_be_visible()
+    page.get_by_text("The same as a table").click()
+    steps = page.get_by_role("table", name="Training curves by step").locator("tbody tr")
+    expect(steps).to_have_count(6)
+    expect(steps.last).to_have_text(re.compile(r"^online6−?\d+\.\d{3}−?\d+\.\d{3}$"))
     faults = faults_of(page, "frontier")
     assert not faults, told(faults)
 

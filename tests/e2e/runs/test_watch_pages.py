@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from dashboard_world import World
 from page_checks import faults_of, told, too_wide
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 RECIPE = """
 name: watched
@@ -29,6 +30,12 @@ stages:
     checkpoint_seconds: 0
     checkpoint_every: 5
     health: [{kind: kl, above: 1.0e-9, steps: 1}]
+"""
+
+MODEL = """
+name: unwatched
+stages:
+  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
 """
 
 
@@ -74,3 +81,34 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
 
     world.wait(resumed, "the rest", 60)
     world.client.post(f"{path}/cancel").raise_for_status()
+
+
+def test_the_launch_form_sets_what_happens_when_the_reward_rises_while_a_judge_falls(page: Page, world: World) -> None:
+    made = world.client.post("pipelines", json={"text": MODEL})
+    made.raise_for_status()
+    name = made.json()["name"]
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "succeeded", "the model", 60)
+    page.goto(f"/p/default/launch/rloo?model={name}.base&data=things")
+    page.get_by_role("button", name=re.compile("^All other settings")).click()
+    # Online runs have a rule of each kind, this one last.
+    rule = page.get_by_role("group", name="health 5", exact=True)
+    expect(rule.get_by_role("combobox", name="Kind of health 5")).to_have_value("reward_against_judge")
+    expect(rule).to_contain_text("figures of a judge fall that no one trains on")
+    rule.get_by_role("combobox", name="action").click()
+    page.get_by_role("option", name="pause").click()
+    rule.get_by_role("textbox", name="falls").fill("3")
+
+    def sent(request: Request) -> bool:
+        return request.url.endswith("/runs/estimate") and "eval_reward_model_2" in (request.post_data or "")
+
+    with page.expect_request(sent) as request:
+        rule.get_by_role("textbox", name="judge").fill("eval_reward_model_2")
+    *_, last = request.value.post_data_json["config"]["health"]
+    assert {key: last[key] for key in ("kind", "judge", "falls", "action")} == {
+        "kind": "reward_against_judge",
+        "judge": "eval_reward_model_2",
+        "falls": 3,
+        "action": "pause",
+    }
+    faults = faults_of(page, "launch-health")
+    assert not faults, told(faults)

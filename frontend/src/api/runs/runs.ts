@@ -38,14 +38,17 @@ export const runQuery = (project: string, run: string) =>
       data(api.GET("/api/v1/projects/{project}/runs/{run}", { params: { path: { project, run } } })),
   });
 
-/** Next to the run's key, not below it: refreshing the run must not restart the requests for its curves and its log. */
-export const metricsQuery = (project: string, run: string, live: boolean) =>
+/**
+ * All metrics of a run, or some. Next to the run's key, not below it: refreshing the run must not restart the requests
+ * for its curves and its log.
+ */
+export const metricsQuery = (project: string, run: string, live: boolean, name: string[] = []) =>
   queryOptions({
-    queryKey: [project, "metrics", run],
+    queryKey: [project, "metrics", run, ...name],
     queryFn: () =>
       data(
         api.GET("/api/v1/projects/{project}/runs/{run}/metrics", {
-          params: { path: { project, run }, query: { points: 400 } },
+          params: { path: { project, run }, query: { points: 400, name } },
         }),
       ),
     refetchInterval: live ? 3000 : false,

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { short } from "../format/format";
+import { colorOf } from "./colors";
 
 export interface Line {
   label: string;
@@ -12,8 +13,6 @@ export interface Line {
   /** A band around the line, one pair a point. */
   band?: { low: number; high: number }[];
 }
-
-const COLORS = ["#1098ad", "#f08c00", "#7048e8", "#e03131", "#2f9e44", "#c2255c", "#1971c2", "#868e96"];
 
 /** Lines over a shared x axis. Drawn on a canvas; the same numbers are in a table for those who cannot see it. */
 export function Chart({
@@ -63,7 +62,7 @@ export function Chart({
       }
       const high = lines.length + edges.length - 1;
       edgesOf.set(at + 1, [high, high + 1]);
-      bands.push({ series: [high, high + 1], fill: `${COLORS[at % COLORS.length]}2e` });
+      bands.push({ series: [high, high + 1], fill: `${colorOf(at)}2e` });
     });
     const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
     const plot = new uPlot(
@@ -87,7 +86,7 @@ export function Chart({
           { label: x, value: (_: uPlot, value: number | null) => (value === null ? "last" : short(value)) },
           ...lines.map((line, at) => ({
             label: line.label,
-            stroke: COLORS[at % COLORS.length],
+            stroke: colorOf(at),
             width: 2,
             spanGaps: true,
             points: { show: marks, size: 7 },

@@ -11,6 +11,7 @@ import { Agreement, Contamination, Hacking } from "./Cautions";
 import { CostsSection } from "./sections/CostsSection";
 import type { Report } from "./Figure";
 import { FrontierView } from "./frontier/FrontierView";
+import { TrainingCurves } from "./frontier/TrainingCurves";
 import { HumanSection } from "./sections/HumanSection";
 import { JudgeSection } from "./sections/JudgeSection";
 import { JurySection } from "./sections/JurySection";
@@ -208,6 +209,7 @@ function Further({ report, project }: { report: Report; project: string }) {
           about={`What each entrant gains, and how far its answers are from those of ${report.frontier.kl_to}; with 95% intervals over prompts.`}
         >
           <FrontierView report={report} frontier={report.frontier} />
+          <TrainingCurves report={report} />
         </Section>
       )}
       {report.costs.length > 0 && (
