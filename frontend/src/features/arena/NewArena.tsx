@@ -1,14 +1,4 @@
-import {
-  Button,
-  Group,
-  Modal,
-  MultiSelect,
-  NumberInput,
-  Select,
-  Stack,
-  TagsInput,
-  TextInput,
-} from "@mantine/core";
+import { Button, Modal, MultiSelect, NumberInput, Select, TagsInput, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -16,7 +6,7 @@ import { useState } from "react";
 import { type Arena, arenaKeys, createArena } from "../../api/arena/arenas";
 import { endpointsQuery } from "../../api/models/endpoints";
 import { modelsQuery } from "../../api/models/models";
-import { Failure } from "../../shared/Feedback";
+import { SendForm } from "../../shared/forms/SendForm";
 
 interface Properties {
   project: string;
@@ -79,64 +69,51 @@ function Form({ project, onMade }: Properties) {
     })),
   ];
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          required
-          maxLength={128}
-          autoComplete="off"
-          data-autofocus
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <MultiSelect
-          label="Entrants"
-          description="Two or more; policies that take scores get their default"
-          required
-          searchable
-          maxValues={16}
-          data={data}
-          value={entrants}
-          onChange={setEntrants}
-        />
-        <Select
-          label="Answers side by side"
-          description="How many of the entrants answer a prompt"
-          data={["2", "3", "4"]}
-          value={sides}
-          allowDeselect={false}
-          error={entrants.length >= 2 && missing > 0 && `Choose ${missing} more of them, or fewer answers`}
-          onChange={(to) => to && setSides(to)}
-        />
-        <NumberInput
-          label="Temperature"
-          description="0 always takes the likeliest token"
-          min={0}
-          max={5}
-          step={0.1}
-          value={temperature}
-          onChange={(value) => setTemperature(Number(value) || 0)}
-        />
-        <TagsInput
-          label="Categories"
-          description="That a battle may be filed under; Enter adds one"
-          value={categories}
-          maxTags={50}
-          onChange={setCategories}
-        />
-        {create.error && <Failure error={create.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={create.isPending} disabled={!name.trim() || missing > 0}>
-            Create
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={create} label="Create" disabled={!name.trim() || missing > 0}>
+      <TextInput
+        label="Name"
+        required
+        maxLength={128}
+        autoComplete="off"
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <MultiSelect
+        label="Entrants"
+        description="Two or more; policies that take scores get their default"
+        required
+        searchable
+        maxValues={16}
+        data={data}
+        value={entrants}
+        onChange={setEntrants}
+      />
+      <Select
+        label="Answers side by side"
+        description="How many of the entrants answer a prompt"
+        data={["2", "3", "4"]}
+        value={sides}
+        allowDeselect={false}
+        error={entrants.length >= 2 && missing > 0 && `Choose ${missing} more of them, or fewer answers`}
+        onChange={(to) => to && setSides(to)}
+      />
+      <NumberInput
+        label="Temperature"
+        description="0 always takes the likeliest token"
+        min={0}
+        max={5}
+        step={0.1}
+        value={temperature}
+        onChange={(value) => setTemperature(Number(value) || 0)}
+      />
+      <TagsInput
+        label="Categories"
+        description="That a battle may be filed under; Enter adds one"
+        value={categories}
+        maxTags={50}
+        onChange={setCategories}
+      />
+    </SendForm>
   );
 }

@@ -12,6 +12,7 @@ import {
 } from "../../api/evaluation/evaluations";
 import { useMay } from "../../api/accounts/session";
 import { Failure } from "../../shared/Feedback";
+import { SendForm } from "../../shared/forms/SendForm";
 
 /** Rename it, or remove it. */
 export function EvaluationMenu({ project, evaluation }: { project: string; evaluation: Evaluation }) {
@@ -68,35 +69,22 @@ function Rename({ project, evaluation, onDone }: Properties & { onDone: () => vo
     },
   });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        change.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          required
-          data-autofocus
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <Textarea
-          label="Purpose"
-          autosize
-          minRows={2}
-          value={description}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
-        {change.error && <Failure error={change.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={change.isPending}>
-            Save
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={change} label="Save">
+      <TextInput
+        label="Name"
+        required
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Textarea
+        label="Purpose"
+        autosize
+        minRows={2}
+        value={description}
+        onChange={(event) => setDescription(event.currentTarget.value)}
+      />
+    </SendForm>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Badge, Button, Center, Text } from "@mantine/core";
+import { Badge, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { evaluationsQuery, type EvaluationSummary } from "../../api/evaluation/evaluations";
@@ -10,6 +10,7 @@ import { Link, LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { When } from "../../shared/When";
 import { EvaluationState } from "./EvaluationState";
+import { More } from "../../shared/More";
 
 const route = getRouteApi("/p/$project/evaluations");
 const SHOWN_ENTRANTS = 4;
@@ -41,17 +42,7 @@ export function EvaluationsPage() {
                   </>
                 )}
               />
-              {query.hasNextPage && (
-                <Center>
-                  <Button
-                    variant="default"
-                    loading={query.isFetchingNextPage}
-                    onClick={() => void query.fetchNextPage()}
-                  >
-                    Show more
-                  </Button>
-                </Center>
-              )}
+              <More query={query} />
             </>
           ) : (
             <Empty title="No evaluations yet" action={begin}>

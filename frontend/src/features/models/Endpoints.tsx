@@ -6,7 +6,6 @@ import {
   Modal,
   PasswordInput,
   Select,
-  Stack,
   Table,
   Text,
   TextInput,
@@ -25,7 +24,9 @@ import {
 import { modelsQuery } from "../../api/models/models";
 import { useMay } from "../../api/accounts/session";
 import { Failure, Loaded } from "../../shared/Feedback";
+import { SendForm } from "../../shared/forms/SendForm";
 import { count } from "../../shared/format/format";
+import { Confirm } from "../../shared/Confirm";
 
 /** vLLM and other OpenAI-compatible servers that can be used like the project's own models. */
 export function Endpoints({ project }: { project: string }) {
@@ -129,7 +130,6 @@ function EndpointLine({
           </Alert>
         )}
         {check.error && <Failure error={check.error} />}
-        {remove.error && <Failure error={remove.error} />}
       </Table.Td>
       <Table.Td visibleFrom="sm">{endpoint.model}</Table.Td>
       <Table.Td visibleFrom="sm">{endpoint.policy_model?.name ?? "–"}</Table.Td>
@@ -149,21 +149,17 @@ function EndpointLine({
             </Button>
           </Group>
         )}
-        <Modal opened={asking} onClose={ask.close} title={`Remove ${endpoint.name}?`}>
-          <Text size="sm">Its key is deleted. Answers that it gave stay.</Text>
-          <Group justify="flex-end" mt="md">
-            <Button variant="default" onClick={ask.close}>
-              Keep it
-            </Button>
-            <Button
-              color="red"
-              loading={remove.isPending}
-              onClick={() => remove.mutate(undefined, { onSettled: ask.close })}
-            >
-              Remove
-            </Button>
-          </Group>
-        </Modal>
+        <Confirm
+          title={asking ? `Remove ${endpoint.name}?` : null}
+          keep="Keep it"
+          go="Remove"
+          pending={remove.isPending}
+          error={remove.error}
+          onClose={ask.close}
+          onGo={() => remove.mutate()}
+        >
+          Its key is deleted. Answers that it gave stay.
+        </Confirm>
       </Table.Td>
     </Table.Tr>
   );
@@ -186,59 +182,46 @@ function EndpointForm({ project, onMade }: { project: string; onMade: () => void
     },
   });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        make.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          required
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Address"
-          description="Including /v1"
-          placeholder="https://models.example.org/v1"
-          required
-          value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Model there"
-          description="As the server names it"
-          required
-          value={model}
-          onChange={(event) => setModel(event.currentTarget.value)}
-        />
-        <PasswordInput
-          label="Key"
-          description="Stored encrypted, never shown again"
-          autoComplete="off"
-          value={key}
-          onChange={(event) => setKey(event.currentTarget.value)}
-        />
-        <Select
-          label="Serves this model's weights"
-          description="Then it takes a requested reward like that model"
-          data={(models.data?.items ?? [])
-            .filter((one) => !["reward", "preference", "critic"].includes(one.role))
-            .map((one) => one.name)}
-          value={policy}
-          onChange={setPolicy}
-          clearable
-          searchable
-        />
-        {make.error && <Failure error={make.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={make.isPending} disabled={!name || !url || !model}>
-            Register
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={make} label="Register" disabled={!name || !url || !model}>
+      <TextInput
+        label="Name"
+        required
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Address"
+        description="Including /v1"
+        placeholder="https://models.example.org/v1"
+        required
+        value={url}
+        onChange={(event) => setUrl(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Model there"
+        description="As the server names it"
+        required
+        value={model}
+        onChange={(event) => setModel(event.currentTarget.value)}
+      />
+      <PasswordInput
+        label="Key"
+        description="Stored encrypted, never shown again"
+        autoComplete="off"
+        value={key}
+        onChange={(event) => setKey(event.currentTarget.value)}
+      />
+      <Select
+        label="Serves this model's weights"
+        description="Then it takes a requested reward like that model"
+        data={(models.data?.items ?? [])
+          .filter((one) => !["reward", "preference", "critic"].includes(one.role))
+          .map((one) => one.name)}
+        value={policy}
+        onChange={setPolicy}
+        clearable
+        searchable
+      />
+    </SendForm>
   );
 }

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Modal, ScrollArea, Stack, Tabs, Text, Tooltip } from "@mantine/core";
+import { Alert, Button, Code, Group, ScrollArea, Stack, Tabs, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
@@ -10,7 +10,7 @@ import { type Run, runQuery } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
 import { useNow } from "../../shared/format/clock";
 import { Costs } from "../../shared/costs/Costs";
-import { Failure, LoadedPage } from "../../shared/Feedback";
+import { LoadedPage } from "../../shared/Feedback";
 import { withoutShortcuts } from "../../shared/charts/graph";
 import { between, seconds } from "../../shared/format/format";
 import { Graph, type GraphNode } from "../../shared/charts/Graph";
@@ -24,6 +24,7 @@ import { ReportView } from "./ReportView";
 import { RoundsView } from "./rounds/RoundsView";
 import { DroppedVariants } from "./sweep/DroppedVariants";
 import { SweepView } from "./sweep/SweepView";
+import { Confirm } from "../../shared/Confirm";
 
 const route = getRouteApi("/p/$project/pipelines/$pipeline");
 const ENDED = ["succeeded", "failed", "cancelled"];
@@ -122,20 +123,17 @@ function PipelineView({ project, pipeline }: { project: string; pipeline: Schema
         )
       }
     >
-      <Modal opened={asking} onClose={ask.close} title={`Cancel ${pipeline.name}?`}>
-        <Text size="sm" mb="md">
-          Running and waiting stages are cancelled. Finished stages stay and are reused by an equal launch.
-        </Text>
-        {cancel.error && <Failure error={cancel.error} />}
-        <Group justify="flex-end" mt="md">
-          <Button variant="default" onClick={ask.close}>
-            Keep it running
-          </Button>
-          <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-            Cancel the pipeline
-          </Button>
-        </Group>
-      </Modal>
+      <Confirm
+        title={asking ? `Cancel ${pipeline.name}?` : null}
+        keep="Keep it running"
+        go="Cancel the pipeline"
+        pending={cancel.isPending}
+        error={cancel.error}
+        onClose={ask.close}
+        onGo={() => cancel.mutate()}
+      >
+        Running and waiting stages are cancelled. Finished stages stay and are reused by an equal launch.
+      </Confirm>
       {failed.map((run) => (
         <Alert key={run.id} color="red" variant="light" title={`${run.name} failed`}>
           <Text size="sm" style={{ overflowWrap: "anywhere" }}>

@@ -1,13 +1,13 @@
-import { Button, Group, Modal, Text, Tooltip } from "@mantine/core";
+import { Button, Group, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { everything } from "../../api/client";
 import { cancelRun, pauseRun, resumeRun, type RunDetail } from "../../api/runs/runs";
 import { useMay } from "../../api/accounts/session";
-import { Failure } from "../../shared/Feedback";
 import { LinkButton, useProject } from "../../shared/links";
 import { ChangeSettings } from "./ChangeSettings";
+import { Confirm } from "../../shared/Confirm";
 
 /** The settings that the failed run's error suggests. */
 type Fix = { changes: Record<string, unknown>; says: string };
@@ -94,21 +94,18 @@ export function RunActions({ run }: { run: RunDetail }) {
           {run.cancel_requested_at ? "Cancelling" : "Cancel"}
         </Button>
       )}
-      <Modal opened={asking} onClose={ask.close} title={`Cancel ${run.name}?`}>
-        <Text size="sm" mb="md">
-          Its process is stopped, and runs that wait for its outputs are cancelled too. Its checkpoints stay,
-          so it can be resumed.
-        </Text>
-        {cancel.error && <Failure error={cancel.error} />}
-        <Group justify="flex-end" mt="md">
-          <Button variant="default" onClick={ask.close}>
-            Keep it running
-          </Button>
-          <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate()}>
-            Cancel the run
-          </Button>
-        </Group>
-      </Modal>
+      <Confirm
+        title={asking ? `Cancel ${run.name}?` : null}
+        keep="Keep it running"
+        go="Cancel the run"
+        pending={cancel.isPending}
+        error={cancel.error}
+        onClose={ask.close}
+        onGo={() => cancel.mutate()}
+      >
+        Its process is stopped, and runs that wait for its outputs are cancelled too. Its checkpoints stay, so
+        it can be resumed.
+      </Confirm>
     </Group>
   );
 }

@@ -1,4 +1,4 @@
-import { Button, Center, Group, MultiSelect, Select } from "@mantine/core";
+import { Button, Group, MultiSelect, Select } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -10,6 +10,7 @@ import { Empty, Loaded } from "../../shared/Feedback";
 import { LinkButton } from "../../shared/links";
 import { Page } from "../../shared/Page";
 import { RunsTable } from "../../shared/tables/RunsTable";
+import { More } from "../../shared/More";
 
 const route = getRouteApi("/p/$project/runs");
 const STATES = ["pending", "queued", "running", "succeeded", "failed", "cancelled", "skipped", "paused"];
@@ -122,17 +123,7 @@ export function RunsPage() {
           return (
             <>
               <RunsTable runs={items} chosen={chosen} onChoose={choose} label="Runs, the newest first" />
-              {runs.hasNextPage && (
-                <Center>
-                  <Button
-                    variant="default"
-                    loading={runs.isFetchingNextPage}
-                    onClick={() => void runs.fetchNextPage()}
-                  >
-                    Show more
-                  </Button>
-                </Center>
-              )}
+              <More query={runs} />
             </>
           );
         }}

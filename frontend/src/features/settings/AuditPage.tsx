@@ -9,7 +9,7 @@ import { sessionQuery } from "../../api/accounts/session";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { When } from "../../shared/When";
 import { factsOf } from "./auditDetails";
-import { More } from "./More";
+import { More } from "../../shared/More";
 import { OwnersOnly } from "./OwnersOnly";
 
 type Entry = Schemas["AuditOut"];

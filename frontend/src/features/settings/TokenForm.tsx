@@ -1,8 +1,8 @@
-import { Button, Checkbox, Code, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Checkbox, Code, Group, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createToken, type TokenScope, tokensQuery } from "../../api/accounts/accounts";
-import { Failure } from "../../shared/Feedback";
+import { SendForm } from "../../shared/forms/SendForm";
 import { SCOPES } from "./members/roles";
 import { ShownOnce } from "../../shared/text/ShownOnce";
 
@@ -41,53 +41,37 @@ export function TokenForm({ project, onDone }: { project: string; onDone: () => 
     );
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          description="What uses it, such as nightly-ci. The audit log shows it as the actor."
-          required
-          maxLength={128}
-          autoComplete="off"
-          data-autofocus
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <Checkbox.Group
-          label="Scopes"
-          description={`What it may do in ${project}`}
-          value={scopes}
-          onChange={setScopes}
-        >
-          <Stack gap="xs" mt="xs">
-            {SCOPES.map((one) => (
-              <Checkbox key={one.scope} value={one.scope} label={one.scope} description={one.does} />
-            ))}
-          </Stack>
-        </Checkbox.Group>
-        <Select
-          label="It ends"
-          data={LIVES}
-          value={days}
-          allowDeselect={false}
-          maw={220}
-          onChange={(value) => setDays(value ?? "")}
-        />
-        {create.error && <Failure error={create.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onDone}>
-            Not now
-          </Button>
-          <Button type="submit" loading={create.isPending} disabled={!scopes.length}>
-            Create
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={create} label="Create" disabled={!scopes.length} onLeave={onDone}>
+      <TextInput
+        label="Name"
+        description="What uses it, such as nightly-ci. The audit log shows it as the actor."
+        required
+        maxLength={128}
+        autoComplete="off"
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Checkbox.Group
+        label="Scopes"
+        description={`What it may do in ${project}`}
+        value={scopes}
+        onChange={setScopes}
+      >
+        <Stack gap="xs" mt="xs">
+          {SCOPES.map((one) => (
+            <Checkbox key={one.scope} value={one.scope} label={one.scope} description={one.does} />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+      <Select
+        label="It ends"
+        data={LIVES}
+        value={days}
+        allowDeselect={false}
+        maw={220}
+        onChange={(value) => setDays(value ?? "")}
+      />
+    </SendForm>
   );
 }

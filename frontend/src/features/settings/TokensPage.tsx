@@ -6,8 +6,8 @@ import { useNow } from "../../shared/format/clock";
 import { Empty, Loaded } from "../../shared/Feedback";
 import { useProject } from "../../shared/links";
 import { When } from "../../shared/When";
-import { Confirm } from "./Confirm";
-import { More } from "./More";
+import { Confirm } from "../../shared/Confirm";
+import { More } from "../../shared/More";
 import { OwnersOnly } from "./OwnersOnly";
 import { TokenForm } from "./TokenForm";
 

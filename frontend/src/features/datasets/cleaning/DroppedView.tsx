@@ -1,4 +1,4 @@
-import { Button, Group, Select, Stack, Text } from "@mantine/core";
+import { Select, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";
@@ -8,6 +8,7 @@ import { count } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { DroppedPair } from "./DroppedPair";
 import { title } from "./RuleCard";
+import { More } from "../../../shared/More";
 
 /** What a cleaned dataset lacks, and why. */
 export function DroppedView({ project, dataset }: { project: string; dataset: Schemas["DatasetOut"] }) {
@@ -60,17 +61,7 @@ export function DroppedView({ project, dataset }: { project: string; dataset: Sc
                   <DroppedPair row={row} />
                 </div>
               ))}
-            {query.hasNextPage && (
-              <Group>
-                <Button
-                  variant="default"
-                  loading={query.isFetchingNextPage}
-                  onClick={() => void query.fetchNextPage()}
-                >
-                  Show more
-                </Button>
-              </Group>
-            )}
+            <More query={query} />
           </Stack>
         )}
       </Loaded>

@@ -1,4 +1,4 @@
-import { Alert, Button, Card, Group, Modal, Progress, SimpleGrid, Stack, Stepper, Text } from "@mantine/core";
+import { Alert, Button, Card, Group, Progress, SimpleGrid, Stack, Stepper, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
@@ -20,6 +20,7 @@ import { Link, LinkButton } from "../../../shared/links";
 import { CheckReport } from "./CheckReport";
 import { ImportOptions } from "./ImportOptions";
 import { ImportPreview } from "./ImportPreview";
+import { Confirm } from "../../../shared/Confirm";
 
 const route = getRouteApi("/p/$project/imports/$import");
 const STEP: Record<Import["state"], number> = {
@@ -240,18 +241,17 @@ function Discard({ project, found }: { project: string; found: Import }) {
       <Button variant="default" onClick={ask.open}>
         Discard
       </Button>
-      <Modal opened={asking} onClose={ask.close} title="Discard this import?">
-        <Text size="sm">The uploaded file and its settings are deleted. No dataset is touched.</Text>
-        {remove.error && <Failure error={remove.error} />}
-        <Group justify="flex-end" mt="md">
-          <Button variant="default" onClick={ask.close}>
-            Keep it
-          </Button>
-          <Button color="red" loading={remove.isPending} onClick={() => remove.mutate()}>
-            Discard
-          </Button>
-        </Group>
-      </Modal>
+      <Confirm
+        title={asking ? "Discard this import?" : null}
+        keep="Keep it"
+        go="Discard"
+        pending={remove.isPending}
+        error={remove.error}
+        onClose={ask.close}
+        onGo={() => remove.mutate()}
+      >
+        The uploaded file and its settings are deleted. No dataset is touched.
+      </Confirm>
     </>
   );
 }

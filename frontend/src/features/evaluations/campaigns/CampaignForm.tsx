@@ -15,7 +15,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createCampaign } from "../../../api/evaluation/campaigns";
 import { type Evaluation, evaluationKeys, placeOf } from "../../../api/evaluation/evaluations";
-import { Failure } from "../../../shared/Feedback";
+import { SendForm } from "../../../shared/forms/SendForm";
 
 const MOST_AT_ONCE = 8;
 /** The criteria of the paper's own questionnaire. */
@@ -60,88 +60,75 @@ export function CampaignForm({ project, evaluation, onDone }: Properties) {
   });
   const error = (field: string) => placeOf(make.error, field);
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        make.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          description="Annotators see it, so it should not reveal which models are compared"
-          placeholder="generated when empty"
-          value={name}
-          error={error("name")}
-          onChange={(event) => setName(event.currentTarget.value)}
+    <SendForm send={make} label="Open the campaign" disabled={entrants.length < 2}>
+      <TextInput
+        label="Name"
+        description="Annotators see it, so it should not reveal which models are compared"
+        placeholder="generated when empty"
+        value={name}
+        error={error("name")}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <Textarea
+        label="Instructions"
+        description="What a good answer is, in your words"
+        autosize
+        minRows={2}
+        value={instructions}
+        error={error("instructions")}
+        onChange={(event) => setInstructions(event.currentTarget.value)}
+      />
+      <MultiSelect
+        label="Entrants"
+        description="Two to eight are ranked together"
+        data={names}
+        value={entrants}
+        maxValues={MOST_AT_ONCE}
+        error={error("entrants")}
+        onChange={setEntrants}
+      />
+      <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
+        <NumberInput
+          label="Rankings of each prompt"
+          description="By different annotators; two or more show whether they agree"
+          min={1}
+          max={100}
+          allowDecimal={false}
+          value={overlap}
+          error={error("overlap")}
+          onChange={setOverlap}
         />
-        <Textarea
-          label="Instructions"
-          description="What a good answer is, in your words"
-          autosize
-          minRows={2}
-          value={instructions}
-          error={error("instructions")}
-          onChange={(event) => setInstructions(event.currentTarget.value)}
+        <NumberInput
+          label="Maximum number of prompts"
+          description="Drawn at random; all of them when empty"
+          min={1}
+          allowDecimal={false}
+          value={limit}
+          error={error("limit")}
+          onChange={setLimit}
         />
-        <MultiSelect
-          label="Entrants"
-          description="Two to eight are ranked together"
-          data={names}
-          value={entrants}
-          maxValues={MOST_AT_ONCE}
-          error={error("entrants")}
-          onChange={setEntrants}
+        <NumberInput
+          label="Time limit"
+          description="Minutes for which a prompt is reserved for one annotator"
+          min={1}
+          max={1440}
+          value={minutes}
+          error={error("lock_seconds")}
+          onChange={setMinutes}
         />
-        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-          <NumberInput
-            label="Rankings of each prompt"
-            description="By different annotators; two or more show whether they agree"
-            min={1}
-            max={100}
-            allowDecimal={false}
-            value={overlap}
-            error={error("overlap")}
-            onChange={setOverlap}
-          />
-          <NumberInput
-            label="Maximum number of prompts"
-            description="Drawn at random; all of them when empty"
-            min={1}
-            allowDecimal={false}
-            value={limit}
-            error={error("limit")}
-            onChange={setLimit}
-          />
-          <NumberInput
-            label="Time limit"
-            description="Minutes for which a prompt is reserved for one annotator"
-            min={1}
-            max={1440}
-            value={minutes}
-            error={error("lock_seconds")}
-            onChange={setMinutes}
-          />
-          <NumberInput
-            label="One gold prompt in every"
-            description="Prompts whose ranks are known, set later; 0: gold prompts come first"
-            min={0}
-            max={1000}
-            allowDecimal={false}
-            value={goldEvery}
-            error={error("gold_every")}
-            onChange={setGoldEvery}
-          />
-        </SimpleGrid>
-        <Criteria criteria={criteria} onChange={setCriteria} error={error("criteria")} />
-        {make.error && <Failure error={make.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={make.isPending} disabled={entrants.length < 2}>
-            Open the campaign
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+        <NumberInput
+          label="One gold prompt in every"
+          description="Prompts whose ranks are known, set later; 0: gold prompts come first"
+          min={0}
+          max={1000}
+          allowDecimal={false}
+          value={goldEvery}
+          error={error("gold_every")}
+          onChange={setGoldEvery}
+        />
+      </SimpleGrid>
+      <Criteria criteria={criteria} onChange={setCriteria} error={error("criteria")} />
+    </SendForm>
   );
 }
 

@@ -1,9 +1,9 @@
-import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
+import { Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { type Campaign, inviteAnnotator } from "../../../api/evaluation/campaigns";
 import type { Evaluation } from "../../../api/evaluation/evaluations";
-import { Failure } from "../../../shared/Feedback";
+import { SendForm } from "../../../shared/forms/SendForm";
 import { ShownOnce } from "../../../shared/text/ShownOnce";
 
 interface Properties {
@@ -32,32 +32,16 @@ export function InviteAnnotator({ project, evaluation, campaign, onDone }: Prope
     );
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        invite.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          description="Shown with their rankings; inviting someone again makes a new link and revokes the old ones"
-          placeholder="annotator-1"
-          autoComplete="off"
-          data-autofocus
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        {invite.error && <Failure error={invite.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onDone}>
-            Not now
-          </Button>
-          <Button type="submit" loading={invite.isPending}>
-            Make the link
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={invite} label="Make the link" onLeave={onDone}>
+      <TextInput
+        label="Name"
+        description="Shown with their rankings; inviting someone again makes a new link and revokes the old ones"
+        placeholder="annotator-1"
+        autoComplete="off"
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+    </SendForm>
   );
 }

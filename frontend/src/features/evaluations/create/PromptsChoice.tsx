@@ -25,6 +25,7 @@ import {
 } from "../../../api/evaluation/promptSets";
 import { useMay } from "../../../api/accounts/session";
 import { Failure } from "../../../shared/Feedback";
+import { SendForm } from "../../../shared/forms/SendForm";
 import { count } from "../../../shared/format/format";
 import { messageAt } from "../entrants/draft";
 
@@ -182,68 +183,54 @@ function AddPromptSet({ project, onMade }: { project: string; onMade: (made: Pro
     },
   });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        event.stopPropagation();
-        make.mutate();
-      }}
-    >
-      <Stack>
-        <SegmentedControl
-          aria-label="From where"
-          data={[
-            { value: "file", label: "A file" },
-            { value: "known", label: "A known benchmark" },
-          ]}
-          value={way}
-          onChange={(value) => setWay(value as typeof way)}
+    <SendForm send={make} label="Add it" disabled={way === "file" ? !file : !chosen}>
+      <SegmentedControl
+        aria-label="From where"
+        data={[
+          { value: "file", label: "A file" },
+          { value: "known", label: "A known benchmark" },
+        ]}
+        value={way}
+        onChange={(value) => setWay(value as typeof way)}
+      />
+      {way === "file" ? (
+        <FileInput
+          label="File"
+          description="FastChat, AlpacaEval or Arena-Hard questions, or JSON lines with `prompt`; also gzipped"
+          placeholder="Choose a file"
+          required
+          clearable
+          value={file}
+          onChange={setFile}
         />
-        {way === "file" ? (
-          <FileInput
-            label="File"
-            description="FastChat, AlpacaEval or Arena-Hard questions, or JSON lines with `prompt`; also gzipped"
-            placeholder="Choose a file"
-            required
-            clearable
-            value={file}
-            onChange={setFile}
-          />
-        ) : (
-          <Radio.Group label="Benchmark" value={chosen} onChange={setChosen}>
-            <Stack gap="xs" mt="xs">
-              {(known.data ?? []).map((one) => (
-                <Radio
-                  key={one.name}
-                  value={one.name}
-                  label={one.title}
-                  description={`${one.name}; licence ${one.licence}; fetched from ${one.source}`}
-                  styles={{ description: { overflowWrap: "anywhere" } }}
-                />
-              ))}
-            </Stack>
-            {known.error && <Failure error={known.error} />}
-            <Alert color="gray" mt="sm" p="xs">
-              <Text size="sm">
-                Published prompts are not bundled: the server downloads them from where their authors publish
-                them.
-              </Text>
-            </Alert>
-          </Radio.Group>
-        )}
-        <TextInput
-          label="Name"
-          placeholder={way === "file" ? "made from the file's" : (chosen ?? "its own")}
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        {make.error && <Failure error={make.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" loading={make.isPending} disabled={way === "file" ? !file : !chosen}>
-            Add it
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      ) : (
+        <Radio.Group label="Benchmark" value={chosen} onChange={setChosen}>
+          <Stack gap="xs" mt="xs">
+            {(known.data ?? []).map((one) => (
+              <Radio
+                key={one.name}
+                value={one.name}
+                label={one.title}
+                description={`${one.name}; licence ${one.licence}; fetched from ${one.source}`}
+                styles={{ description: { overflowWrap: "anywhere" } }}
+              />
+            ))}
+          </Stack>
+          {known.error && <Failure error={known.error} />}
+          <Alert color="gray" mt="sm" p="xs">
+            <Text size="sm">
+              Published prompts are not bundled: the server downloads them from where their authors publish
+              them.
+            </Text>
+          </Alert>
+        </Radio.Group>
+      )}
+      <TextInput
+        label="Name"
+        placeholder={way === "file" ? "made from the file's" : (chosen ?? "its own")}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+    </SendForm>
   );
 }

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react";
 import type { Schemas } from "../../../api/client";
 import { type Evaluation, evaluationKeys } from "../../../api/evaluation/evaluations";
 import type { Fields } from "../../../api/evaluation/form";
-import { Failure } from "../../../shared/Feedback";
+import { SendForm } from "../../../shared/forms/SendForm";
 import { FileChoice } from "../parts";
 import { type FileField, fieldsSent } from "./fields";
 import { FileFields } from "./FileFields";
@@ -83,44 +83,31 @@ function Form<T extends Found>({
   }
   const choices = Object.entries({ auto: "found out from the file", ...of.formats });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        sent.mutate();
-      }}
-    >
-      <Stack>
-        {of.hint && (
-          <Text size="sm" c="dimmed">
-            {of.hint}
-          </Text>
-        )}
-        <FileChoice label="Choose a file" accept=".json,.jsonl,.gz" file={file} onFile={setFile} />
-        <Select
-          label="Format"
-          allowDeselect={false}
-          data={choices.map(([value, label]) => ({ value, label }))}
-          value={format}
-          onChange={(value) => value && setFormat(value)}
-        />
-        <FileFields
-          fields={of.fields}
-          evaluation={evaluation}
-          values={own}
-          onChange={(name, value) => setOwn((before) => ({ ...before, [name]: value }))}
-        />
-        <Checkbox
-          label="Leave out rows that cannot be read, instead of refusing the file"
-          checked={skip}
-          onChange={(event) => setSkip(event.currentTarget.checked)}
-        />
-        {sent.error && <Failure error={sent.error} />}
-        <Group justify="flex-end">
-          <Button type="submit" disabled={!file} loading={sent.isPending}>
-            Import
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={sent} label="Import" disabled={!file}>
+      {of.hint && (
+        <Text size="sm" c="dimmed">
+          {of.hint}
+        </Text>
+      )}
+      <FileChoice label="Choose a file" accept=".json,.jsonl,.gz" file={file} onFile={setFile} />
+      <Select
+        label="Format"
+        allowDeselect={false}
+        data={choices.map(([value, label]) => ({ value, label }))}
+        value={format}
+        onChange={(value) => value && setFormat(value)}
+      />
+      <FileFields
+        fields={of.fields}
+        evaluation={evaluation}
+        values={own}
+        onChange={(name, value) => setOwn((before) => ({ ...before, [name]: value }))}
+      />
+      <Checkbox
+        label="Leave out rows that cannot be read, instead of refusing the file"
+        checked={skip}
+        onChange={(event) => setSkip(event.currentTarget.checked)}
+      />
+    </SendForm>
   );
 }

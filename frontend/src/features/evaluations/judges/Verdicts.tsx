@@ -1,4 +1,4 @@
-import { Badge, Button, Group, NumberInput, Select, Stack, Text } from "@mantine/core";
+import { Badge, Group, NumberInput, Select, Stack, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -7,6 +7,7 @@ import { type Judge, type Verdict, verdictsQuery, type VerdictStatus } from "../
 import { DataTable, type Column } from "../../../shared/tables/DataTable";
 import { Loaded } from "../../../shared/Feedback";
 import { signed } from "../../../shared/format/format";
+import { More } from "../../../shared/More";
 
 const route = getRouteApi("/p/$project/evaluations/$evaluation");
 const STATUSES: { value: VerdictStatus; label: string; color: string }[] = [
@@ -80,17 +81,7 @@ export function Verdicts({
           )
         }
       </Loaded>
-      {query.hasNextPage && (
-        <Button
-          size="xs"
-          variant="default"
-          style={{ alignSelf: "center" }}
-          loading={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Show more
-        </Button>
-      )}
+      <More query={query} />
     </Stack>
   );
 }

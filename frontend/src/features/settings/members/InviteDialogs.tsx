@@ -3,9 +3,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { addMember, membersQuery, type Role } from "../../../api/accounts/accounts";
 import type { Schemas } from "../../../api/client";
-import { Failure } from "../../../shared/Feedback";
+import { SendForm } from "../../../shared/forms/SendForm";
 import { useProject } from "../../../shared/links";
-import { Confirm } from "../Confirm";
+import { Confirm } from "../../../shared/Confirm";
 import { ROLES } from "./roles";
 import { ShownOnce } from "../../../shared/text/ShownOnce";
 
@@ -48,41 +48,25 @@ function AddForm({ project, onDone }: { project: string; onDone: () => void }) {
       </Stack>
     );
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        add.mutate();
-      }}
-    >
-      <Stack>
-        <TextInput
-          label="Name"
-          description="Letters, digits, dots, dashes and underscores. They sign in with it."
-          required
-          maxLength={128}
-          autoComplete="off"
-          data-autofocus
-          value={user}
-          onChange={(event) => setUser(event.currentTarget.value)}
-        />
-        <Radio.Group label="Role" value={role} onChange={(value) => setRole(value as Role)}>
-          <Stack gap="xs" mt="xs">
-            {ROLES.map((one) => (
-              <Radio key={one.role} value={one.role} label={one.role} description={one.does} />
-            ))}
-          </Stack>
-        </Radio.Group>
-        {add.error && <Failure error={add.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onDone}>
-            Not now
-          </Button>
-          <Button type="submit" loading={add.isPending}>
-            Add
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <SendForm send={add} label="Add" onLeave={onDone}>
+      <TextInput
+        label="Name"
+        description="Letters, digits, dots, dashes and underscores. They sign in with it."
+        required
+        maxLength={128}
+        autoComplete="off"
+        data-autofocus
+        value={user}
+        onChange={(event) => setUser(event.currentTarget.value)}
+      />
+      <Radio.Group label="Role" value={role} onChange={(value) => setRole(value as Role)}>
+        <Stack gap="xs" mt="xs">
+          {ROLES.map((one) => (
+            <Radio key={one.role} value={one.role} label={one.role} description={one.does} />
+          ))}
+        </Stack>
+      </Radio.Group>
+    </SendForm>
   );
 }
 

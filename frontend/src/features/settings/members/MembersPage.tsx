@@ -16,9 +16,9 @@ import { sessionQuery, useMay } from "../../../api/accounts/session";
 import { Empty, Failure, Loaded } from "../../../shared/Feedback";
 import { useProject } from "../../../shared/links";
 import { When } from "../../../shared/When";
-import { Confirm } from "../Confirm";
+import { Confirm } from "../../../shared/Confirm";
 import { AddMember, LinkDialog } from "./InviteDialogs";
-import { More } from "../More";
+import { More } from "../../../shared/More";
 import { ROLES } from "./roles";
 
 type Link = Schemas["SignInLinkOut"];

@@ -14,7 +14,7 @@ import { seconds } from "../../../shared/format/format";
 import { Link } from "../../../shared/links";
 import { When } from "../../../shared/When";
 import { DeliveryState } from "./DeliveryState";
-import { More } from "../More";
+import { More } from "../../../shared/More";
 
 export function Deliveries({ project, webhook }: { project: string; webhook: Webhook }) {
   const client = useQueryClient();

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Code, Group, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Checkbox, Code, Group, SimpleGrid, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";
@@ -10,7 +10,7 @@ import {
   type WebhookEvent,
   webhooksQuery,
 } from "../../../api/accounts/webhooks";
-import { Failure } from "../../../shared/Feedback";
+import { SendForm } from "../../../shared/forms/SendForm";
 import { ShownOnce } from "../../../shared/text/ShownOnce";
 
 /** Makes a webhook, or changes `webhook`. */
@@ -56,50 +56,34 @@ export function WebhookForm({
     );
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
-    >
-      <Stack>
-        {!webhook && (
-          <TextInput
-            label="Name"
-            required
-            maxLength={128}
-            autoComplete="off"
-            data-autofocus
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-          />
-        )}
+    <SendForm send={save} label={webhook ? "Save" : "Create"} disabled={!events.length} onLeave={onDone}>
+      {!webhook && (
         <TextInput
-          label="URL"
-          description="It gets a POST with JSON. Private addresses are refused unless the operator allows them."
-          placeholder="https://ci.example.com/steerboard"
+          label="Name"
           required
-          type="url"
-          value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
+          maxLength={128}
+          autoComplete="off"
+          data-autofocus
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
         />
-        <Checkbox.Group label="Events" value={events} onChange={setEvents}>
-          <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt="xs">
-            {EVENTS.map((event) => (
-              <Checkbox key={event} value={event} label={event} />
-            ))}
-          </SimpleGrid>
-        </Checkbox.Group>
-        {save.error && <Failure error={save.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onDone}>
-            Not now
-          </Button>
-          <Button type="submit" loading={save.isPending} disabled={!events.length}>
-            {webhook ? "Save" : "Create"}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      )}
+      <TextInput
+        label="URL"
+        description="It gets a POST with JSON. Private addresses are refused unless the operator allows them."
+        placeholder="https://ci.example.com/steerboard"
+        required
+        type="url"
+        value={url}
+        onChange={(event) => setUrl(event.currentTarget.value)}
+      />
+      <Checkbox.Group label="Events" value={events} onChange={setEvents}>
+        <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt="xs">
+          {EVENTS.map((event) => (
+            <Checkbox key={event} value={event} label={event} />
+          ))}
+        </SimpleGrid>
+      </Checkbox.Group>
+    </SendForm>
   );
 }

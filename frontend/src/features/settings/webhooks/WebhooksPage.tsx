@@ -4,7 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { changeWebhook, deleteWebhook, type Webhook, webhooksQuery } from "../../../api/accounts/webhooks";
 import { Empty, Failure, Loaded } from "../../../shared/Feedback";
-import { Confirm } from "../Confirm";
+import { Confirm } from "../../../shared/Confirm";
 import { Deliveries } from "./Deliveries";
 import { OwnersOnly } from "../OwnersOnly";
 import { WebhookCard } from "./WebhookCard";

@@ -1,6 +1,6 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import { Failure } from "../../shared/Feedback";
+import { Failure } from "./Feedback";
 
 interface Properties {
   title: string | null;
