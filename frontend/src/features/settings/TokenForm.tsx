@@ -1,4 +1,4 @@
-import { Checkbox, Code, Group, Select, Stack, Text, TextInput } from "@mantine/core";
+import { Checkbox, Code, Select, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { createToken, type TokenScope, tokensQuery } from "../../api/accounts/accounts";

@@ -1,4 +1,4 @@
-import { Checkbox, Code, Group, SimpleGrid, Text, TextInput } from "@mantine/core";
+import { Checkbox, Code, SimpleGrid, Text, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Schemas } from "../../../api/client";

@@ -58,7 +58,7 @@ export function nearest(
   at: { left: number; top: number },
   within = 40,
 ): { curve: number; point: number } | null {
-  let best = null;
+  let best: { curve: number; point: number } | null = null;
   let least = within;
   for (const [curve, points] of curves.entries()) {
     for (const [point, { left, top }] of points.entries()) {
