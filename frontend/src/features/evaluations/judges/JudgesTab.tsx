@@ -46,8 +46,8 @@ export function JudgesTab({ project, evaluation }: { project: string; evaluation
         </Stack>
       ) : (
         <Empty title="No judges yet" action={buttons}>
-          Several judges can assess the same answers. Their biases, and how far they agree with
-          people, are in the report.
+          Several judges can assess the same answers. Their biases, and how far they agree with people, are in
+          the report.
         </Empty>
       )}
       <Modal opened={asking} onClose={ask.close} title="Ask a judge" size="lg">
