@@ -43,9 +43,11 @@ export function TrainingCurves({ report }: { report: Report }) {
         </div>
         <TrainingChart curves={curves} />
         <details>
-          <summary>The same as a table</summary>
+          <Text component="summary" size="sm" style={{ cursor: "pointer" }}>
+            The same as a table
+          </Text>
           <Table.ScrollContainer
-            minWidth={360}
+            minWidth={280}
             maxHeight={360}
             scrollAreaProps={{ viewportProps: { tabIndex: 0, role: "group", "aria-label": name } }}
           >
