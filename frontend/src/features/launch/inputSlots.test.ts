@@ -30,6 +30,6 @@ it("names what must be chosen first", () => {
   expect(missingOf(mix, { model: "sft", "data.0": "a" })).toEqual([]);
 });
 
-it("knows whether an endpoint may stand in for the model", () => {
+it("knows whether an endpoint may replace the model", () => {
   expect([asksEndpoints(kind({ endpoint: {} })), asksEndpoints(mix)]).toEqual([true, false]);
 });

@@ -12,7 +12,7 @@ interface Properties {
   children: ReactNode;
 }
 
-/** Fields that are sent together, by the button or by Enter; what is wrong is said above the button. */
+/** Fields that are sent together, by the button or by Enter; an error appears above the button. */
 export function SendForm({ send, label, disabled, onLeave, children }: Properties) {
   return (
     <form
