@@ -32,11 +32,7 @@ stages:
     health: [{kind: kl, above: 1.0e-9, steps: 1}]
 """
 
-MODEL = """
-name: unwatched
-stages:
-  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 32, layers: 1, heads: 2, max_length: 96}
-"""
+MODEL = {"run": "base", "source": "random:tiny-llama", "vocabulary": 400, "hidden": 32, "layers": 1, "heads": 2}
 
 
 @pytest.mark.long
@@ -84,11 +80,12 @@ def test_an_online_run_is_watched_changed_paused_and_resumed(page: Page, world: 
 
 
 def test_the_launch_form_sets_what_happens_when_the_reward_rises_while_a_judge_falls(page: Page, world: World) -> None:
-    made = world.client.post("pipelines", json={"text": MODEL})
+    made = world.client.post("runs", json={"name": "unwatched", "config": MODEL, "inputs": {"data.0": "things"}})
     made.raise_for_status()
-    name = made.json()["name"]
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] == "succeeded", "the model", 60)
-    page.goto(f"/p/default/launch/rloo?model={name}.base&data=things")
+    path = f"runs/{made.json()['id']}"
+    world.wait(lambda: world.get(path)["state"] == "succeeded", "the model", 120)
+    model = world.get(path)["outputs"][0]["label"]
+    page.goto(f"/p/default/launch/rloo?model={model}&data=things")
     page.get_by_role("button", name=re.compile("^All other settings")).click()
     # Online runs have a rule of each kind, this one last.
     rule = page.get_by_role("group", name="health 5", exact=True)
