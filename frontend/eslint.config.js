@@ -34,6 +34,10 @@ export default tseslint.config(
   {
     rules: {
       "@typescript-eslint/no-non-null-assertion": "off",
+      "no-restricted-properties": [
+        "error",
+        { object: "crypto", property: "randomUUID", message: "Missing by plain http: use api/randomId." },
+      ],
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
     },
   },

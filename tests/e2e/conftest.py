@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dashboard_world import RECIPE, World, follow, instructions, preferences
+from dashboard_world import NAMED, RECIPE, World, follow, instructions, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from ranking_desks import Desks, enter_evaluation
 
@@ -44,7 +44,8 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium-headless-shell")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        arguments = ["--no-sandbox", f"--host-resolver-rules=MAP {NAMED} 127.0.0.1"]
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         yield running
         running.close()
 

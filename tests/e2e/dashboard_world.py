@@ -18,6 +18,9 @@ from playwright.sync_api import Page
 
 from support.processes.surroundings import surroundings
 
+# A name of this machine that the tests' browser knows.
+NAMED = "steerboard.test"
+
 # Every stage of the offline pipeline, as small as it can be while its report still means something to look at.
 RECIPE = """
 name: small
@@ -105,6 +108,10 @@ class World:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def by_name(self, address: str) -> str:
+        """An address of this server under `NAMED`."""
+        return address.replace("127.0.0.1", NAMED)
 
     def sign_in_link(self) -> str:
         answer = self.client.post(f"{self.url}/api/v1/sign-in-links")

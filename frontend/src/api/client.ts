@@ -1,4 +1,5 @@
 import createClient, { type Middleware } from "openapi-fetch";
+import { randomId } from "./randomId";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
@@ -61,7 +62,7 @@ export function setCsrfToken(token: string): void {
 
 /** Headers of a request that changes something. The key makes a repeated one harmless. */
 export function unsafeHeaders(): Record<string, string> {
-  return { "X-CSRF-Token": csrfToken, "Idempotency-Key": crypto.randomUUID() };
+  return { "X-CSRF-Token": csrfToken, "Idempotency-Key": randomId() };
 }
 
 const protect: Middleware = {
@@ -69,7 +70,7 @@ const protect: Middleware = {
     if (request.method === "GET") return;
     request.headers.set("X-CSRF-Token", csrfToken);
     if (request.method === "POST" && !request.headers.has("Idempotency-Key")) {
-      request.headers.set("Idempotency-Key", crypto.randomUUID());
+      request.headers.set("Idempotency-Key", randomId());
     }
   },
   async onResponse({ response }) {

@@ -3,6 +3,7 @@ import { IconPlayerTrackNext } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect } from "react";
 import { askAgain, battleQuery, ended, followBattle, type Verdict } from "../../api/arena/battles";
+import { randomId } from "../../api/randomId";
 import { Failure, Loading } from "../../shared/Feedback";
 import { useParcels } from "../../shared/outbox/useOutbox";
 import { PromptBox } from "./PromptBox";
@@ -48,7 +49,7 @@ export function BattleView({ project, id, onNext }: Properties) {
   const verdict = battle?.vote?.verdict ?? waiting?.verdict;
   const open = !!last && !live && !failed && !verdict && !again.isPending;
   const vote = useCallback(
-    (given: Verdict) => box.add({ submission: crypto.randomUUID(), battle: id, verdict: given }),
+    (given: Verdict) => box.add({ submission: randomId(), battle: id, verdict: given }),
     [box, id],
   );
   useArenaKeys(choices, open ? vote : null, verdict || failed ? onNext : null);

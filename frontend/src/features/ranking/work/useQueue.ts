@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { Problem, type Schemas } from "../../../api/client";
+import { randomId } from "../../../api/randomId";
 import {
   campaignsToRankQuery,
   mineQuery,
@@ -166,7 +167,7 @@ export function useQueue(project: string, user: string, campaign: string): Queue
   }, [idle, away, fill]);
 
   const hand = (kind: Done["kind"], done: Task, body: object) => {
-    const submission = crypto.randomUUID();
+    const submission = randomId();
     ended.add(done.id);
     setTasks((known) => known.filter((one) => one.id !== done.id));
     setLast((known) => [...known, { task: done, kind, submission, work: load(done) }].slice(-50));
