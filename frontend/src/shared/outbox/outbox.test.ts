@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Problem } from "../../api/client";
 import { Outbox, type Parcel } from "./outbox";
+import { LockedTabs } from "./tabs";
 
 const parcel = (n: number): Parcel => ({ submission: `s${n}` });
 
@@ -87,6 +88,35 @@ describe("Outbox", () => {
     expect(sent).toEqual(["s1"]);
   });
 
+  it("leaves to another open tab what it sends, and sends what it left when it is closed", async () => {
+    const locks = new Locks();
+    const sent: string[] = [];
+    const theirs = locks.tab();
+    const other = new Outbox(
+      "box",
+      async () => {
+        throw Problem.unreachable();
+      },
+      localStorage,
+      theirs.tabs,
+    );
+    const send = async (one: Parcel) => void sent.push(one.submission);
+    const mine = new Outbox("box", send, localStorage, locks.tab().tabs);
+    mine.open();
+    const third = new Outbox("box", send, localStorage, locks.tab().tabs);
+    third.open();
+    other.add(parcel(1));
+    window.dispatchEvent(new StorageEvent("storage", { key: "box" }));
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([sent, mine.all]).toEqual([[], []]);
+
+    other.close();
+    theirs.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent).toEqual(["s1"]);
+    expect(localStorage.getItem("box")).toBe("[]");
+  });
+
   it("gives back what has not arrived", async () => {
     const box = new Outbox("box", async () => {
       throw Problem.unreachable();
@@ -109,3 +139,30 @@ describe("Outbox", () => {
     expect(box.all).toEqual([]);
   });
 });
+
+/** Locks as browsers have them, held until their tab closes. */
+class Locks {
+  private readonly held = new Set<string>();
+  private readonly queued: { name: string; run: () => void }[] = [];
+
+  tab(): { tabs: LockedTabs; close: () => void } {
+    const mine: string[] = [];
+    const request = async (name: string, then: () => unknown) => {
+      const run = () => {
+        if (this.held.has(name)) return void this.queued.push({ name, run });
+        if (then() instanceof Promise) {
+          this.held.add(name);
+          mine.push(name);
+        }
+      };
+      await Promise.resolve();
+      run();
+    };
+    const tabs = new LockedTabs({ request } as unknown as LockManager);
+    const close = () => {
+      for (const name of mine) this.held.delete(name);
+      for (const { run } of this.queued.splice(0)) run();
+    };
+    return { tabs, close };
+  }
+}

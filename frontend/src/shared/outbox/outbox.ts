@@ -1,4 +1,5 @@
 import { Problem } from "../../api/client";
+import { type Tabs, thisTab } from "./tabs";
 
 /** A person's work on its way to the server. It stays in the browser's storage until the server has it, which knows it
  * by its `submission` when it comes twice. */
@@ -6,6 +7,8 @@ export interface Parcel {
   submission: string;
   /** The server's error when it refused it for good. */
   refused?: string;
+  /** The open tab that sends it. */
+  tab?: string;
 }
 
 const WAITS_MS = [500, 1000, 2000, 5000, 10_000, 15_000];
@@ -21,7 +24,8 @@ export function passing(error: unknown): boolean {
   );
 }
 
-/** Sends parcels one after another, in their order, and again until each has arrived or is refused for good. */
+/** Sends parcels one after another, in their order, and again until each has arrived or is refused for good. Those of
+ * another tab are that tab's to send and to take back, until it is closed. */
 export class Outbox<P extends Parcel> {
   private parcels: P[];
   private readonly listeners = new Set<() => void>();
@@ -31,14 +35,18 @@ export class Outbox<P extends Parcel> {
   /** Why the last try failed. */
   problem: Error | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private closed = false;
+  private state: "new" | "open" | "closed" = "new";
+  /** Other tabs that have parcels, until they are closed. */
+  private readonly others = new Set<string>();
 
   constructor(
     private readonly name: string,
     private readonly send: (parcel: P) => Promise<void>,
     private readonly storage: Storage = localStorage,
+    private readonly tabs: Tabs = thisTab,
   ) {
-    this.parcels = read<P>(storage, name);
+    this.parcels = read<P>(storage, name).filter((parcel) => parcel.tab === tabs.id);
+    this.lookForOthers();
   }
 
   /** A new list after every change, for React. */
@@ -62,8 +70,12 @@ export class Outbox<P extends Parcel> {
 
   snapshot = (): readonly P[] => this.parcels;
 
+  private get closed(): boolean {
+    return this.state === "closed";
+  }
+
   add(parcel: P): void {
-    this.keep([...this.parcels, parcel]);
+    this.keep([...this.parcels, { ...parcel, tab: this.tabs.id }]);
     void this.flush();
   }
 
@@ -110,13 +122,34 @@ export class Outbox<P extends Parcel> {
   };
 
   open(): void {
-    this.closed = false;
+    this.state = "open";
+    window.addEventListener("storage", this.lookForOthers);
+    this.lookForOthers();
     void this.flush();
   }
 
   close(): void {
-    this.closed = true;
+    this.state = "closed";
+    window.removeEventListener("storage", this.lookForOthers);
     clearTimeout(this.timer);
+  }
+
+  /** Takes over what tabs have left that are closed, and what others leave when they are. */
+  private lookForOthers = (): void => {
+    for (const { tab = "" } of read<P>(this.storage, this.name)) {
+      if (tab === this.tabs.id || this.others.has(tab)) continue;
+      this.others.add(tab);
+      this.tabs.whenClosed(tab, () => this.takeOver(tab));
+    }
+  };
+
+  private takeOver(tab: string): void {
+    this.others.delete(tab);
+    if (this.closed) return;
+    const left = read<P>(this.storage, this.name).filter((parcel) => (parcel.tab ?? "") === tab);
+    if (left.length === 0) return;
+    this.keep([...left.map((parcel) => ({ ...parcel, tab: this.tabs.id })), ...this.parcels]);
+    if (this.state === "open") void this.flush();
   }
 
   private async sendOne(parcel: P): Promise<void> {
