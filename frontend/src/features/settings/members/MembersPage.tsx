@@ -130,9 +130,9 @@ export function MembersPage() {
         onClose={() => setRemoving(null)}
         onGo={() => removing && remove.mutate(removing)}
       >
-        {removing === me ? "You lose" : `${removing} loses`} access to this project immediately, and the tokens
-        that {removing === me ? "you" : "they"} made here are revoked. Data, runs and models stay. So does the
-        account, which can be added again.
+        {removing === me ? "You lose" : `${removing} loses`} access to this project immediately, and the
+        tokens that {removing === me ? "you" : "they"} made here are revoked. Data, runs and models stay. So
+        does the account, which can be added again.
       </Confirm>
     </Stack>
   );
