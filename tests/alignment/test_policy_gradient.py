@@ -74,7 +74,7 @@ def test_a_group_of_equal_rewards_has_no_advantages_however_small_eps_is(value):
 
 def test_one_answer_a_prompt_is_refused():
     for of in (adv.standardised, adv.centred, adv.leave_one_out):
-        with pytest.raises(BadInput, match="one answer") as refused:
+        with pytest.raises(BadInput, match="each prompt has only one") as refused:
             of([[1.0], [2.0]])
         assert refused.value.code == "one_answer"
     with pytest.raises(BadInput, match="infinite"):

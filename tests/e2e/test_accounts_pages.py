@@ -72,7 +72,7 @@ def test_an_invited_member_comes_in_by_the_link_and_sees_what_the_role_allows(
     page.get_by_role("button", name="Remove vera", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(page.locator("tr[data-member=vera]")).to_have_count(0)
-    assert theirs.request.get("/api/v1/projects/default").status == 404
+    assert theirs.evaluate("fetch('/api/v1/projects/default').then((answer) => answer.status)") == 404
     context.close()
 
 

@@ -73,8 +73,8 @@ def test_a_line_that_takes_all_memory_is_named_and_the_next_file_is_read(
 def test_a_file_that_takes_all_memory_elsewhere_says_how_far_it_was_read(
     asked: FormatsWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STEERBOARD_IMPORT_MEMORY_MB", "60")
-    padded = b"[" + b" " * (80 << 20) + json.dumps(ANSWER).encode() + b"]"
+    monkeypatch.setenv("STEERBOARD_IMPORT_MEMORY_MB", "1")
+    padded = b"[" + b" " * (8 << 20) + json.dumps(ANSWER).encode() + b"]"
     problem = asked.refused("evaluations/e/answers", padded)
     assert problem["code"] == "import_out_of_memory"
     (place,) = problem["errors"]

@@ -107,7 +107,7 @@ def test_of_two_methods_of_one_name_the_platforms_own_stays() -> None:
         ({"training": "toy_package"}, "is not of the form `package.module:Class`"),
         ({"data": ("pairs",)}, "unknown kind of dataset 'pairs'"),
         ({"data": ()}, "it names no kind of dataset"),
-        ({"outputs": ("judge",)}, "there is no role of a model 'judge'"),
+        ({"outputs": ("judge",)}, "unknown role of a model 'judge'"),
         ({"outputs": ("policy", "critic")}, "name each role once, and those of also_trains"),
         (
             {"frozen": (Frozen("reference", frozenset({"sft"}), "", uses=("logits",)),)},
@@ -117,7 +117,7 @@ def test_of_two_methods_of_one_name_the_platforms_own_stays() -> None:
             {"frozen": (Frozen("judge", frozenset({"reward"}), "", uses=("log_probs",), reads="ends"),)},
             "judge cannot give them",
         ),
-        ({"reads": "all"}, "there is no way to read 'all'"),
+        ({"reads": "all"}, "unknown way to read 'all'"),
         ({"sequences": 0}, "must be 1 or more"),
         ({"form": ("gamma",)}, "has no field `gamma`"),
         ({"condition": "score"}, "has no field `score`"),

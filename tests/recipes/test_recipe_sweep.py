@@ -167,7 +167,7 @@ def test_the_figure_of_training_can_decide_and_a_score_where_several_are_asked_f
         ),
         (("  metric: report\n", ""), "sweep (line 7): needs `metric`"),
         (("metric: report", "metric: repotr"), "sweep.metric (line 11): unknown stage `repotr`; did you mean"),
-        (("metric: report", "metric: report.other"), "sweep.metric (line 11): `other` is none of the `rewards`"),
+        (("metric: report", "metric: report.other"), "sweep.metric (line 11): `other` is not one of the `rewards`"),
         (("metric: report", "metric: labelled"), "sweep.metric (line 11): `labelled` has no held-out figure"),
         (("metric: report", "metric: mle.loss"), "sweep.metric (line 11): `loss` is none of the held-out figures"),
         (("metric: report", "metric: mle.eval_loss"), "sweep (line 7): needs `goal`"),

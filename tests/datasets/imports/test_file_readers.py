@@ -223,8 +223,8 @@ def test_elements_that_are_no_objects_are_named_with_their_line_and_the_good_one
     [
         (b'[{"a": 1},\n{"a": 2}', "line 2: the array ends too early"),
         (b'[{"a": 1},\n{"a": "never closed}]', "line 2: the array ends too early"),
-        (b'[{"a": 1}\n{"a": 2}]', "line 2: no comma"),
-        (b'[7 {"a": 2}]', "line 1: no comma"),
+        (b'[{"a": 1}\n{"a": 2}]', "line 2: missing comma"),
+        (b'[7 {"a": 2}]', "line 1: missing comma"),
         (b'[{"a": 1},\n\n]', "line 3: an element is missing"),
         (b'[{"a": 1}],\n', "after the end"),
         (b'["a"]\n["b"]\n', "line 2: there is data after the end"),

@@ -177,7 +177,7 @@ def test_a_judge_that_is_gone_or_tells_too_little_decides_nothing() -> None:
         decided_by(None, 2, seed=0)
     with pytest.raises(UnusableInput, match="25% of the verdicts of judge gpt are unusable"):
         decided_by(judged([1.0], valid=False), 2, seed=0)
-    with pytest.raises(UnusableInput, match="judge gpt gave no verdicts: nothing"):
+    with pytest.raises(UnusableInput, match="judge gpt gave no verdicts, so there is nothing to decide by"):
         decided_by(replace(judged([], valid=False), unparsed_rate=None), 2, seed=0)
     for one in (0, 1):
         with pytest.raises(UnusableInput, match="on one of the entrants are unusable"):

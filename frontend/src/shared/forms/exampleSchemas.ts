@@ -15,7 +15,7 @@ export const SCHEMA = {
   },
   properties: {
     run: { const: "train", default: "train" },
-    method: { const: "rwr" },
+    method: { const: "toy" },
     source: { type: "string" },
     lr: {
       type: "number",
