@@ -69,4 +69,5 @@ def test_a_cancelled_run_that_is_resumed_goes_on_from_its_checkpoint(stack: Stac
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason
     assert any(line.startswith("resumed from step") for line in stack.log_lines(run_id))
     assert stack.result(run_id) == stack.undisturbed(SFT)
-    assert not (stack.home / "work" / str(run_id)).exists()
+    # The worker clears up once the state is stored.
+    stack.wait(lambda: not (stack.home / "work" / str(run_id)).exists(), 30, "the folder of the run is still there")

@@ -42,6 +42,8 @@ def variables(token: str) -> dict[str, str]:
         "RAY_USAGE_STATS_ENABLED": "0",
         # Memory is the guardian's concern, which ends a stage as a whole.
         "RAY_memory_monitor_refresh_ms": "0",
+        # Ray's own is 15: units would starve behind whatever else the machine does.
+        "RAY_worker_niceness": "0",
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     }
 
