@@ -162,7 +162,8 @@ class Bench:
         run = self._create("reward", config, {**model, "data": InputRef(dataset=preferences)})
         self._execute(warm=False)
         with transaction(self.sessions) as session:
-            reward = session.query(RunOutput).filter(RunOutput.run_id == run).one().model_id
+            made = session.query(RunOutput).filter(RunOutput.run_id == run, RunOutput.model_id.is_not(None))
+            reward = made.one().model_id
         self.inputs = {
             "mix": {"parts.0": InputRef(dataset=data)},
             "score": {"data": InputRef(dataset=data), "reward": InputRef(model=reward)},
