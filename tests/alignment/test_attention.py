@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from steerboard_workers.alignment import attention
 from steerboard_workers.alignment.attention import padding_free_attention
 from steerboard_workers.alignment.batches.rows import Row, segments
 from steerboard_workers.alignment.examples import Example
@@ -40,7 +42,32 @@ def alone(rows: list[Row], query: torch.Tensor, key: torch.Tensor, value: torch.
     return out
 
 
-@pytest.mark.parametrize(
+def by_sequence(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    asking: torch.Tensor,
+    seen: torch.Tensor,
+    most_asking: int,
+    most_seen: int,
+    *,
+    scale: float | None,
+    window_size: tuple[int, int],
+) -> torch.Tensor:
+    """What flash attention's kernel computes, (T, heads, dim), with plain operations."""
+    assert window_size == (-1, 0)
+    found = []
+    for (begin, end), (first, last) in zip(pairwise(asking.tolist()), pairwise(seen.tolist()), strict=True):
+        assert end - begin <= min(most_asking, last - first)
+        assert last - first <= most_seen
+        seen_by = torch.ones(end - begin, last - first, dtype=torch.bool).tril(last - first - end + begin)
+        parts = (query[begin:end], key[first:last], value[first:last])
+        laid_out = (part.transpose(0, 1)[None] for part in parts)
+        found.append(F.scaled_dot_product_attention(*laid_out, attn_mask=seen_by, scale=scale)[0].transpose(0, 1))
+    return torch.cat(found)
+
+
+KINDS_OF_ROWS = pytest.mark.parametrize(
     ("rows", "apart"),
     [
         ([row(20, 3, 2, 4), row(12, 5), row(17, 1, 1)], True),
@@ -49,21 +76,41 @@ def alone(rows: list[Row], query: torch.Tensor, key: torch.Tensor, value: torch.
     ],
     ids=["short", "long", "single"],
 )
-def test_every_sequence_gets_what_it_gets_alone(rows: list[Row], apart: bool) -> None:
+
+
+def check(rows: list[Row], apart: bool, device: str, dtype: torch.dtype, **tolerance: float) -> None:
+    """Outputs and gradients of `dtype` against float32's."""
     lengths = [len(one.ids) for one in rows]
     given = segments(rows, np.concatenate([[0], np.cumsum(lengths)[:-1]]))
     assert (given.further is not None) == apart
     torch.manual_seed(0)
     shapes = [(1, heads, sum(lengths), DIM) for heads in (HEADS, KEY_HEADS, KEY_HEADS)]
-    found, expected = ([torch.randn(shape, requires_grad=True) for shape in shapes] for _ in range(2))
-    with torch.no_grad():
-        for one, other in zip(found, expected, strict=True):
-            other.copy_(one)
-    ours, _ = padding_free_attention(SimpleNamespace(), *found, None, segments=given)
+    expected = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    found = [one.detach().to(device, dtype).requires_grad_() for one in expected]
+    ours, _ = padding_free_attention(SimpleNamespace(), *found, None, segments=given.to(torch.device(device)))
     theirs = alone(rows, *expected)
-    torch.testing.assert_close(ours[0], theirs)
+    torch.testing.assert_close(ours[0].float().cpu(), theirs, **tolerance)
     weights = torch.randn(theirs.shape)
-    (ours[0] * weights).sum().backward()
+    (ours[0] * weights.to(device, dtype)).sum().backward()
     (theirs * weights).sum().backward()
     for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one.grad, other.grad)
+        torch.testing.assert_close(one.grad.float().cpu(), other.grad, **tolerance)
+
+
+@KINDS_OF_ROWS
+def test_every_sequence_gets_what_it_gets_alone(rows: list[Row], apart: bool) -> None:
+    check(rows, apart, "cpu", torch.float32)
+
+
+@KINDS_OF_ROWS
+def test_rows_of_their_own_lengths_give_the_same(rows: list[Row], apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "_kernel_dtype", lambda *_: torch.float32)
+    monkeypatch.setattr(attention, "varlen_attn", by_sequence)
+    check(rows, apart, "cpu", torch.float32)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="flash attention's kernel needs a GPU")
+@KINDS_OF_ROWS
+def test_the_kernel_of_a_gpu_gives_the_same(rows: list[Row], apart: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "_attend", None)  # the padded way is not taken
+    check(rows, apart, "cuda", torch.bfloat16, rtol=5e-2, atol=5e-2)

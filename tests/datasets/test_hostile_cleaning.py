@@ -8,7 +8,10 @@ import pytest
 from cleaning_world import BASE, ROWS, Cleaning
 
 from steerboard.datasets.cleaning import jobs
+from steerboard.datasets.errors import CleaningTimedOut, TooMuchWork
 from steerboard.datasets.imports.execution import jobs as import_jobs
+from steerboard.datasets.imports.execution.faults import FAULTS
+from steerboard.datasets.imports.execution.limits import bounded_time
 
 # Of so many different words that comparing it with others takes many times its size.
 SWOLLEN = " ".join(f"w{number}" for number in range(300_000))
@@ -53,6 +56,19 @@ def test_cleaning_that_takes_too_long_is_stopped_and_stores_nothing(
     assert [one["name"] for one in apart.client.get(BASE).json()["items"]] == ["pairs"]
     monkeypatch.delenv("STEERBOARD_IMPORT_SECONDS")
     assert apart.clean()["rows"] > 0
+
+
+def test_time_that_ran_out_is_named_whatever_the_work_makes_of_it() -> None:
+    @bounded_time(0.001, FAULTS["cleaning"].timed_out)
+    def connect() -> None:
+        try:
+            while True:
+                pass
+        except TooMuchWork as error:
+            raise RuntimeError("no connection") from error
+
+    with pytest.raises(CleaningTimedOut):
+        connect()
 
 
 def test_a_process_that_dies_while_it_cleans_is_reported_as_such(

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from steerboard_workers.alignment.attention import Segments
+from steerboard_workers.alignment.segments import Segments
 
 # Logits of one chunk, in elements: 64 MiB in float32. More than one chunk is recomputed in the backward pass, so that
 # the logits of a long batch under a large vocabulary never exist at once.

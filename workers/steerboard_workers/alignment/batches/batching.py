@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.specs.method import Reads
-from steerboard_workers.alignment.attention import Segments
 from steerboard_workers.alignment.batches.rows import Places, Row, position_ids, segments, visible
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.segments import Segments
 
 Layout = Literal["padded", "packed", "padding_free"]
 

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from steerboard_workers.alignment.attention import Further, Grid, Segments
 from steerboard_workers.alignment.examples import Example
+from steerboard_workers.alignment.segments import Further, Grid, Segments
 
 Places = NDArray[np.int64]
 

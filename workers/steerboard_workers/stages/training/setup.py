@@ -207,7 +207,7 @@ def batcher_of(
     """
     wanted = config.batching
     if wanted == "auto":
-        wanted = "packed" if device.type == "cuda" else "padding_free"
+        wanted = "padding_free"
     longest = max(length for example in examples for length in example.lengths)
     if attention_window(module.model) < longest and (share or wanted == "padding_free"):
         stage.log("attention sees a sliding window only: plain padded batches, and the prompts are not shared")

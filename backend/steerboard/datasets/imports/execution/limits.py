@@ -38,15 +38,23 @@ def ran_out_of_memory(error: Exception) -> bool:
 
 @contextmanager
 def bounded_time(seconds: float, timed_out: Callable[[float], TooMuchWork]) -> Iterator[None]:
-    """Of the main thread. Raises what `timed_out` makes of the seconds, wherever the block is by then."""
+    """Of the main thread. Raises what `timed_out` makes of the seconds, wherever the block is by then, also where the
+    block makes another error of it, as a database's driver does that was opening a connection."""
+    is_over = False
 
     def over(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal is_over
+        is_over = True
         raise timed_out(seconds)
 
     before = signal.signal(signal.SIGALRM, over)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, _NO_TIME))
     try:
         yield
+    except Exception as error:
+        if is_over and not isinstance(error, TooMuchWork):
+            raise timed_out(seconds) from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
