@@ -1,12 +1,13 @@
 """Training and generation in bf16 against TRL and transformers on one device: `make bench-gpu`.
 
 A Llama with random weights (`1b`: 1.2 billion parameters; `toy` where there is no GPU) learns made-up dialogues by SFT,
-as a reward model and as a Decision Transformer, and answers prompts. Every contestant is a process of its own, given
+also with LoRA adapters over whole (`lora`) and 4-bit weights (`qlora`), as a reward model, by DPO and as a Decision
+Transformer, and answers prompts. DPO's steps are timed without the reference, which both have read before. Every contestant is a process of its own, given
 the same rows and the same number of sequences an optimiser step; they run one after the other, `--rounds` times, the
 second time in the opposite order. The first steps are not timed.
 
 Prints JSON: for each task tokens/s (padding not counted), model FLOP utilisation (6 FLOP a parameter and token for
-training, 2 for generation, over the device's dense bf16 peak; null where that is not known) and peak memory of `ours`
+training, 4 with adapters, 2 for generation, over the device's dense bf16 peak; null where that is not known) and peak memory of `ours`
 and of `theirs`, with their ratio. `--results` writes the table into benchmarks/RESULTS.md.
 """
 
@@ -29,6 +30,8 @@ from harness.machine import processor
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
+# A parameter and token; 6 where all weights are learned.
+FLOP = {"generate": 2, "lora": 4, "qlora": 4}
 # Dense bf16 peaks of the makers' data sheets, FLOP/s.
 PEAKS = {"A100": 312e12, "H100": 989e12, "H200": 989e12, "B200": 2250e12}
 
@@ -38,18 +41,18 @@ def main() -> None:
     if given.contestant:
         print(json.dumps(contest(given.contestant, given.task, Path(given.folder), given.size)))
         return
-    found = run(given.size, given.rounds)
+    found = run(given.only, given.size, given.rounds)
     print(json.dumps(found, indent=2))
     if given.results:
         _write_results(found)
 
 
-def run(size: str, rounds: int) -> dict[str, Any]:
+def run(tasks: list[str], size: str, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         prepare(folder, size)
         found: dict[str, Any] = {"size": size, **_machine()}
-        for task in TASKS:
+        for task in tasks:
             measured: dict[str, list[dict[str, Any]]] = {"ours": [], "theirs": []}
             for number in range(rounds):
                 for who in ("ours", "theirs") if number % 2 == 0 else ("theirs", "ours"):
@@ -63,7 +66,7 @@ def run(size: str, rounds: int) -> dict[str, Any]:
 
 def _summary(measured: list[dict[str, Any]], task: str, peak: float | None) -> dict[str, Any]:
     rate = statistics.median(one["tokens_per_second"] for one in measured)
-    flop = (2 if task == "generate" else 6) * measured[0]["parameters"]
+    flop = FLOP.get(task, 6) * measured[0]["parameters"]
     return {
         "tokens_per_second": round(rate),
         "mfu": round(rate * flop / peak, 4) if peak else None,
@@ -101,7 +104,7 @@ def _write_results(found: dict[str, Any]) -> None:
         "| Task | ours, tokens/s | TRL or transformers | ratio | MFU | peak memory |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for task in TASKS:
+    for task in (one for one in TASKS if one in found):
         ours, theirs = found[task]["ours"], found[task]["theirs"]
         memory = " / ".join(f"{one['peak_memory_bytes'] / 2**30:.1f} GiB" for one in (ours, theirs))
         mfu = " / ".join("-" if one["mfu"] is None else f"{one['mfu']:.1%}" for one in (ours, theirs))
@@ -118,6 +121,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="1b" if torch.cuda.is_available() else "toy")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", type=lambda given: given.split(","), default=list(TASKS), help="sft,dpo: these alone")
     parser.add_argument("--results", action="store_true", help="write the table into RESULTS.md")
     parser.add_argument("--contestant", choices=("ours", "theirs"), help=argparse.SUPPRESS)
     parser.add_argument("--task", choices=TASKS, help=argparse.SUPPRESS)

@@ -10,7 +10,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from contests.gpu_setup import NEW_TOKENS, PROMPTS, SIZES, STEPS, WARM_STEPS, parameters_of, stage_of
+from contests.gpu_setup import (
+    ADAPTERS,
+    NEW_TOKENS,
+    PAIRED,
+    PROMPTS,
+    SIZES,
+    STEPS,
+    WARM_STEPS,
+    parameters_of,
+    stage_of,
+)
 
 
 def contest(who: str, task: str, folder: Path, size: str) -> dict[str, Any]:
@@ -54,10 +64,10 @@ def _ours(task: str, folder: Path, size: str) -> tuple[float, int]:
 
 
 def _trl(task: str, folder: Path, size: str) -> tuple[float, int]:
-    """TRL on the ids that our renderer makes of the same rows, without gradient checkpointing, grouped by length."""
+    """TRL on the ids that our renderer makes of the same rows, without gradient checkpointing, grouped by length where
+    its trainer can."""
     import torch
     from transformers import TrainerCallback
-    from trl import RewardConfig, RewardTrainer, SFTConfig, SFTTrainer
 
     from datasets import Dataset
     from steerboard_workers.alignment.methods import training_of
@@ -67,9 +77,9 @@ def _trl(task: str, folder: Path, size: str) -> tuple[float, int]:
 
     stage = stage_of(task, folder, size, Stage)
     config = stage.spec.config
-    start = open_model(folder / "model", config)
+    start = open_model(folder / "model", config.model_copy(update={"lora": None}))
     examples = load_data(stage, training_of(config), start.renderer).train
-    rows = 8 if task != "reward_model" else 4
+    rows = 4 if task in PAIRED else 8
     arguments: dict[str, Any] = {
         "output_dir": str(folder / "trl"),
         "per_device_train_batch_size": rows,
@@ -99,23 +109,64 @@ def _trl(task: str, folder: Path, size: str) -> tuple[float, int]:
             if state.global_step > WARM_STEPS:
                 rates.append(tokens / (time.perf_counter() - self.began))
 
-    if task == "reward_model":
-        pairs = [[[*e.prompt.tolist(), *side.tolist()] for side in e.responses] for e in examples]
-        data = Dataset.from_dict({"chosen_ids": [p[0] for p in pairs], "rejected_ids": [p[1] for p in pairs]})
-        kind, settings = RewardTrainer, RewardConfig(**arguments)
-    else:
-        ids = [[*e.prompt.tolist(), *e.responses[0].tolist()] for e in examples]
-        masks = [[0] * len(e.prompt) + [1] * len(e.responses[0]) for e in examples]
-        data = Dataset.from_dict({"input_ids": ids, "completion_mask": masks})
-        kind, settings = (
-            SFTTrainer,
-            SFTConfig(**arguments, completion_only_loss=True, train_sampling_strategy="group_by_length"),
-        )
+    kind, settings, columns = _trainer(task, arguments, examples[: STEPS * config.batch])
+    model: Any = start.model
+    further: dict[str, Any] = {}
+    if task in ADAPTERS:
+        model, further = _adapted(task, folder)
     trainer = kind(
-        model=start.model, args=settings, train_dataset=data, processing_class=start.tokenizer, callbacks=[Timed()]
+        model=model,
+        args=settings,
+        train_dataset=Dataset.from_dict(columns),
+        processing_class=start.tokenizer,
+        callbacks=[Timed()],
+        **further,
     )
     trainer.train()
     return statistics.median(rates), parameters_of(folder)
+
+
+def _trainer(task: str, arguments: dict[str, Any], examples: list[Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """TRL's trainer of a task, its settings, and the columns that it makes of texts."""
+    import trl
+
+    prompts = [e.prompt.tolist() for e in examples]
+    sides = [[e.responses[side].tolist() for e in examples] for side in range(len(examples[0].responses))]
+    if task == "dpo":
+
+        class Tokenised(trl.DPOTrainer):  # type: ignore[misc]
+            """Takes ids where it would only take texts."""
+
+            def _prepare_dataset(self, dataset: Any, *_: Any) -> Any:
+                return dataset
+
+        columns = {"prompt_ids": prompts, "chosen_ids": sides[0], "rejected_ids": sides[1]}
+        return Tokenised, trl.DPOConfig(**arguments, precompute_ref_log_probs=True), columns
+    whole = [[prompt + answer for prompt, answer in zip(prompts, side, strict=True)] for side in sides]
+    if task == "reward_model":
+        return trl.RewardTrainer, trl.RewardConfig(**arguments), {"chosen_ids": whole[0], "rejected_ids": whole[1]}
+    masks = [[0] * len(p) + [1] * len(answer) for p, answer in zip(prompts, sides[0], strict=True)]
+    settings = trl.SFTConfig(**arguments, completion_only_loss=True, train_sampling_strategy="group_by_length")
+    return trl.SFTTrainer, settings, {"input_ids": whole[0], "completion_mask": masks}
+
+
+def _adapted(task: str, folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The base in bf16, or in 4 bits as ours is, and what a trainer is given besides."""
+    import torch
+    from peft import LoraConfig
+    from transformers import AutoModelForCausalLM
+
+    from steerboard_contracts.training import LoraConfig as Ours
+    from steerboard_workers.stages.models.adapters import quantisation
+    from steerboard_workers.stages.models.model_io import pick_device
+
+    ours = Ours(**ADAPTERS[task])
+    options = quantisation(ours, torch.bfloat16, pick_device())
+    model = AutoModelForCausalLM.from_pretrained(folder / "model", dtype=torch.bfloat16, **options)
+    adapter = LoraConfig(
+        r=ours.rank, lora_alpha=ours.alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    return model, {"peft_config": adapter}
 
 
 def _generation(who: str, folder: Path) -> tuple[float, int]:

@@ -9,7 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-TASKS = ("sft", "reward_model", "decision_transformer", "generate")
+TASKS = ("sft", "lora", "qlora", "reward_model", "dpo", "decision_transformer", "generate")
+PAIRED = ("reward_model", "dpo")
+# What an adapter adds to a task's config.
+ADAPTERS: dict[str, dict[str, Any]] = {"lora": {"rank": 16}, "qlora": {"rank": 16, "quantise": "nf4"}}
 SIZES: dict[str, dict[str, int]] = {
     "toy": {"hidden": 64, "layers": 2, "heads": 2, "max_length": 256, "rows": 96, "sequences": 8, "words": 60},
     "1b": {"hidden": 2048, "layers": 24, "heads": 16, "max_length": 2048, "rows": 1024, "sequences": 32, "words": 700},
@@ -68,9 +71,10 @@ def config_of(task: str, size: str) -> dict[str, Any]:
     shape = SIZES[size]
     return {
         "run": "train",
-        "method": task,
+        "method": "sft" if task in ADAPTERS else task,
+        "lora": ADAPTERS.get(task),
         "lr": 1e-5,
-        "batch": shape["sequences"] // (2 if task == "reward_model" else 1),
+        "batch": shape["sequences"] // (2 if task in PAIRED else 1),
         "epochs": 100,
         "max_steps": STEPS,
         "micro_tokens": 8 * shape["max_length"],
@@ -86,7 +90,7 @@ def stage_of(task: str, folder: Path, size: str, kind: type) -> Any:
     from steerboard_contracts.stage.spec import StageSpec
     from steerboard_workers.stages.runtime import EventWriter
 
-    data = "preferences" if task == "reward_model" else "labelled"
+    data = "preferences" if task in PAIRED else "labelled"
     inputs = {
         "model": ModelInput(name="start", path=str(folder / "model"), content_hash=""),
         "data": DatasetInput(name="rows", path=str(folder / "rows.jsonl"), kind=data, rows=0, content_hash=""),
