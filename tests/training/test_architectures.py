@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 from running import recorded
 from transformers import (
+    AttentionInterface,
     AutoModelForCausalLM,
     AutoModelForSequenceClassification,
     Gemma2Config,
@@ -18,15 +20,18 @@ from transformers import (
     MistralConfig,
     Qwen3Config,
 )
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from steerboard_contracts.methods.dpo import DpoConfig
 from steerboard_contracts.methods.reward_model import RewardModelConfig
 from steerboard_contracts.methods.sft import SftConfig
+from steerboard_workers.alignment.batches import layouts
 from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.methods.dpo import Dpo
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule, label_log_probs
-from steerboard_workers.stages.training.setup import batcher_of
+from steerboard_workers.stages.distributed.choice import strategy_of
+from steerboard_workers.stages.training.setup import batcher_of, follow_autocast
 from support.models.tiny_shape import SHAPE
 
 CONFIGS = {
@@ -88,6 +93,41 @@ def test_rewards_are_the_models_own_whatever_the_architecture(make_stage, name, 
         ours = module(**batcher.collate(batch).model_inputs())
         alone = torch.cat([module(**plain.collate([example]).model_inputs()) for example in batch])
     torch.testing.assert_close(ours, alone, rtol=1e-4, atol=1e-4)
+
+
+def found_batcher(make_stage, model, precision: str) -> tuple[Batcher, bool | None]:
+    """As a training run finds it, where forwards return float32 though they round to bf16 inside."""
+    torch.manual_seed(0)
+    if model.can_generate():
+        module, config = PolicyModule(model), DpoConfig(method="dpo", precision=precision)
+    else:
+        module, config = RewardModule(model), RewardModelConfig(method="reward_model", precision=precision)
+    model.get_input_embeddings().register_forward_hook(follow_autocast)
+    sharing = strategy_of(config, "cpu")
+    sharing.share(module.eval())
+    stage = make_stage({"run": "mix", "parts": [{}]}, data=None)
+    batcher = batcher_of(stage, config, module, examples(2), 0, torch.device("cpu"), sharing.module, share=True)
+    AcceleratorState._reset_state(reset_partial_state=True)
+    return batcher, getattr(module, "whole_head", None)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("kind", [AutoModelForCausalLM, AutoModelForSequenceClassification])
+def test_a_run_in_bf16_lays_out_as_one_in_float32(make_stage, name, kind):
+    found = [found_batcher(make_stage, kind.from_config(CONFIGS[name]), precision) for precision in ("fp32", "bf16")]
+    (exact, exact_head), (rounded, rounded_head) = found
+    assert (rounded.layout, rounded.share, rounded_head) == (exact.layout, exact.share, exact_head)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_sequences_that_would_see_each_other_are_laid_out_apart(make_stage, monkeypatch, precision):
+    def as_one(module, query, key, value, attention_mask, **options):
+        return sdpa_attention_forward(module, query, key, value, None, is_causal=True)
+
+    AttentionInterface.register("as_one", as_one)
+    monkeypatch.setattr(layouts, "PADDING_FREE", "as_one")
+    batcher, _ = found_batcher(make_stage, AutoModelForCausalLM.from_config(CONFIGS["llama"]), precision)
+    assert batcher.layout == "padded"
 
 
 CHUNKED = {**SHAPE, "intermediate_size_mlp": 64, "num_local_experts": 2, "no_rope_layers": [1, 0]}

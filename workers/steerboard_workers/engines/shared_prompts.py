@@ -81,7 +81,7 @@ class SharedPrompts:
         if not self._together:
             self._attend(self._own_attention)
             prober = Prober(self.module, self.module, plain, probe_of(examples, share=True), self._device)
-            layouts: tuple[Layout, ...] = ("padding_free", "padded") if self._device.type == "cpu" else ("padded",)
+            layouts: tuple[Layout, ...] = ("padding_free", "padded")
             ways = (replace(plain, layout=layout, share=True) for layout in layouts)
             self._together.append(next((way for way in ways if prober.layout_agrees(way)), None))
             if self._together[0] is None:

@@ -215,7 +215,8 @@ def batcher_of(
     plain = Batcher("padded", "ends" if isinstance(module, RewardModule) else "labels", config.micro_tokens, pad_id)
     plain = replace(plain, micro_batch=config.micro_batch)
     probe = probe_of(examples, share)
-    prober = Prober(module, forward or module, plain, probe, device)
+    mixed = pick_dtype(config.precision, device) is torch.bfloat16
+    prober = Prober(module, forward or module, plain, probe, device, mixed)
     was_training = module.training
     module.eval()
     try:
