@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 from fastapi.testclient import TestClient
 from import_requests import BASE, PROJECT, ended, lines, mapped, pairs, post, stored_files, wait
-from sqlalchemy import select, text, update
+from sqlalchemy import Connection, Engine, select, text, update
 from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts.tables import Project
@@ -38,10 +39,41 @@ def large() -> bytes:
     return lines(pairs(8_000))
 
 
-def begin(client: TestClient, id_: str) -> psutil.Process:
-    """Start, and wait until rows are being read."""
+class Gate:
+    """Holds every COPY up in its middle, so that however fast an import is, it is hurt among its rows. The database, in
+    which a trigger is left, is made again for the next test."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        for statement in (
+            "CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS"
+            " 'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN NEW; END'",
+            "CREATE TRIGGER gate BEFORE INSERT ON samples FOR EACH ROW WHEN (NEW.row = 1000)"
+            " EXECUTE FUNCTION wait_at_gate()",
+            "SELECT pg_advisory_lock(1)",
+        ):
+            connection.execute(text(statement))
+
+    def waiting(self) -> list[int]:
+        """The server's processes that write rows and have come to the gate."""
+        found = text("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted")
+        return list(self._connection.scalars(found))
+
+    def open(self) -> None:
+        self._connection.execute(text("SELECT pg_advisory_unlock(1)"))
+
+
+@pytest.fixture
+def gate(engine: Engine) -> Iterator[Gate]:
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        yield Gate(connection)
+
+
+def begin(client: TestClient, id_: str, gate: Gate) -> psutil.Process:
+    """Start, and wait until a part of the rows is written."""
     post(client, id_, "start")
-    wait(client, id_, lambda found: found["progress"]["read"] > 0)
+    found = wait(client, id_, lambda found: ended(found) or gate.waiting())
+    assert found["progress"]["read"] > 0
     process = child_of(id_)
     assert process is not None
     return process
@@ -49,10 +81,11 @@ def begin(client: TestClient, id_: str) -> psutil.Process:
 
 @pytest.mark.long
 def test_a_killed_process_is_replaced_and_the_dataset_is_whole(
-    client: TestClient, runner: ImportRunner, large: bytes
+    client: TestClient, runner: ImportRunner, large: bytes, gate: Gate
 ) -> None:
     id_ = mapped(client, large)
-    os.kill(begin(client, id_).pid, signal.SIGKILL)
+    os.kill(begin(client, id_, gate).pid, signal.SIGKILL)
+    gate.open()
     done = wait(client, id_, ended)
     assert (done["state"], done["report"]["rows"]) == ("succeeded", 8_000)
     assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 8_000
@@ -60,16 +93,17 @@ def test_a_killed_process_is_replaced_and_the_dataset_is_whole(
 
 @pytest.mark.long
 def test_a_broken_connection_costs_an_attempt_and_not_the_import(
-    client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session]
+    client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session], gate: Gate
 ) -> None:
     id_ = mapped(client, large)
-    begin(client, id_)
+    begin(client, id_, gate)
     copying = text(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE datname = current_database() AND query LIKE 'COPY samples%' AND pid <> pg_backend_pid()"
     )
     with transaction(sessions) as session:
         assert session.scalars(copying).all() == [True]
+    gate.open()
     done = wait(client, id_, ended)
     assert (done["state"], done["problem"]) == ("succeeded", None)
     assert client.get(f"{PROJECT}/datasets/my-pairs").json()["rows"] == 8_000
@@ -92,16 +126,17 @@ def test_what_always_dies_fails_with_a_reason(client: TestClient, sessions: sess
 
 
 def test_a_cancelled_import_stops_at_once_and_can_start_again(
-    client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session]
+    client: TestClient, runner: ImportRunner, large: bytes, sessions: sessionmaker[Session], gate: Gate
 ) -> None:
     id_ = mapped(client, large)
-    process = begin(client, id_)
+    process = begin(client, id_, gate)
     assert client.patch(f"{BASE}/{id_}", json={"clean": False}).json()["code"] == "import_busy"
     assert post(client, id_, "cancel")["state"] == "cancelled"
     assert client.post(f"{BASE}/{id_}/cancel").json()["code"] == "import_ended"
     process.wait(10)
     with sessions() as session:
         assert session.scalars(select(Dataset)).all() == []
+    gate.open()
     post(client, id_, "start")
     assert wait(client, id_, ended)["state"] == "succeeded"
 
