@@ -2,13 +2,13 @@
 
 A Llama with random weights (`1b`: 1.2 billion parameters; `toy` where there is no GPU) learns made-up dialogues by SFT,
 also with LoRA adapters over whole (`lora`) and 4-bit weights (`qlora`), as a reward model, by DPO and as a Decision
-Transformer, and answers prompts. DPO's steps are timed without the reference, which both have read before. Every contestant is a process of its own, given
-the same rows and the same number of sequences an optimiser step; they run one after the other, `--rounds` times, the
-second time in the opposite order. The first steps are not timed.
+Transformer, and answers prompts. DPO's steps are timed without the reference, which both have read before. Every
+contestant is a process of its own, given the same rows and the same number of sequences an optimiser step; they run one
+after the other, `--rounds` times, the second time in the opposite order. The first steps are not timed.
 
 Prints JSON: for each task tokens/s (padding not counted), model FLOP utilisation (6 FLOP a parameter and token for
-training, 4 with adapters, 2 for generation, over the device's dense bf16 peak; null where that is not known) and peak memory of `ours`
-and of `theirs`, with their ratio. `--results` writes the table into benchmarks/RESULTS.md.
+training, 4 with adapters, 2 for generation, over the device's dense bf16 peak; null where that is not known) and peak
+memory of `ours` and of `theirs`, with their ratio. `--results` writes the table into benchmarks/RESULTS.md.
 """
 
 from __future__ import annotations
