@@ -37,6 +37,8 @@ class SourceTree:
 
     def __init__(self, packages: Mapping[str, Iterable[Path]]) -> None:
         self._packages = {name: tuple(paths) for name, paths in packages.items()}
+        # The same few hundred modules are asked for at every import of one.
+        self._paths: dict[str, Path | None] = {}
 
     @classmethod
     def installed(cls, *names: str) -> SourceTree | None:
@@ -65,11 +67,13 @@ class SourceTree:
         waiting, left_out = list(modules), set(without)
         while waiting:
             module = waiting.pop()
+            if module in found:
+                continue
             parent = module.rpartition(".")[0]
             path = self.path(module)
             if parent and parent not in found:
                 waiting.append(parent)
-            if path is None or module in found or module in left_out:
+            if path is None or module in left_out:
                 continue
             found[module] = path
             package = module if path.name == "__init__.py" else parent
@@ -77,6 +81,11 @@ class SourceTree:
         return found
 
     def path(self, module: str) -> Path | None:
+        if module not in self._paths:
+            self._paths[module] = self._find(module)
+        return self._paths[module]
+
+    def _find(self, module: str) -> Path | None:
         top, *rest = module.split(".")
         for place in self._packages.get(top, ()):
             if place.is_file():
