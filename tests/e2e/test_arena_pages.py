@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from dashboard_world import World, follow
+from fastapi import FastAPI
 from page_checks import faults_of
 from playwright.sync_api import Browser, Page, Route, expect
 from ranking_desks import Desks, enter_evaluation, right
@@ -32,6 +34,7 @@ from steerboard.arena.tables import Battle, Vote
 from steerboard.platform.database import transaction
 from steerboard.platform.settings import Settings
 from support.rows.arena_world import NAMES, add_endpoints, entrants, places_of, write_answers
+from support.servers.served_app import served
 
 
 @dataclass
@@ -66,7 +69,7 @@ class Server:
 
 @dataclass
 class Stage:
-    server: Server
+    url: str
     sessions: sessionmaker[Session]
     browser: Browser
 
@@ -79,10 +82,10 @@ class Stage:
             project = session.scalars(select(Project)).one()
             session.add(Membership(project_id=project.id, user_id=user.id, role=role))
             code, _ = service.create_sign_in_link(session, user.id)
-        context = self.browser.new_context(base_url=self.server.url, bypass_csp=True)
+        context = self.browser.new_context(base_url=self.url, bypass_csp=True)
         context.set_default_timeout(20_000)
         page = context.new_page()
-        follow(page, f"{self.server.url}/sign-in/{code}")
+        follow(page, f"{self.url}/sign-in/{code}")
         page.goto("/p/default/arena")
         return page
 
@@ -108,39 +111,65 @@ class Stage:
             expect(page.get_by_role("article", name=f"Answer {letter}").get_by_text(NAMES[place])).to_be_visible()
 
 
-@pytest.fixture
-def stage(settings: Settings, sessions: sessionmaker[Session], project: Project, browser: Browser) -> Iterator[Stage]:
-    if not (BUILD / "index.html").is_file():
-        pytest.skip("the dashboard is not built: make web")
+@contextmanager
+def arena_at(url: str, sessions: sessionmaker[Session], project: Project, browser: Browser) -> Iterator[Stage]:
+    """An arena of two on this server; the browser is closed before it."""
     add_endpoints(sessions, project)
     with transaction(sessions) as session:
         asked: Any = {"name": "quokka", "entrants": entrants(NAMES[:2]), "categories": ["drinks"]}
         create(session, session.merge(project), ArenaIn.model_validate(asked), "test")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        server = Server(free.getsockname()[1])
-    server.start()
-    made = Stage(server, sessions, browser)
-    yield made
+    yield Stage(url, sessions, browser)
     for context in browser.contexts:
         context.close()
-    server.kill()
+
+
+@pytest.fixture
+def stage(app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser) -> Iterator[Stage]:
+    """On a server in this process: another one would import everything again."""
+    if not (BUILD / "index.html").is_file():
+        pytest.skip("the dashboard is not built: make web")
+    with served(app) as url, arena_at(url, sessions, project, browser) as made:
+        yield made
+
+
+@pytest.fixture
+def server(settings: Settings, sessions: sessionmaker[Session], project: Project) -> Iterator[Server]:
+    """One that a test kills."""
+    if not (BUILD / "index.html").is_file():
+        pytest.skip("the dashboard is not built: make web")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        made = Server(free.getsockname()[1])
+    made.start()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def stage_of_server(
+    server: Server, sessions: sessionmaker[Session], project: Project, browser: Browser
+) -> Iterator[Stage]:
+    with arena_at(server.url, sessions, project, browser) as made:
+        yield made
 
 
 def waiting(page: Page) -> Any:
     return page.get_by_role("status").filter(has_text="1 vote waiting")
 
 
-def test_a_vote_survives_a_killed_server_a_closed_page_and_a_lost_answer_and_counts_once(stage: Stage) -> None:
+def test_a_vote_survives_a_killed_server_a_closed_page_and_a_lost_answer_and_counts_once(
+    server: Server, stage_of_server: Stage
+) -> None:
+    stage = stage_of_server
     page = stage.sit("anna", "annotator")
     battle = stage.ask(page, "tea?")
     address = page.url
-    stage.server.kill()
+    server.kill()
     page.keyboard.press("a")
     expect(waiting(page)).to_be_visible()
     expect(page.get_by_text("It is on its way")).to_be_visible()
     context = page.context
     page.close()
-    stage.server.start()
+    server.start()
     assert stage.votes() == []
 
     again = context.new_page()
@@ -223,22 +252,24 @@ def test_four_answer_side_by_side_and_a_key_chooses_the_best(stage: Stage) -> No
 
 
 @pytest.mark.long
-def test_a_ranking_survives_a_killed_server_and_a_closed_page(stage: Stage, token: str, home: Path) -> None:
+def test_a_ranking_survives_a_killed_server_and_a_closed_page(
+    server: Server, stage_of_server: Stage, token: str, home: Path
+) -> None:
     """The ranking screen sends from the same outbox."""
     headers = {"Authorization": f"Bearer {token}"}
-    client = httpx.Client(base_url=f"{stage.server.url}/api/v1/projects/default/", headers=headers, timeout=30)
-    world = World(home, url=stage.server.url, client=client)
+    client = httpx.Client(base_url=f"{server.url}/api/v1/projects/default/", headers=headers, timeout=30)
+    world = World(home, url=server.url, client=client)
     enter_evaluation(world)
-    desks = Desks(world, stage.browser)
+    desks = Desks(world, stage_of_server.browser)
     campaign = desks.campaign("killed", limit=3)
     desk = desks.sit(campaign.annotator("kira"))
     address = desk.page.url
     desk.rank_by_keys()
-    stage.server.kill()
+    server.kill()
     desk.submit()
     expect(desk.banner()).to_contain_text("1 ranking waits")
     desk.page.close()
-    stage.server.start()
+    server.start()
     assert campaign.rankings() == []
     again = desk.context.new_page()
     again.goto(address)
