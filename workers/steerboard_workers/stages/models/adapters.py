@@ -23,6 +23,7 @@ from transformers.utils import GENERATION_CONFIG_NAME
 
 from steerboard_contracts.errors import BadInput
 from steerboard_contracts.training import LoraConfig
+from steerboard_workers.stages.models.norms import fuse_norms
 
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
@@ -43,8 +44,12 @@ def is_adapter(folder: Path) -> bool:
 
 def load_weights(kind: Any, folder: Path, **options: Any) -> Any:
     """A model of the folder, whole or with its adapter's layers, not merged. `options` are `from_pretrained`'s."""
-    if not is_adapter(folder):
-        return kind.from_pretrained(folder, **options)
+    model = _adapted(kind, folder, **options) if is_adapter(folder) else kind.from_pretrained(folder, **options)
+    fuse_norms(model)
+    return model
+
+
+def _adapted(kind: Any, folder: Path, **options: Any) -> Any:
     labels = {"num_labels": options.pop("num_labels")} if "num_labels" in options else {}
     config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **labels)
     model = kind.from_pretrained(folder / BASE, config=config, **options)
