@@ -17,7 +17,8 @@ _TRIED = 16
 def fuse_norms(model: nn.Module) -> None:
     """Those that multiply with their weight and nothing else; Gemma's, which add one to it, stay as they are."""
     for part in model.modules():
-        if _is_plain(type(part)):
+        kind: Any = type(part)
+        if _is_plain(kind):
             part.forward = MethodType(_forward, part)
 
 
@@ -35,7 +36,7 @@ def _forward(norm: Any, hidden: Tensor) -> Tensor:
 
 
 @cache
-def _is_plain(kind: type[nn.Module]) -> bool:
+def _is_plain(kind: type[Any]) -> bool:
     """Tried out on one of its own: the weights of a model's may be elsewhere, under ZeRO-3."""
     if not kind.__name__.endswith("RMSNorm"):
         return False
