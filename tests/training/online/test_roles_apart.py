@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -44,7 +45,7 @@ QUICK = {
 ALL = {"rollout": 2, "rewards": 1, "reference": 1}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def placed(make_stage, base_model, reward_model):
     """placed(placement, **config) -> a Stage whose worker has one node with a processor."""
 
@@ -59,6 +60,21 @@ def placed(make_stage, base_model, reward_model):
         return Stage(stage.directory, spec, stage._events)
 
     return start
+
+
+@pytest.fixture(scope="module")
+def together(placed):
+    """together(**config) -> the stage that has run without units, and its metrics: once for all tests."""
+    made: dict[str, tuple[Stage, dict[int, dict[str, float]]]] = {}
+
+    def run(**config) -> tuple[Stage, dict[int, dict[str, float]]]:
+        key = json.dumps(config, sort_keys=True)
+        if key not in made:
+            stage = placed(None, **config)
+            made[key] = stage, finished(stage)
+        return made[key]
+
+    return run
 
 
 def finished(stage: Stage, launcher: list[str] | None = None) -> dict[int, dict[str, float]]:
@@ -128,18 +144,18 @@ def test_units_compute_what_training_does_without_them(placed, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize("placement", [{"rollout": 1, "rewards": 1}, ALL], ids=["some", "all"])
-def test_roles_apart_make_the_same_model_bit_for_bit(placed, placement):
-    apart, together = placed(placement), placed(None)
-    found, expected = finished(apart), finished(together)
+def test_roles_apart_make_the_same_model_bit_for_bit(placed, together, placement):
+    apart, (other, expected) = placed(placement), together()
+    found = finished(apart)
     assert told(found) == told(expected)
-    assert_same_run(apart, together)
+    assert_same_run(apart, other)
     assert not units(apart)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("killed", ["rollout", "frozen"])
-def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, killed):
-    apart, together = placed(ALL, max_steps=8), placed(None, max_steps=8)
+def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, together, killed):
+    apart, (other, _) = placed(ALL, max_steps=8), together(max_steps=8)
     process = begun(apart)
     seen, lost = b"", False
     for line in process.stdout:
@@ -154,8 +170,7 @@ def test_a_killed_unit_is_replaced_and_the_run_stays_the_same(placed, killed):
     assert process.wait() == 0
     events = [STAGE_EVENT.validate_json(line) for line in seen.splitlines()]
     assert any("was lost, and is being restarted" in event.message for event in events if event.type == "log")
-    finished(together)
-    assert_same_run(apart, together)
+    assert_same_run(apart, other)
 
 
 @pytest.mark.long
@@ -175,9 +190,8 @@ def test_a_unit_that_dies_again_and_again_ends_the_attempt(placed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", ["ddp", "zero3"])
-def test_two_processes_train_and_share_the_roles_apart(placed, strategy):
-    apart, together = placed(ALL, strategy=strategy), placed(None)
-    found, expected = finished(apart, torchrun(2)), finished(together)
+def test_two_processes_train_and_share_the_roles_apart(placed, together, strategy):
+    found, (_, expected) = finished(placed(ALL, strategy=strategy), torchrun(2)), together()
     for step, values in expected.items():
         for name in ("loss", "reward", "kl"):
             if name in values:
