@@ -118,7 +118,8 @@ def node_options(roles: RoleNodes, address: str, folder: Path, store_bytes: int)
     ]
     if roles.node:
         return [*options, f"--address={address}", *([f"--node-ip-address={host}"] if _is_here(host) else [])]
-    head = ["--head", f"--node-ip-address={host}", f"--port={port}", "--include-dashboard=false"]
+    # No monitor, which would start and stop nodes: those of a worker are all there are.
+    head = ["--head", f"--node-ip-address={host}", f"--port={port}", "--include-dashboard=false", "--no-monitor"]
     return [*options, *head, f"--temp-dir={folder}"]
 
 
