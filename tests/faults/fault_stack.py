@@ -83,10 +83,15 @@ class Result:
 
 @dataclass
 class Shared:
-    """Made once for all tests: the tiny base model, and what undisturbed runs gave, by config."""
+    """Made once for all tests: base models, and what undisturbed runs gave, by config."""
 
     folder: Path
     results: dict[str, Result] = field(default_factory=dict)
+
+    @property
+    def base(self) -> Path:
+        """The files of the base model."""
+        return self.folder / "base" / "outputs" / "model"
 
 
 @dataclass
@@ -117,28 +122,34 @@ class Stack:
             project.split_salt = "salt"
             report = import_file(session, project, path=path, name="tiny", kind="instructions")
             self.data_id = report.dataset.id
-            self.base_id = register_model(
+        self.base_id = self.register_base("base", BASE)
+
+    def register_base(self, name: str, config: dict[str, Any]) -> uuid.UUID:
+        """A base model, made once for all tests."""
+        with transaction(self.sessions) as session:
+            return register_model(
                 session,
                 ArtifactStore(self.environment["STEERBOARD_ARTIFACT_URL"]),
-                project,
-                name="base",
-                folder=self._base_folder(session),
+                session.get_one(Project, self.project_id),
+                name=name,
+                folder=self._base_folder(session, self.shared.folder / name, config),
                 role="base",
                 method=None,
                 parent_id=None,
                 run_id=None,
             ).id
 
-    def _base_folder(self, session: Session) -> Path:
+    def _base_folder(self, session: Session, folder: Path, config: dict[str, Any]) -> Path:
         """By the base stage, run by hand as anyone could."""
-        model = self.shared.folder / "outputs" / "model"
+        model = folder / "outputs" / "model"
         if not model.is_dir():
-            data = export_for_stage(session, session.get_one(Dataset, self.data_id), self.shared.folder / "rows.jsonl")
+            folder.mkdir()
+            data = export_for_stage(session, session.get_one(Dataset, self.data_id), folder / "rows.jsonl")
             spec = StageSpec(
-                run_id="base", name="base", config=RUN_CONFIG.validate_python(BASE), inputs={"data.0": data}
+                run_id="base", name="base", config=RUN_CONFIG.validate_python(config), inputs={"data.0": data}
             )
-            (self.shared.folder / STAGE_FILE).write_text(spec.model_dump_json())
-            command = [sys.executable, "-m", "steerboard_workers.stages", str(self.shared.folder)]
+            (folder / STAGE_FILE).write_text(spec.model_dump_json())
+            command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return model
 

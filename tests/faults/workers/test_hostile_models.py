@@ -24,7 +24,7 @@ QUICK = {**SFT, "max_steps": 2, "checkpoint_every": 0}
 
 def take_hostile(stack: Stack, make: Callable[[Path, Path], Path]) -> None:
     """Let the next runs begin with such a model."""
-    folder = make(stack.shared.folder / "outputs" / "model", stack.home / "hostile")
+    folder = make(stack.shared.base, stack.home / "hostile")
     with transaction(stack.sessions) as session:
         stack.base_id = register_model(
             session,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -36,12 +37,7 @@ TOTAL = 120 * 8
 @pytest.fixture
 def vllm_stack(stack: Stack) -> Stack:
     """The stack with a base model whose attention heads vLLM's kernels for CPUs know."""
-    stack.start_worker("first")
-    inputs = {"data.0": InputRef(dataset=stack.data_id)}
-    (base,) = stack.finish(stack._create("wide", {**BASE, "hidden": 64}, inputs))
-    stack.stop_workers()
-    with transaction(stack.sessions) as session:
-        stack.base_id = session.scalars(select(RunOutput.model_id).where(RunOutput.run_id == base.id)).one()
+    stack.base_id = stack.register_base("wide", {**BASE, "hidden": 64})
     return stack
 
 
@@ -60,10 +56,20 @@ def kept_rows(stack: Stack, run_id: uuid.UUID) -> int:
     return sum(path.read_bytes().count(b"}\n") for path in files)
 
 
-def core_of(stack: Stack, run_id: uuid.UUID) -> psutil.Process:
-    """vLLM's core, where it has a process of its own. It renames itself, and keeps the mark of its run."""
-    processes = map(psutil.Process, stack.stage_pids(run_id))
-    (core,) = [process for process in processes if "EngineCore" in " ".join(process.cmdline())]
+def working_core(stack: Stack, run_id: uuid.UUID) -> psutil.Process:
+    """vLLM's core, where it has a process of its own, when answers are kept and most are still to be written: it runs
+    ahead of who reads its tokens, so it is found before it is up. It renames itself, and keeps the mark of its run."""
+    found: list[psutil.Process] = []
+
+    def begun() -> bool:
+        with suppress(psutil.NoSuchProcess):  # short ones, which look for kernels
+            processes = map(psutil.Process, stack.stage_pids(run_id))
+            found[:] = [process for process in processes if "EngineCore" in " ".join(process.cmdline())]
+        return bool(found)
+
+    stack.wait(begun, 200, "the engine did not begin")
+    stack.wait(lambda: kept_rows(stack, run_id) > 2, 200, "no answer was kept", pause=0.001)
+    (core,) = found
     return core
 
 
@@ -84,7 +90,7 @@ def test_without_vllm_a_run_that_asks_for_it_fails_at_once_and_says_what_to_do(s
 
 @needs_vllm
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_killed_vllm_stage_leaves_nothing_behind_and_the_run_goes_on_with_its_answers(vllm_stack: Stack) -> None:
     stack = vllm_stack
     run_id = stack.create("answers", {**GENERATE, **VLLM})
@@ -100,7 +106,7 @@ def test_a_killed_vllm_stage_leaves_nothing_behind_and_the_run_goes_on_with_its_
     assert run.summary["rows"] + run.summary["empty"] == TOTAL
     assert not stack.stage_pids(run_id)
     undisturbed = stack.create("undisturbed", {**GENERATE, **VLLM, "shards": 2})
-    (other,) = stack.finish(undisturbed)
+    (other,) = stack.finish(undisturbed, seconds=400)  # engines start one after the other
     assert other.state == "succeeded", other.reason
     pairs = list(zip(texts_of(stack, run_id), texts_of(stack, undisturbed), strict=True))
     # Other batches round otherwise, so a draw between two almost equal tokens may fall the other way.
@@ -117,12 +123,9 @@ def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_en
     """As on a GPU, vLLM's core has a process of its own here."""
     stack = vllm_stack
     options = {"eager": True, "step_seconds": 15}
-    # Enough that the engine, which runs ahead of who reads its tokens, is not done before it is hurt.
-    decoding = {"temperature": 1.0, "n": 48, "max_new_tokens": 24}
-    run_id = stack.create("answers", {**GENERATE, "engine": "vllm", "vllm": options, "decoding": decoding})
+    run_id = stack.create("answers", {**GENERATE, "engine": "vllm", "vllm": options})
     stack.start_worker("only", VLLM_ENABLE_V1_MULTIPROCESSING="1", STEERBOARD_LEASE_SECONDS="60")
-    stack.wait(lambda: kept_rows(stack, run_id) > 2, 200, "no answer was kept", pause=0.005)
-    core_of(stack, run_id).send_signal(how)
+    working_core(stack, run_id).send_signal(how)
     stack.wait(lambda: stack.run(run_id).attempt == 2, 60, "the engine's end was not noticed")
     (run,) = stack.finish(run_id, seconds=400)
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason
@@ -131,7 +134,7 @@ def test_an_engine_process_that_dies_or_hangs_is_an_error_and_another_attempt_en
     assert first.reason is not None
     assert first.reason.startswith("engine_failed: ")
     assert run.summary is not None
-    assert 2 < run.summary["resumed_rows"] < 48 * 120
+    assert 2 < run.summary["resumed_rows"] < TOTAL
 
 
 @needs_vllm
@@ -141,12 +144,10 @@ def test_an_engine_that_lost_its_stage_its_guardian_and_its_worker_is_ended_befo
     vllm_stack: Stack,
 ) -> None:
     stack = vllm_stack
-    decoding = {"temperature": 1.0, "n": 48, "max_new_tokens": 24}
-    run_id = stack.create("answers", {**GENERATE, **VLLM, "decoding": decoding})
+    run_id = stack.create("answers", {**GENERATE, **VLLM})
     settings = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "STEERBOARD_LEASE_SECONDS": "8"}
     worker = stack.start_worker("first", **settings)
-    stack.wait(lambda: kept_rows(stack, run_id) > 2, 200, "no answer was kept", pause=0.005)
-    core = core_of(stack, run_id)
+    core = working_core(stack, run_id)
     stage = core.parent()
     assert stage is not None
     guardian = stage.parent()
@@ -172,7 +173,7 @@ def test_an_engine_that_lost_its_stage_its_guardian_and_its_worker_is_ended_befo
 def test_a_reward_model_gives_every_row_one_reward_in_shards_by_vllm_though_one_is_killed(
     stack: Stack, tmp_path: Path
 ) -> None:
-    write_models(tmp_path, load_tokenizer(stack.shared.folder / "outputs" / "model"))
+    write_models(tmp_path, load_tokenizer(stack.shared.base))
     with transaction(stack.sessions) as session:
         model = register_model(
             session,
