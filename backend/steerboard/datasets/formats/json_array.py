@@ -13,8 +13,12 @@ from steerboard.datasets.formats.records import Limits, Record
 
 _PIECE = 1 << 20
 _SPACE = re.compile(rb"[ \t\r\n]*+")
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_FLAT = rb'(?:[^"{}\[\]]++|%b)' % _STRING
 # A whole string, or a byte that matters outside of one. A lone quote begins a string that is not all here yet.
-_MARK = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
+_MARK = re.compile(_STRING + rb'|["{}\[\],]', re.DOTALL)
+# Within an element: on to a bracket that has others inside, or to what is not all here yet.
+_INSIDE = re.compile(rb"(?:%b|[{\[]%b*+[}\]])*+" % (_FLAT, _FLAT), re.DOTALL)
 _ENDED = "the array ends too early"
 
 
@@ -87,6 +91,10 @@ class _Window:
         """All of the element that begins here, space behind a number included. Moves to behind it."""
         depth, look = 0, self._at
         while True:
+            if depth:
+                inside = _INSIDE.match(self._data, look)
+                assert inside is not None
+                look = inside.end()
             mark = _MARK.search(self._data, look)
             if mark is None or mark[0] == b'"':
                 seen = (mark.start() if mark else len(self._data)) - self._at
