@@ -32,7 +32,7 @@ from steerboard.runs.state import lifecycle
 from steerboard.runs.state.lifecycle import InputRef
 from steerboard.runs.tables import Metric, Run, RunLog, RunOutput
 from steerboard_contracts.run_config import RUN_CONFIG
-from steerboard_contracts.stage.spec import STAGE_FILE, StageSpec
+from steerboard_contracts.stage.spec import StageSpec
 from support.processes.surroundings import surroundings
 
 ROWS = 120
@@ -140,7 +140,10 @@ class Stack:
             ).id
 
     def _base_folder(self, session: Session, folder: Path, config: dict[str, Any]) -> Path:
-        """By the base stage, run by hand as anyone could."""
+        """By the base stage, in this process, which has imported torch."""
+        from steerboard_workers.stages import base
+        from steerboard_workers.stages.runtime import EventWriter, Stage
+
         model = folder / "outputs" / "model"
         if not model.is_dir():
             folder.mkdir()
@@ -148,9 +151,8 @@ class Stack:
             spec = StageSpec(
                 run_id="base", name="base", config=RUN_CONFIG.validate_python(config), inputs={"data.0": data}
             )
-            (folder / STAGE_FILE).write_text(spec.model_dump_json())
-            command = [sys.executable, "-m", "steerboard_workers.stages", str(folder)]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            with open(os.devnull, "wb") as nobody:
+                base.run(Stage(folder, spec, EventWriter(nobody.fileno())))
         return model
 
     def undisturbed(self, config: dict[str, Any]) -> Result:
