@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -29,7 +31,9 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
+@cache
 def scripts() -> ScriptDirectory:
+    """Those of this code, which are read once: each is a module."""
     return ScriptDirectory.from_config(_config())
 
 
