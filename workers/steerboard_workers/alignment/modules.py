@@ -181,9 +181,11 @@ class _LabelLogProbs(torch.autograd.Function):
         logits, labels, normalisers = ctx.saved_tensors
         out = torch.empty_like(logits)
         for rows in _row_blocks(logits):
-            block = (logits[rows].float() - normalisers[rows, None]).exp_().mul_(-gradient[rows, None])
+            block = out[rows] if out.dtype is torch.float32 else torch.empty_like(out[rows], dtype=torch.float32)
+            torch.sub(logits[rows], normalisers[rows, None], out=block).exp_().mul_(-gradient[rows, None])
             block.scatter_add_(1, labels[rows, None], gradient[rows, None])
-            out[rows] = block
+            if block.dtype is not out.dtype:
+                out[rows] = block
         return out, None
 
 
