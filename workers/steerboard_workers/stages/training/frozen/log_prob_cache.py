@@ -45,6 +45,8 @@ CODE = (
     "steerboard_workers.stages.training.frozen.model",
     "steerboard_workers.stages.training.passes",
     "steerboard_workers.stages.training.setup",
+    "steerboard_workers.alignment.segments",
+    "steerboard_workers.stages.models.norms",
 )
 LIBRARIES = ("torch", "transformers", "accelerate", "deepspeed", "peft", "bitsandbytes")
 _WEIGHTS = ("*.safetensors", "config.json", "adapter_config.json")
