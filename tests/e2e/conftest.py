@@ -16,9 +16,14 @@ expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory, stage_parent: Path) -> Iterator[World]:
+def dashboard() -> None:
+    """What servers need to show pages."""
     if not (BUILD / "index.html").is_file():
         pytest.skip("the dashboard is not built: make web")
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory, stage_parent: Path, dashboard: None) -> Iterator[World]:
     running = World(tmp_path_factory.mktemp("dashboard"), stage_parent)
     running.start()
     running.import_rows("things", "instructions", instructions())

@@ -27,7 +27,6 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from steerboard.accounts import service
 from steerboard.accounts.tables import Membership, Project, User
-from steerboard.app.dashboard import BUILD
 from steerboard.arena.schemas import ArenaIn
 from steerboard.arena.service import create
 from steerboard.arena.tables import Battle, Vote
@@ -124,19 +123,17 @@ def arena_at(url: str, sessions: sessionmaker[Session], project: Project, browse
 
 
 @pytest.fixture
-def stage(app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser) -> Iterator[Stage]:
+def stage(
+    dashboard: None, app: FastAPI, sessions: sessionmaker[Session], project: Project, browser: Browser
+) -> Iterator[Stage]:
     """On a server in this process: another one would import everything again."""
-    if not (BUILD / "index.html").is_file():
-        pytest.skip("the dashboard is not built: make web")
     with served(app) as url, arena_at(url, sessions, project, browser) as made:
         yield made
 
 
 @pytest.fixture
-def server(settings: Settings, sessions: sessionmaker[Session], project: Project) -> Iterator[Server]:
+def server(dashboard: None, settings: Settings, sessions: sessionmaker[Session], project: Project) -> Iterator[Server]:
     """One that a test kills."""
-    if not (BUILD / "index.html").is_file():
-        pytest.skip("the dashboard is not built: make web")
     with socket.create_server(("127.0.0.1", 0)) as free:
         made = Server(free.getsockname()[1])
     made.start()

@@ -56,7 +56,10 @@ class Gate:
 
     def waiting(self) -> list[int]:
         """The server's processes that write rows and have come to the gate."""
-        found = text("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = 1 AND NOT granted")
+        found = text(
+            "SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
+            " WHERE datname = current_database() AND locktype = 'advisory' AND objid = 1 AND NOT granted"
+        )
         return list(self._connection.scalars(found))
 
     def open(self) -> None:

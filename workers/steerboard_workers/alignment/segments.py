@@ -29,6 +29,7 @@ class Grid:
 
     @cached_property
     def unpadded(self) -> Ragged:
+        """The same rows without padding; computed once for all layers."""
         places = torch.cat([self.places, *(to for _, to in self.copies)])
         in_order, order = places.sort()
         rank = torch.empty_like(order)

@@ -10,7 +10,7 @@ import torch
 
 from steerboard_contracts.specs.method import Reads
 from steerboard_workers.alignment.attention import PADDING_FREE
-from steerboard_workers.alignment.batches.batching import Batcher, Layout
+from steerboard_workers.alignment.batches.batching import Batcher
 from steerboard_workers.alignment.batches.layouts import Prober, attention_window, probe_of
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule, RewardModule
@@ -81,8 +81,7 @@ class SharedPrompts:
         if not self._together:
             self._attend(self._own_attention)
             prober = Prober(self.module, self.module, plain, probe_of(examples, share=True), self._device)
-            layouts: tuple[Layout, ...] = ("padding_free", "padded")
-            ways = (replace(plain, layout=layout, share=True) for layout in layouts)
+            ways = (replace(plain, layout="padding_free", share=True), replace(plain, share=True))
             self._together.append(next((way for way in ways if prober.layout_agrees(way)), None))
             if self._together[0] is None:
                 self._note("this architecture cannot share prompts: each answer is computed with its own")

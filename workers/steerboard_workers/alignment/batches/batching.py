@@ -5,8 +5,9 @@ length go together and a step sorted over the whole data would see one reward on
 
 Layouts: `padded` has a sequence a row and needs no attention mask, because padding is on the right and attention
 is causal. `packed` has one row for all, kept apart by position ids; `padding_free` has such a row too, which attention
-alone lays out as padded (attention.py). With `share`, responses to one prompt, of one sample or of several, follow
-each other in one row behind a single copy of it, hidden from each other by a mask or, without padding, by attention.
+alone lays out as padded, or by the lengths of its sequences (attention.py). With `share`, responses to one prompt, of
+one sample or of several, follow each other in one row behind a single copy of it, hidden from each other by a mask or,
+without padding, by attention.
 """
 
 from __future__ import annotations

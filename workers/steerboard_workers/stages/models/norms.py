@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-_TRIED = 16
+_TRIED_WIDTH = 16
 
 
 def fuse_norms(model: nn.Module) -> None:
@@ -42,9 +42,9 @@ def _is_plain(kind: type[Any]) -> bool:
         return False
     with torch.device("cpu"), torch.random.fork_rng(devices=[]), torch.no_grad():
         try:
-            norm: Any = kind(_TRIED)
+            norm: Any = kind(_TRIED_WIDTH)
             norm.weight.normal_()
-            hidden = torch.randn(2, _TRIED)
+            hidden = torch.randn(2, _TRIED_WIDTH)
             return torch.allclose(rms_norm(norm, hidden), norm(hidden), rtol=1e-4, atol=1e-5)
         except (TypeError, AttributeError, RuntimeError):
             return False

@@ -205,9 +205,7 @@ def batcher_of(
     `forward`: what wraps `module` for several processes, all of which come here. `share`: compute a prompt once for
     all responses to it, where that can be.
     """
-    wanted = config.batching
-    if wanted == "auto":
-        wanted = "padding_free"
+    wanted = "padding_free" if config.batching == "auto" else config.batching
     longest = max(length for example in examples for length in example.lengths)
     if attention_window(module.model) < longest and (share or wanted == "padding_free"):
         stage.log("attention sees a sliding window only: plain padded batches, and the prompts are not shared")

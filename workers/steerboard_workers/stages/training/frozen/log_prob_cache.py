@@ -37,16 +37,16 @@ CODE = (
     "steerboard_workers.alignment.examples",
     "steerboard_workers.alignment.losses",
     "steerboard_workers.alignment.modules",
+    "steerboard_workers.alignment.segments",
     "steerboard_workers.stages.distributed.strategies",
     "steerboard_workers.stages.distributed.zero",
     "steerboard_workers.stages.models.adapters",
     "steerboard_workers.stages.models.model_io",
+    "steerboard_workers.stages.models.norms",
     "steerboard_workers.stages.training.frozen.models",
     "steerboard_workers.stages.training.frozen.model",
     "steerboard_workers.stages.training.passes",
     "steerboard_workers.stages.training.setup",
-    "steerboard_workers.alignment.segments",
-    "steerboard_workers.stages.models.norms",
 )
 LIBRARIES = ("torch", "transformers", "accelerate", "deepspeed", "peft", "bitsandbytes")
 _WEIGHTS = ("*.safetensors", "config.json", "adapter_config.json")
