@@ -19,6 +19,7 @@ from steerboard.accounts import members, service
 from steerboard.accounts.tables import Project
 from steerboard.app.tables import metadata
 from steerboard.platform.database import new_id, transaction
+from support.servers.app_client import AppClient
 
 SESSION = "/api/v1/session"
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
@@ -50,7 +51,7 @@ class People(ExitStack):
 
     def browser(self, address: str = "testclient") -> Browser:
         """No one is signed in."""
-        return Browser(self.enter_context(TestClient(self.app, client=(address, 50000))))
+        return Browser(self.enter_context(AppClient(self.app, client=(address, 50000))))
 
     def add(self, name: str, role: Any, project: Project | None = None) -> Browser:
         """Signed in by a link."""

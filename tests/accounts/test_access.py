@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.accounts import service
 from steerboard.accounts.tables import ApiToken, AuditEntry, Project, SignInLink
 from steerboard.platform.database import transaction
+from support.servers.app_client import AppClient
 
 TOKENS = "/api/v1/projects/default/tokens"
 
@@ -33,7 +34,7 @@ def browser(app: FastAPI, sessions: sessionmaker[Session], project: Project) -> 
     with transaction(sessions) as session:
         _, user = service.ensure_default(session, 0.1)
         code, _ = service.create_sign_in_link(session, user.id)
-    with TestClient(app) as client:
+    with AppClient(app) as client:
         answer = client.post(f"/sign-in/{code}", follow_redirects=False)
         assert answer.status_code == 303
         yield client
@@ -119,7 +120,7 @@ def test_each_change_leaves_one_audit_row_and_a_failed_one_none(
 
 def test_a_sign_in_link_works_once(client: TestClient, app: FastAPI) -> None:
     path = client.post("/api/v1/sign-in-links").json()["path"]
-    with TestClient(app) as first, TestClient(app) as second:
+    with AppClient(app) as first, AppClient(app) as second:
         signed_in = first.post(path, follow_redirects=False)
         cookie = signed_in.headers["set-cookie"].lower()
         assert signed_in.status_code == 303

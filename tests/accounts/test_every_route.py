@@ -18,6 +18,7 @@ from steerboard.accounts.http import event_stream
 from steerboard.platform.database import transaction
 from steerboard.platform.storage.artifacts import ArtifactStore
 from support.rows.one_of_everything import SHARED, Things, fill
+from support.servers.app_client import AppClient
 
 # Everything that answers without an account. What is added here is public to the world.
 PUBLIC = {
@@ -70,7 +71,7 @@ def bodies(app: FastAPI) -> Bodies:
 @pytest.fixture
 def mia(people: People, things: tuple[Things, Things], client: TestClient) -> TestClient:
     """Signed in, as the dashboard is."""
-    browser = Browser(people.enter_context(TestClient(people.app, raise_server_exceptions=False)))
+    browser = Browser(people.enter_context(AppClient(people.app, raise_server_exceptions=False)))
     link = client.post("/api/v1/projects/default/members/mia/sign-in-link").json()["path"]
     browser.client.post(link, follow_redirects=False)
     browser.client.headers["X-CSRF-Token"] = browser.session()["csrf_token"]

@@ -17,7 +17,6 @@ import pytest
 from api_world import ApiWorld
 from fastapi import FastAPI
 from sqlalchemy.orm import Session, sessionmaker
-from starlette.testclient import TestClient
 
 from steerboard.accounts.tables import Project
 from steerboard.app.main import attach
@@ -29,6 +28,7 @@ from steerboard.runs.tables import Run
 from steerboard_contracts.stage.inputs import ModelInput
 from steerboard_contracts.stage.spec import UPLOADED, StageSpec
 from steerboard_workers.supervisor.preparation import prepare
+from support.servers.app_client import AppClient
 
 RECIPE = """\
 name: small
@@ -62,7 +62,7 @@ def world(
     monkeypatch.setenv("STEERBOARD_MODEL_ROOTS", f"{models}:{settings.home}")
     get_settings.cache_clear()
     attach(shared_app, get_settings(), sessions)
-    with TestClient(shared_app, headers={"Authorization": f"Bearer {token}"}) as client:
+    with AppClient(shared_app, headers={"Authorization": f"Bearer {token}"}) as client:
         made = ApiWorld(client, sessions, project)
         made.dataset("hh")
         yield made

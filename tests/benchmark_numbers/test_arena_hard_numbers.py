@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.linear_model import LogisticRegression
 
 from steerboard_statistics.benchmarks import arena_hard
 from steerboard_statistics.benchmarks.arena_hard import Battle
@@ -71,6 +70,8 @@ def test_several_models_against_an_unpenalised_logistic_regression() -> None:
                 x_rows.append(row)
                 y_rows.append(outcome)
                 weights.append(share * battle.weight)
+    from sklearn.linear_model import LogisticRegression  # slow to import, and every process collects this
+
     model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-10, max_iter=1000)
     theirs = model.fit(x_rows, y_rows, sample_weight=weights).coef_[0]
     found = {one.model: one for one in arena_hard.win_rates(battles, "a", bootstraps=0)}

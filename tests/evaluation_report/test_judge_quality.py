@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score
 from sqlalchemy import select
 
 from steerboard.evaluation.judge_tables import Judge, JudgeAnswer, Jury, Verdict
@@ -54,6 +53,8 @@ def test_kappa_with_people_is_scikit_learns(evaluated: Make) -> None:
     quality = made.report().judges[0].quality
     assert quality is not None
     (found,) = quality.people
+    from sklearn.metrics import cohen_kappa_score  # slow to import, and every process collects this
+
     expected = cohen_kappa_score([str(one) for one in judge], [str(one) for one in people])
     assert found.source == "people"
     assert found.kappa.value == pytest.approx(expected)

@@ -23,6 +23,7 @@ from steerboard.platform.database import transaction
 from steerboard.platform.security.credentials import secret_hash
 from support.processes.command_line import Steerboard, steerboard, url
 from support.rows.evaluation_rows import Evaluated
+from support.servers.app_client import AppClient
 
 __all__ = ["steerboard", "url"]
 URL = "/api/v1/projects/default/evaluations/vicuna/report-links"
@@ -58,7 +59,7 @@ def made(sessions: sessionmaker[Session], project: Project) -> Evaluated:
 @pytest.fixture
 def anybody(app: FastAPI) -> Iterator[TestClient]:
     """Without an account."""
-    with TestClient(app) as stranger:
+    with AppClient(app) as stranger:
         yield stranger
 
 

@@ -162,6 +162,8 @@ class Stack:
             worker = self.start_worker("undisturbed")
             (run,) = self.finish(self.create("undisturbed", config))
             assert (run.state, run.attempt) == ("succeeded", 1), run.reason
+            # Starting cold takes most of the time of these tests.
+            assert "without the stage parent" not in worker.log.read_text()
             self.shared.results[key] = self.result(run.id)
             worker.stop()
         return self.shared.results[key]

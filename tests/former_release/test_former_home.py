@@ -31,6 +31,7 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.platform.storage.from_url import open_storage
 from steerboard.registry.tables import Endpoint
+from support.servers.app_client import AppClient
 
 PACKED = Path(__file__).with_name("home-71646aa.tar.xz")
 
@@ -87,7 +88,7 @@ def upgraded(
         project = session.scalars(select(Project)).one()
         secret = accounts.create_token(session, name="after the upgrade", scopes=["admin"], project_id=project.id)[1]
     attach(shared_app, settings, sessions)
-    with TestClient(shared_app) as client:
+    with AppClient(shared_app) as client:
         client.headers["Authorization"] = f"Bearer {secret}"
         yield Upgraded(client, sessions, settings)
     engine.dispose()

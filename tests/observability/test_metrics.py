@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from sqlalchemy import text
@@ -20,13 +19,14 @@ from steerboard.insights.installation import STAGE_BUCKETS
 from steerboard.platform.database import make_engine, make_sessions, transaction
 from steerboard.platform.settings import Settings
 from steerboard.runs.tables import WorkerRow
+from support.servers.app_client import AppClient
 
 DASHBOARD = Path(__file__).parents[2] / "deploy" / "grafana" / "steerboard.json"
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def samples(app: FastAPI, **headers: str) -> Samples:
-    with TestClient(app, headers=headers) as client:
+    with AppClient(app, headers=headers) as client:
         answer = client.get("/metrics")
     assert answer.status_code == 200
     return {
@@ -124,7 +124,7 @@ def test_requests_are_counted_by_the_template_of_their_route(app: FastAPI, token
     key = {"method": "GET", "route": route, "status": "404"}
     name = "steerboard_http_request_seconds_count"
     before = samples(app).get((name, tuple(sorted(key.items()))), 0)
-    with TestClient(app, headers={"Authorization": f"Bearer {token}"}) as client:
+    with AppClient(app, headers={"Authorization": f"Bearer {token}"}) as client:
         for run in ("one-run", "another-run"):
             assert client.get(f"/api/v1/projects/default/runs/{run}").status_code == 404
         client.get("/api/v1/nothing-like-this")
@@ -145,7 +145,7 @@ def test_a_failing_request_is_counted_and_its_answer_and_its_log_carry_one_id(
     def broken() -> None:
         raise RuntimeError("inside")
 
-    with TestClient(own_app, raise_server_exceptions=False) as client:
+    with AppClient(own_app, raise_server_exceptions=False) as client:
         assert client.get("/api/v1/broken-here").status_code == 500
         answer = client.get("/api/v1/system/live", headers={"X-Request-ID": "given-by-a-proxy.1"})
         forged = client.get("/api/v1/system/live", headers={"X-Request-ID": 'a" b'})
@@ -168,17 +168,17 @@ def test_in_production_the_figures_need_their_own_token(
 ) -> None:
     served = settings.model_copy(update={"metrics_token": SecretStr("Vb7-pQ2xLm9zR4tKc8")})
     attach(app, served, sessions)
-    with TestClient(app) as client:
+    with AppClient(app) as client:
         assert client.get("/metrics").status_code == 401
         assert client.get("/metrics", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     assert samples(app, Authorization="Bearer Vb7-pQ2xLm9zR4tKc8")
     app.state.settings = settings.model_copy(update={"environment": "production"})
-    with TestClient(app) as client:
+    with AppClient(app) as client:
         assert client.get("/metrics").status_code == 404
 
 
 def test_every_figure_of_the_dashboard_is_one_that_is_served(app: FastAPI, busy: None) -> None:
-    with TestClient(app) as client:
+    with AppClient(app) as client:
         client.get("/api/v1/system/live")
     served = {name for name, _ in samples(app)}
     dashboard = json.loads(DASHBOARD.read_text())

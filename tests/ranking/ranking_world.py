@@ -18,6 +18,7 @@ from steerboard.accounts.tables import Membership, Project, User
 from steerboard.evaluation.ranking.tables import RankingTask
 from steerboard.evaluation.tables import Entrant, Evaluation, EvaluationPrompt, Response
 from steerboard.platform.database import new_id, transaction
+from support.servers.app_client import AppClient
 
 PROJECT = "/api/v1/projects/default"
 RANKINGS = f"{PROJECT}/rankings"
@@ -99,7 +100,7 @@ class RankingWorld(ExitStack):
             session.flush()
             session.add(Membership(project_id=self.project.id, user_id=user.id, role=role))
             code, _ = service.create_sign_in_link(session, user.id)
-        client = self.enter_context(TestClient(self.app))
+        client = self.enter_context(AppClient(self.app))
         assert client.post(f"/sign-in/{code}", follow_redirects=False).status_code == 303
         client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf_token"]
         return Annotator(client, user.id)

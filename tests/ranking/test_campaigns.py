@@ -3,7 +3,6 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from fastapi.testclient import TestClient
 from ranking_world import PROJECT, RankingWorld
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
@@ -13,6 +12,7 @@ from steerboard.evaluation.ranking.tables import RankingItem
 from steerboard.evaluation.tables import Entrant, Evaluation, Response
 from steerboard.platform.database import transaction
 from steerboard.platform.events.tables import Event
+from support.servers.app_client import AppClient
 
 
 def entrant(session: Session, name: str) -> Entrant:
@@ -162,7 +162,7 @@ def test_a_link_signs_an_annotator_in_and_leads_to_the_campaign(world: RankingWo
     first = world.owner.post(world.path(campaign, "/annotators"), json={}).json()
     second = world.owner.post(world.path(campaign, "/annotators"), json={}).json()
     assert [first["annotator"], second["annotator"]] == ["annotator-1", "annotator-2"]
-    with TestClient(world.app) as browser:
+    with AppClient(world.app) as browser:
         signed_in = browser.post(first["link"], follow_redirects=False)
         assert signed_in.headers["location"] == f"/p/default/rank/{campaign['id']}"
         (mine,) = browser.get("/api/v1/session").json()["projects"]

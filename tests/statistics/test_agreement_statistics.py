@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import cohen_kappa_score
 
 from steerboard_statistics.agreement import (
     alpha_interval,
@@ -108,6 +107,8 @@ def test_nothing_to_agree_on_has_no_alpha(table):
 @given(st.lists(st.tuples(st.integers(-1, 1), st.integers(-1, 1)), min_size=1, max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_kappa_is_scikit_learns(pairs):
+    from sklearn.metrics import cohen_kappa_score  # slow to import, and every process collects this
+
     a, b = [p[0] for p in pairs], [p[1] for p in pairs]
     ours = cohen_kappa(a, b)
     if len({*a, *b}) == 1:

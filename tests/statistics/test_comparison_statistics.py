@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from steerboard_statistics.comparison import compare, compare_pairs, compare_scores
 from steerboard_statistics.paired import holm, wilcoxon_p, win_rate
@@ -249,6 +248,8 @@ def test_wilcoxon_needs_six_items():
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 @settings(max_examples=10, deadline=None)
 def test_holm_is_statsmodels(ps):
+    from statsmodels.stats.multitest import multipletests  # slow to import, and every process collects this
+
     assert holm(ps) == pytest.approx(multipletests(ps, method="holm")[1].tolist())
 
 

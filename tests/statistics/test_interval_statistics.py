@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
-from statsmodels.stats.proportion import proportion_confint
 
 from steerboard_statistics import bootstrap
 from steerboard_statistics.bootstrap import MOST_GROUPS, Resamples, mean_interval, ratio_interval, tail_share
@@ -118,6 +117,8 @@ def test_a_ratio_is_of_means_on_the_same_items():
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 @settings(max_examples=100, deadline=None)
 def test_a_share_has_wilsons_interval(counts):
+    from statsmodels.stats.proportion import proportion_confint  # slow to import, and every process collects this
+
     successes, n = counts
     low, high = proportion_confint(successes, n, method="wilson")
     found = proportion_interval(successes, n)

@@ -21,6 +21,7 @@ from steerboard.platform.settings import Settings
 from steerboard.platform.storage.artifacts import ArtifactStore
 from steerboard.registry.service import register_model
 from support.models.model_folders import write_model
+from support.servers.app_client import AppClient
 from support.servers.s3_server import BUCKET, S3Server
 
 URL = f"s3://{BUCKET}/team"
@@ -34,7 +35,7 @@ def on_s3(settings: Settings, s3: S3Server) -> Settings:
 @pytest.fixture
 def api(app: FastAPI, on_s3: Settings, sessions: sessionmaker[Session], token: str) -> Iterator[TestClient]:
     attach(app, on_s3, sessions)
-    with TestClient(app, headers={"Authorization": f"Bearer {token}"}) as signed_in:
+    with AppClient(app, headers={"Authorization": f"Bearer {token}"}) as signed_in:
         yield signed_in
 
 
@@ -84,7 +85,7 @@ def test_health_and_doctor_say_that_the_store_is_ill_and_why(
 ) -> None:
     def health() -> tuple[str, str]:
         attach(app, on_s3, sessions)
-        with TestClient(app) as client:
+        with AppClient(app) as client:
             answer = client.get("/api/v1/system/health").json()
             return answer["status"], answer["artifacts"]
 

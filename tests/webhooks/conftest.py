@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 from fastapi import FastAPI
-from fastapi.testclient import TestClient
 from sqlalchemy.orm import Session, sessionmaker
 from webhook_world import WebhookWorld
 
 from steerboard.accounts.tables import Project
 from steerboard.app.main import attach
 from steerboard.platform.settings import Settings, get_settings
+from support.servers.app_client import AppClient
 from support.servers.other_server import OtherServer, other_server
 
 
@@ -34,5 +34,5 @@ def world(
     monkeypatch.setenv("STEERBOARD_PUBLIC_URL", "https://steerboard.example/")
     get_settings.cache_clear()
     attach(app, get_settings(), sessions)
-    with TestClient(app, headers={"Authorization": f"Bearer {token}"}) as client:
+    with AppClient(app, headers={"Authorization": f"Bearer {token}"}) as client:
         yield WebhookWorld(client, sessions, project, get_settings(), app.state.secrets)

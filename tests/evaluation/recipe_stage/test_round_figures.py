@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from statsmodels.stats.proportion import proportion_confint
 
 from steerboard.evaluation.recipe_stage.decision import decided, decided_by
 from steerboard.evaluation.recipe_stage.judge import Judged
@@ -70,6 +69,8 @@ def measured(stage: str, *numbers: int, independent: bool = True) -> Measured:
 
 
 def test_win_rates_are_counted_by_prompt_with_wilsons_interval_where_nothing_ties() -> None:
+    from statsmodels.stats.proportion import proportion_confint  # slow to import, and every process collects this
+
     report = measured("report", 0, 1, 2, 3)
     found = rounds_report(facts(measured=[report])).rounds[1].answers
     assert found is not None

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from steerboard.app import dashboard
 from steerboard.platform.http.errors import install_handlers
+from support.servers.app_client import AppClient
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClie
     app = FastAPI()
     install_handlers(app)
     dashboard.install(app)
-    with TestClient(app) as client:
+    with AppClient(app) as client:
         yield client
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from steerboard.app.main import attach, create_app
 from steerboard.platform.http.body_limits import JSON_BYTES
 from steerboard.platform.settings import Settings
+from support.servers.app_client import AppClient
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def failing(
     """Signed in, at an app with a bug and a route without its database."""
     attach(made_to_fail, settings, sessions)
     headers = {"Authorization": f"Bearer {token}"}
-    with TestClient(made_to_fail, headers=headers, raise_server_exceptions=False) as client:
+    with AppClient(made_to_fail, headers=headers, raise_server_exceptions=False) as client:
         yield client
 
 
@@ -72,7 +73,7 @@ def test_a_large_json_body_is_refused_declared_or_not(client: TestClient) -> Non
 def test_only_uploads_may_be_large_and_only_by_somebody_known(app: FastAPI) -> None:
     body = b"x" * (JSON_BYTES + 1)
     form = {"content-type": "multipart/form-data; boundary=b"}
-    with TestClient(app) as nobody:
+    with AppClient(app) as nobody:
         for kind in ("application/octet-stream", "multipart/form-data; boundary=b"):
             answer = nobody.post("/api/v1/session", content=body, headers={"content-type": kind})
             assert answer.status_code == 413, kind
@@ -203,11 +204,11 @@ def test_health_needs_no_token_and_names_the_part_that_is_ill(
         {"status": "ok", "database": "ok", "redis": "ok", "artifacts": "ok", "disk": "ok"},
     )
     lonely = settings.model_copy(update={"redis_url": "redis://127.0.0.1:1"})
-    with TestClient(create_app(lonely, sessions=sessions)) as other:
+    with AppClient(create_app(lonely, sessions=sessions)) as other:
         answer = other.get("/api/v1/system/health")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     dead = settings.model_copy(update={"database_url": "postgresql+psycopg://nobody@127.0.0.1:1/none"})
-    with TestClient(create_app(dead)) as other:
+    with AppClient(create_app(dead)) as other:
         answer = other.get("/api/v1/system/health")
         assert (answer.status_code, answer.json()["database"]) == (503, "unavailable")
         refused = other.get("/api/v1/projects", headers={"Authorization": "Bearer x"})

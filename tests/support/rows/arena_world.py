@@ -20,6 +20,7 @@ from steerboard.arena.tables import Battle, Turn
 from steerboard.platform.database import transaction
 from steerboard.playground.tables import Comparison, PlaygroundAnswer
 from steerboard.registry.tables import Endpoint
+from support.servers.app_client import AppClient
 
 PROJECT = "/api/v1/projects/default"
 NAMES = ("zebra-raw", "walrus-sft", "heron-dt", "lynx-ppo")
@@ -82,7 +83,7 @@ class ArenaWorld(ExitStack):
             session.flush()
             session.add(Membership(project_id=self.project.id, user_id=user.id, role=role))
             code, _ = service.create_sign_in_link(session, user.id)
-        client = self.enter_context(TestClient(self.app))
+        client = self.enter_context(AppClient(self.app))
         assert client.post(f"/sign-in/{code}", follow_redirects=False).status_code == 303
         client.headers["X-CSRF-Token"] = client.get("/api/v1/session").json()["csrf_token"]
         return Voter(self, client)

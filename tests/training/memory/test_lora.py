@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import peft
 import pytest
 import torch
 from running import data_of, metrics_of, recorded, run_process, torchrun, with_others
@@ -76,6 +75,8 @@ def test_peft_loads_our_adapters_as_they_are(trained, method):
         base = AutoModelForSequenceClassification.from_pretrained(folder / "base", num_labels=1, dtype=torch.float32)
         base.config.pad_token_id = 0
         ours = load_reward_model(folder, "fp32", "cpu")
+    import peft  # slow to import, and every process collects this
+
     theirs = peft.PeftModel.from_pretrained(base, folder).eval()
     torch.testing.assert_close(logits(ours.model), logits(theirs), rtol=1e-5, atol=1e-6)
 
