@@ -12,6 +12,8 @@ from fault_stack import SFT, Stack
 
 SHORT_LEASE = {"STEERBOARD_LEASE_SECONDS": "4"}
 SEEDS = 50
+# 27 steps.
+SHORT = {**SFT, "epochs": 1}
 
 
 @pytest.mark.long
@@ -39,10 +41,10 @@ def test_fifty_stages_killed_at_random_steps_resume_to_the_same_weights_and_metr
 
 
 def test_a_killed_worker_takes_its_stage_along_and_another_one_goes_on(stack: Stack) -> None:
-    expected = stack.undisturbed(SFT)
-    run_id = stack.create("sft", SFT)
+    expected = stack.undisturbed(SHORT)
+    run_id = stack.create("sft", SHORT)
     first = stack.start_worker("first", **SHORT_LEASE)
-    stack.wait_for_step(run_id, 20)
+    stack.wait_for_step(run_id, 8)
     first.signal(signal.SIGKILL)
     killed = time.monotonic()
     stack.wait(lambda: not stack.stage_pids(run_id), 2, "the stage outlived its worker")
