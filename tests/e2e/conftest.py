@@ -7,6 +7,8 @@ import pytest
 from dashboard_world import NAMED, RECIPE, World, follow, instructions, preferences
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from ranking_desks import Desks, enter_evaluation
+from steered_policy import RECIPE as STEERED
+from steered_policy import graded, pairs
 
 from steerboard.app.dashboard import BUILD
 from support.processes.chromium import CHROMIUM
@@ -100,3 +102,16 @@ def desks(world: World, browser: Browser, ranked_evaluation: None) -> Iterator[D
     for desk in made.open:
         desk.context.close()
     assert errors == []
+
+
+@pytest.fixture(scope="session")
+def steered(world: World) -> str:
+    """A policy whose answers follow the requested reward."""
+    world.import_rows("graded", "labelled", graded())
+    world.import_rows("graded-pairs", "preferences", pairs())
+    answer = world.client.post("pipelines", json={"text": STEERED, "set": ["graded=graded", "pairs=graded-pairs"]})
+    answer.raise_for_status()
+    name = str(answer.json()["name"])
+    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
+    assert world.get(f"pipelines/{name}")["state"] == "succeeded"
+    return f"{name}.dt"

@@ -5,78 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from dashboard_world import World, follow
 from playwright.sync_api import BrowserContext, Page, expect
-
-THINGS = ("apple", "leaf", "lake", "lemon", "stone", "cloud", "river", "house")
-COLORS = ("red", "green", "blue", "yellow", "grey")
-# Good, middling and bad answers to the same prompts; their grades are what the policy learns to be asked for.
-GRADES = (("A lovely {} thing, gladly and with joy!", 2.0), ("It is {}.", 0.0), ("No.", -2.0))
-RECIPE = """
-name: steered
-inputs:
-  graded: {type: dataset, kind: labelled}
-  pairs: {type: dataset, kind: preferences}
-stages:
-  base: {run: base, source: "random:tiny-llama", vocabulary: 400, hidden: 64, layers: 2, heads: 2, max_length: 96}
-  reward:
-    run: train
-    method: reward_model
-    model: base
-    data: $pairs
-    lr: 2.0e-3
-    batch: 16
-    max_steps: 60
-    epochs: 100
-  dt:
-    run: train
-    method: decision_transformer
-    model: base
-    data: $graded
-    lr: 3.0e-3
-    batch: 24
-    max_steps: 240
-    epochs: 100
-    score_scale: quantile
-    score_step: 1.0
-"""
-
-
-def graded() -> list[dict[str, Any]]:
-    return [
-        {
-            "prompt": f"Tell of a {color} {thing}.",
-            "response": text.format(color),
-            "source": "people",
-            "reward": grade,
-        }
-        for thing in THINGS
-        for color in COLORS
-        for text, grade in GRADES
-    ]
-
-
-def pairs() -> list[dict[str, Any]]:
-    return [
-        {"prompt": f"Tell of a {color} {thing}.", "chosen": better.format(color), "rejected": worse.format(color)}
-        for thing in THINGS
-        for color in COLORS
-        for (better, _), (worse, _) in ((GRADES[0], GRADES[1]), (GRADES[1], GRADES[2]), (GRADES[0], GRADES[2]))
-    ]
-
-
-@pytest.fixture(scope="module")
-def steered(world: World) -> str:
-    """A policy whose answers follow the requested reward."""
-    world.import_rows("graded", "labelled", graded())
-    world.import_rows("graded-pairs", "preferences", pairs())
-    answer = world.client.post("pipelines", json={"text": RECIPE, "set": ["graded=graded", "pairs=graded-pairs"]})
-    answer.raise_for_status()
-    name = str(answer.json()["name"])
-    world.wait(lambda: world.get(f"pipelines/{name}")["state"] in ("succeeded", "failed"), name, 240)
-    assert world.get(f"pipelines/{name}")["state"] == "succeeded"
-    return f"{name}.dt"
 
 
 def columns_of(page: Page) -> list[tuple[str, float]]:
