@@ -63,7 +63,7 @@ class VllmHost:
         _check_devices(options.tensor_parallel, device)
         self._watchdog = Watchdog(give_up)
         self._step_seconds = options.step_seconds
-        with self._watchdog.limit(options.load_seconds, "the engine was not up"):
+        with self._watchdog.limit(options.load_seconds, "the engine was not up"), _without_collections():
             more = _live_options(device) if live else _lora_options(rank)
             if device == "cpu" and task == "generate":
                 more |= _WHOLE_PROMPTS
@@ -115,8 +115,21 @@ class VllmHost:
             self._engine.engine_core.shutdown()
             del self._engine
             cleanup_dist_env_and_memory()
+            gc.unfreeze()
             gc.collect()
         self._watchdog.close()
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """What an engine imports and builds lasts as long as it does: to look for garbage in it takes a quarter of its
+    start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextmanager
