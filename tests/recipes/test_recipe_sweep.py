@@ -85,6 +85,14 @@ def test_what_a_stage_learns_from_can_vary(shelf: Shelf) -> None:
     assert names(made).count("labelled") == names(made).count("mle") == 1
 
 
+def test_one_value_may_be_that_a_field_is_not_set(shelf: Shelf) -> None:
+    """A Decision Transformer of all rows beside those of filtered ones."""
+    text = RECIPE.replace(GRID, "    dt.threshold: [null, 0.0, 0.5]\n").replace("entrants: [sft, mle", "entrants: [dt")
+    made = plan(shelf, text=text)
+    assert [stage(made, f"dt-{n}").config.threshold for n in (1, 2, 3)] == [None, 0.0, 0.5]
+    assert values(made)[0] == {"dt.threshold": None}
+
+
 def test_fields_inside_others_vary_too(shelf: Shelf) -> None:
     vary = "    mixture.parts.0.share: [0.2, 0.4]\n    answers.decoding.temperature: [0.5, 1.0]\n"
     made = plan(shelf, text=RECIPE.replace(GRID, vary))

@@ -187,6 +187,29 @@ def test_decision_transformer_learns_as_many_labels_as_sft_and_sees_its_score(tr
         assert written.endswith(f"Assistant: <rm_score> {form.text(scale.score(rows[example.row]['reward']))}")
 
 
+def test_a_decision_transformer_may_learn_from_the_rows_of_mle_filter_with_the_scores_of_all(make_stage, base_model):
+    from steerboard_workers.alignment.methods import training_of
+    from steerboard_workers.stages.training.data import load_data
+    from steerboard_workers.stages.training.setup import open_model
+
+    def rows_of(**config):
+        stage = make_stage({**QUICK, **config}, model=base_model)
+        start = open_model(base_model, stage.spec.config)
+        return load_data(stage, training_of(stage.spec.config), start.renderer)
+
+    better = rows_of(method="mle_filter", threshold=0.5)
+    hybrid = rows_of(method="decision_transformer", threshold=0.5, score_scale="quantile")
+    full = rows_of(method="decision_transformer", score_scale="quantile")
+    assert 0 < len(hybrid.train) < len(full.train)
+    assert [e.row for e in hybrid.train] == [e.row for e in better.train]
+    assert [e.row for e in hybrid.held_out] == [e.row for e in better.held_out]
+    prompts = {e.row: e.prompt.tolist() for e in full.train}
+    assert all(e.prompt.tolist() == prompts[e.row] for e in hybrid.train)
+    with pytest.raises(EmptySelection, match="no training rows are left") as refused:
+        rows_of(method="decision_transformer", threshold=50.0)
+    assert "threshold" in str(refused.value.hint)
+
+
 def test_an_empty_score_is_no_score(base_model):
     render = load_policy(base_model).renderer
     messages = [{"role": "user", "content": "bread?"}]

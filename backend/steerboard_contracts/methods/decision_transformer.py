@@ -47,6 +47,16 @@ class DecisionTransformerConfig(TrainingConfig):
     ] = "zscore"
     score_step: Annotated[Positive, Field(le=1, description="Scores are rounded to this: 0.01, 0.1, 0.5 or 1.")] = 0.1
     score_limit: Annotated[Positive, Field(description="Scores are clipped to between minus this and this.")] = 5.0
+    threshold: Annotated[
+        Finite | None,
+        Field(
+            description="Only rows whose normalised reward z is above this are learned, as by MLE with filtering; "
+            "empty: all of them. What a score means does not depend on it.",
+            json_schema_extra={
+                "source": "all rows: arXiv 2308.12050, Eq. 6; the hybrid with Eq. 4 is not in the paper"
+            },
+        ),
+    ] = None
     default_score: Annotated[
         Finite, Field(description="Requested of the policy where a prompt names no score.", json_schema_extra=PAPER)
     ] = 5.0
@@ -59,7 +69,9 @@ class DecisionTransformerConfig(TrainingConfig):
     ] = Condition.of({})
 
     @model_validator(mode="after")
-    def _defaults_are_learned(self) -> DecisionTransformerConfig:
+    def _fits(self) -> DecisionTransformerConfig:
+        if self.threshold is not None and SCORE not in self.attributes:
+            raise ValueError(f"threshold: it is one of rewards, and {SCORE} is not among `attributes`")
         for name in self.default_attributes.values:
             if name == SCORE:
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
@@ -81,6 +93,6 @@ SPEC = MethodSpec(
     outputs=("policy",),
     learns_from_rewards=True,
     condition="default_score",
-    form=("score_scale", "score_step"),
+    form=("score_scale", "score_step", "threshold"),
     place=50,
 )

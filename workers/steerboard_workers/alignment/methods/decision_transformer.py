@@ -4,6 +4,7 @@ the attribute-conditioned SFT of SteerLM (arXiv 2310.05344, step 3), behind `hel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from steerboard_contracts.attribute_names import SCORE
@@ -12,6 +13,7 @@ from steerboard_contracts.conditions.format import ConditionFormat
 from steerboard_contracts.methods.decision_transformer import DecisionTransformerConfig
 from steerboard_contracts.prompts import Normaliser, ScoreScale
 from steerboard_workers.alignment.attributes import described, fit_attribute, grade
+from steerboard_workers.alignment.filtering import NOTHING_LEFT, above
 from steerboard_workers.alignment.training_method import RewardedMethod, Row, Selection, Source
 
 
@@ -50,7 +52,12 @@ class DecisionTransformer(RewardedMethod[DecisionTransformerConfig]):
         if SCORE in config.attributes:
             info["score_scale"] = self._scale
         notes = [described(one, rows) for one in self._form.attributes if one.name != SCORE]
-        return Selection(rows, info=info, notes=notes)
+        # A score means the same whatever is left out: its scale is that of all rows.
+        kept = Selection(rows) if config.threshold is None else above(config.threshold, rows)
+        return replace(kept, info=info, notes=[*kept.notes, *notes])
+
+    def nothing_left(self) -> str:
+        return super().nothing_left() if self.config.threshold is None else NOTHING_LEFT
 
     def condition(self, row: Row) -> str:
         values = {name: self._value(row, name) for name in self.config.attributes}
