@@ -187,7 +187,9 @@ def test_a_run_finds_the_log_probs_that_another_has_computed(world: Any) -> None
         logs = [line["message"] for line in world.get(f"runs/{run['id']}/logs")["items"]]
         lines += [line for line in logs if line.startswith("log-probs of reference")]
     known, of_all = zip(*(map(int, re.findall(r"(\d+) of (\d+)", line)[0]) for line in lines), strict=True)
-    assert known == (0, of_all[1])
+    # A busy machine may have taken a second attempt for either.
+    assert known[0] == 0
+    assert set(known[1:]) == {of_all[-1]}
 
 
 @pytest.mark.long
