@@ -6,7 +6,7 @@ import pytest
 from dashboard_world import World
 from playwright.sync_api import Page, expect
 
-# Keeps every text that stands in an answer, by its letter.
+# Keeps every text that an answer has had, by its letter.
 _WATCH = """
     window.seen = { A: new Set(), B: new Set() }
     new MutationObserver(() => {

@@ -86,7 +86,7 @@ def test_what_a_stage_learns_from_can_vary(shelf: Shelf) -> None:
 
 
 def test_one_value_may_be_that_a_field_is_not_set(shelf: Shelf) -> None:
-    """A Decision Transformer of all rows beside those of filtered ones."""
+    """A Decision Transformer of all rows, next to some of filtered rows."""
     text = RECIPE.replace(GRID, "    dt.threshold: [null, 0.0, 0.5]\n").replace("entrants: [sft, mle", "entrants: [dt")
     made = plan(shelf, text=text)
     assert [stage(made, f"dt-{n}").config.threshold for n in (1, 2, 3)] == [None, 0.0, 0.5]

@@ -52,9 +52,7 @@ class DecisionTransformerConfig(TrainingConfig):
         Field(
             description="Only rows whose normalised reward z is above this are learned, as by MLE with filtering; "
             "empty: all of them. What a score means does not depend on it.",
-            json_schema_extra={
-                "source": "all rows: arXiv 2308.12050, Eq. 6; the hybrid with Eq. 4 is not in the paper"
-            },
+            json_schema_extra={"source": "all rows: arXiv 2308.12050, Eq. 6; it does not combine this with Eq. 4"},
         ),
     ] = None
     default_score: Annotated[
@@ -71,7 +69,7 @@ class DecisionTransformerConfig(TrainingConfig):
     @model_validator(mode="after")
     def _fits(self) -> DecisionTransformerConfig:
         if self.threshold is not None and SCORE not in self.attributes:
-            raise ValueError(f"threshold: it is one of rewards, and {SCORE} is not among `attributes`")
+            raise ValueError(f"threshold: it compares rewards, and {SCORE} is not among `attributes`")
         for name in self.default_attributes.values:
             if name == SCORE:
                 raise ValueError(f"default_attributes: the default of {SCORE} is `default_score`")
