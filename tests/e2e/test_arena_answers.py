@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from dashboard_world import World
 from playwright.sync_api import Page, expect
 
@@ -18,11 +17,10 @@ _WATCH = """
 """
 
 
-@pytest.mark.long
 def test_two_scores_of_a_policy_answer_as_one_looks_and_their_names_follow_the_vote(
     page: Page, world: World, steered: str
 ) -> None:
-    asked = [{"model": steered, "score": 2.0, "name": "joyful"}, {"model": steered, "score": -2.0, "name": "terse"}]
+    asked = [{"model": steered, "score": 5.0, "name": "joyful"}, {"model": steered, "score": -5.0, "name": "terse"}]
     world.client.post("arenas", json={"name": "steering", "entrants": asked}).raise_for_status()
     page.goto("/p/default/arena")
     page.get_by_role("textbox", name="Prompt").fill("Tell of a blue lake.")
