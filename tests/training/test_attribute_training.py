@@ -132,6 +132,7 @@ def test_an_attribute_that_cannot_be_learned_is_refused(asked: str, code: str, w
         ({"attributes": ["a b"]}, "should match pattern"),
         ({"attributes": ["a"], "default_attributes": "b:1"}, "b is not among `attributes`"),
         ({"default_attributes": 5}, "the default of rm_score is `default_score`"),
+        ({"attributes": ["a"], "threshold": 0.5}, "rm_score is not among `attributes`"),
     ],
 )
 def test_a_config_that_names_them_wrongly_is_refused(config: dict, words: str) -> None:
