@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 
+import psutil
 import pytest
 import torch
 from running import in_fork, run_forked, run_process
@@ -136,6 +137,20 @@ def test_a_full_disk_fails_with_its_code_and_leaves_no_half_model(make_stage, ba
     code, events, _ = run_forked(stage, {resource.RLIMIT_FSIZE: 64 << 10})
     assert (code, events[-1].code, events[-1].retryable) == (1, "no_space_left", True)
     assert not list((stage.directory / "outputs").iterdir())
+
+
+@pytest.mark.parametrize(("left", "code"), [(32 << 20, "out_of_memory"), (1 << 30, "stage_crashed")])
+def test_an_error_without_a_cause_is_one_of_memory_only_near_the_limit(left, code):
+    """Native code that was refused memory may raise only this."""
+
+    def act() -> int:
+        used = psutil.Process().memory_info().data
+        resource.setrlimit(resource.RLIMIT_DATA, (used + left, used + left))
+        print(failure_of(SystemError("error return without exception set")).code)
+        return 0
+
+    _, out, errors = in_fork(act)
+    assert out == f"{code}\n", errors
 
 
 @pytest.mark.long

@@ -72,6 +72,9 @@ def test_a_lost_node_costs_an_attempt_and_the_next_one_ends_the_run(stack: Stack
     run_id = stack.create("placed", PLACED)
     stack.wait_for_step(run_id, 9, seconds=200)
     both[lost].signal(signal.SIGKILL)
+    if lost:
+        # Were it back before Ray has missed it, its units would be restarted and no attempt be lost.
+        stack.wait(lambda: stack.run(run_id).attempt == 2, 120, "no one misses the second node")
     nodes.start(lost)
     (run,) = stack.finish(run_id, seconds=400)
     assert (run.state, run.attempt) == ("succeeded", 2), run.reason

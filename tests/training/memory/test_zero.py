@@ -77,7 +77,9 @@ def check_equal(metrics: dict, stage: Stage, expected: tuple[dict, dict]) -> Non
     ours = final_weights(stage)
     assert ours.keys() == weights.keys()
     for name, tensor in weights.items():
-        torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=5e-5)
+        # A fifth of a step. Adam makes steps of rounding errors where a gradient is almost zero: one process that cuts
+        # its batch into other micro-batches differs by 6.4e-5 in such a weight.
+        torch.testing.assert_close(ours[name], tensor, rtol=1e-3, atol=CONFIG["lr"] / 5)
 
 
 @pytest.mark.long

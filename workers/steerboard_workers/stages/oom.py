@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import resource
+
+import psutil
 
 SIGNS = (
     "can't allocate memory",
@@ -15,10 +18,21 @@ SIGNS = (
     "can't start new thread",
 )
 
+_LITTLE = 64 << 20
+
 
 def ran_out_of_memory(error: BaseException) -> bool:
     no_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
-    return isinstance(error, MemoryError) or no_memory or any(sign in str(error).lower() for sign in SIGNS)
+    signed = any(sign in str(error).lower() for sign in SIGNS)
+    # What native code raises, by oversight, when it was refused memory; or when it is broken in another way.
+    unsaid = isinstance(error, SystemError) and _near_limit()
+    return isinstance(error, MemoryError) or no_memory or signed or unsaid
+
+
+def _near_limit() -> bool:
+    """Whether this process has little left of what its guardian lets it allocate."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    return allowed != resource.RLIM_INFINITY and allowed - psutil.Process().memory_info().data < _LITTLE
 
 
 def first_line(error: BaseException) -> str:

@@ -24,6 +24,22 @@ it("shows the steerable policy at 5.0, 0 and -5.0, scored by the reward model of
   expect(draft.reward).toBe("reward");
 });
 
+it("scores a policy of other labels by the newest reward model of its family", () => {
+  const trained = (name: string, role: string, parent: string, info: object = {}) => ({
+    ...(model(name, role, info) as object),
+    parent_id: parent,
+  });
+  const models = [
+    trained("newest", "reward", "other"),
+    trained("newer", "reward", "base"),
+    trained("older", "reward", "base"),
+    trained("dt", "policy", "sft", { condition: steerable.condition }),
+    trained("sft", "sft", "base"),
+    model("base", "base"),
+  ] as never;
+  expect(firstDraft(targetsOf(models, []), models).reward).toBe("newer");
+});
+
 it("asks a model without scores once, and without a score", () => {
   const models = [model("sft", "sft")];
   expect(firstDraft(targetsOf(models, []), models).columns).toMatchObject([

@@ -85,12 +85,29 @@ function firstAsked(attributes: Attribute[]): Condition[] {
   return [...new Set(DEFAULT_SCORES.map((score) => Math.max(only.low, Math.min(only.high, score))))];
 }
 
-/** The reward model that labelled what the policy was trained on, or else the newest one. */
+/** The reward model that labelled what the policy was trained on, or else the newest one that shares an ancestor with
+ * the policy, or else the newest one. */
 export function rewardFor(target: Target | undefined, models: Model[]): string | null {
   const rewards = models.filter((model) => model.role === "reward");
   const policy = models.find((model) => `model:${model.name}` === target?.value);
   const hash = policy?.info.normaliser?.reward_model_hash ?? policy?.info.lineage?.reward_model;
-  return (rewards.find((model) => model.content_hash === hash) ?? rewards[0])?.name ?? null;
+  const family = ancestors(policy, models);
+  const found =
+    rewards.find((model) => model.content_hash === hash) ??
+    rewards.find((model) => [...ancestors(model, models)].some((id) => family.has(id))) ??
+    rewards[0];
+  return found?.name ?? null;
+}
+
+/** The models that one was trained from, by id. */
+function ancestors(model: Model | undefined, models: Model[]): Set<string> {
+  const above = new Set<string>();
+  let id = model?.parent_id;
+  while (id && !above.has(id)) {
+    above.add(id);
+    id = models.find((one) => one.id === id)?.parent_id;
+  }
+  return above;
 }
 
 export function draftOf(comparison: Comparison): Draft {
