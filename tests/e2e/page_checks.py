@@ -74,6 +74,7 @@ def _shoot(page: Page, name: str) -> None:
     """A picture to look at, where someone asks for them."""
     folder = os.environ.get("STEERBOARD_SCREENSHOTS")
     if folder:
+        settle(page)
         page.screenshot(path=Path(folder) / (re.sub(r"[^a-z0-9-]+", "_", name.lower()) + ".png"), full_page=True)
 
 

@@ -93,6 +93,12 @@ def test_few_items_and_an_open_campaign(evaluated: Make) -> None:
     assert against(found, "contamination_unchecked").value is None
 
 
+@pytest.mark.parametrize(("ranked", "words"), [(1, "1 item is few: "), (2, "2 items are few: ")])
+def test_few_items_are_counted_in_words(made: Evaluated, ranked: int, words: str) -> None:
+    made.campaign({"ann": dict.fromkeys(range(ranked), BOTH)})
+    assert against(headline_of(made.report()), "few_items").text.startswith(words)
+
+
 def test_a_judge_that_prefers_another_than_people_do(made: Evaluated) -> None:
     made.campaign({"ann": dict.fromkeys(range(24), BOTH)})
     made.scores({"sft": [7] * 24, "dt": [4] * 24}, name="strict")

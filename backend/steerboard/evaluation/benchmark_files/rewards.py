@@ -64,8 +64,9 @@ def result_names(paths: Sequence[Path], documents: Sequence[Mapping[str, Any]]) 
 
 
 def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
-    """Raises `BadInput`."""
-    return sections(document, findings, model_of(document))
+    """Of the subsets, without what the file says of its model. Raises `BadInput`."""
+    told = {name: value for name, value in document.items() if name in rewardbench.WEIGHTS or not isinstance(value, str)}
+    return sections(told, findings, model_of(document))
 
 
 def is_pair(row: Mapping[str, Any]) -> bool:

@@ -51,7 +51,8 @@ def _significance(answer: Headline) -> Iterator[Reservation]:
 def _items(answer: Headline) -> Iterator[Reservation]:
     items = answer.margin.win_rate.n if answer.margin else answer.items
     if items < FEW_PROMPTS:
-        text = f"{items} items are few: only large differences can be distinguished from chance."
+        few = "1 item is" if items == 1 else f"{items} items are"
+        text = f"{few} few: only large differences can be distinguished from chance."
         yield _made("few_items", text, items)
 
 

@@ -11,7 +11,8 @@ FEW_PROMPTS = 20
 def report_warnings(report: EvaluationReport) -> list[str]:
     found = [f"not finished: {reason}" for reason in report.unfinished]
     if report.prompts < FEW_PROMPTS:
-        found.append(f"{report.prompts} prompts are few: only large differences can be distinguished from chance")
+        few = "1 prompt is" if report.prompts == 1 else f"{report.prompts} prompts are"
+        found.append(f"{few} few: only large differences can be distinguished from chance")
     for entrant in report.entrants:
         if entrant.missing:
             asked = entrant.responses + entrant.missing
