@@ -65,7 +65,8 @@ def result_names(paths: Sequence[Path], documents: Sequence[Mapping[str, Any]]) 
 
 def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
     """Of the subsets, without what the file says of its model. Raises `BadInput`."""
-    told = {name: value for name, value in document.items() if name in rewardbench.WEIGHTS or not isinstance(value, str)}
+    known = rewardbench.WEIGHTS
+    told = {name: value for name, value in document.items() if name in known or not isinstance(value, str)}
     return sections(told, findings, model_of(document))
 
 
