@@ -305,7 +305,7 @@ def test_rewardbench_of_a_results_file_and_of_pairs(published: Path, tmp_path: P
     (file,) = (published / "rewardbench").glob("subset_scores*.json")
     found = figures(file)
     assert found["overall"] == pytest.approx(0.77377, abs=1e-5)
-    assert len(found["subsets"]) == 23, "what the file says of its model is no subset"
+    assert len(found["subsets"]) == 23, "a field that describes the model is no subset"
     pairs = tmp_path / "pairs.jsonl"
     rows = [("math-prm", 1.0, 0.5), ("math-prm", 0.5, 0.5), ("hep-cpp", [2.0], [1.0])]
     pairs.write_text(

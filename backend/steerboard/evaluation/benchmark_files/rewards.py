@@ -64,7 +64,7 @@ def result_names(paths: Sequence[Path], documents: Sequence[Mapping[str, Any]]) 
 
 
 def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
-    """Of the subsets, without what the file says of its model. Raises `BadInput`."""
+    """Of the subsets, without the fields that describe the model. Raises `BadInput`."""
     known = rewardbench.WEIGHTS
     told = {name: value for name, value in document.items() if name in known or not isinstance(value, str)}
     return sections(told, findings, model_of(document))
