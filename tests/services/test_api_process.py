@@ -155,10 +155,15 @@ def test_several_processes_answer_with_one_set_of_figures(start: Start, token: s
     api.wait_until("/api/v1/system/live", 204)
     for _ in range(8):
         # A connection each: the kernel hands them to either process.
-        assert httpx.get(f"{api.url}/api/v1/projects", headers={"Authorization": f"Bearer {token}"}).status_code == 200
-    assert httpx.get(f"{api.url}/metrics").status_code == 401
+        assert (
+            httpx.get(
+                f"{api.url}/api/v1/projects", timeout=60, headers={"Authorization": f"Bearer {token}"}
+            ).status_code
+            == 200
+        )
+    assert httpx.get(f"{api.url}/metrics", timeout=60).status_code == 401
     given = {"Authorization": f"Bearer {PRODUCTION['STEERBOARD_METRICS_TOKEN']}"}
-    figures = httpx.get(f"{api.url}/metrics", headers=given).text
+    figures = httpx.get(f"{api.url}/metrics", timeout=60, headers=given).text
     assert 'steerboard_http_request_seconds_count{method="GET",route="/api/v1/projects",status="200"} 8.0' in figures
     api.process.send_signal(signal.SIGTERM)
     assert api.process.wait(20) == 0

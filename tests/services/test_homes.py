@@ -45,7 +45,7 @@ def near() -> Iterator[Path]:
 def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, near: Path) -> None:
     home = near / ODD
     up = start(home)
-    assert httpx.get(f"{up.url}/api/v1/system/health").json()["status"] == "ok"
+    assert httpx.get(f"{up.url}/api/v1/system/health", timeout=60).json()["status"] == "ok"
     rows = tmp_path / "rows.jsonl"
     rows.write_text("".join(json.dumps({"prompt": f"row {n}", "response": "yes"}) + "\n" for n in range(20)))
     imported = command(home, "datasets", "import", str(rows), "--name", "rows", "--kind", "instructions")
@@ -70,7 +70,7 @@ def test_everything_works_in_a_home_of_any_name(start: Start, tmp_path: Path, ne
     done = command(other, "restore", str(backups))
     assert done.returncode == 0, done.stderr
     again = start(other, "--no-worker")
-    found = httpx.get(f"{again.url}/api/v1/projects/default/datasets/rows", headers=headers(other))
+    found = httpx.get(f"{again.url}/api/v1/projects/default/datasets/rows", timeout=60, headers=headers(other))
     assert found.json()["rows"] == 20
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,8 @@ from steerboard_contracts.errors import BadInput
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD
 
 _OTHERS = ("rewardbench", "rewardbench2", "llmbar", "pandalm", "battles", "leaderboards")
+# Formats whose files are results of their own, whatever others hold. Of RewardBench it depends.
+_BY_FILE = ("leaderboards", "vicuna_review", "rewardbench")
 FORMATS = ("auto", *JUDGMENTS, *_OTHERS)
 
 
@@ -66,6 +69,8 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
             hint="Give --difficulty too.",
         )
     found, findings = _format(paths, format), Findings(options.threshold)
+    if found not in _BY_FILE:
+        _differ(paths)
     if options.judge is not None and found == "leaderboards":
         raise BadInput("leaderboards do not name a judge", code="invalid_request", hint="Leave --judge out.")
     if options.crowd and (found != "battles" or options.judge is not None):
@@ -75,6 +80,20 @@ def figures(paths: Sequence[Path], format: str, options: Options) -> Found:
             hint="Leave --crowd out.",
         )
     return findings.document(found, _answers(paths, found, options, findings))
+
+
+def _differ(paths: Sequence[Path]) -> None:
+    """Rows of a file that is given twice would count twice. Raises `BadInput`."""
+    known: dict[bytes, Path] = {}
+    for path in paths if len(paths) > 1 else ():  # a pipe can be read only once
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+        if known.setdefault(digest, path) is not path:
+            raise BadInput(
+                f"{path} has the same content as {known[digest]}: each of its rows would count twice",
+                code="invalid_request",
+                hint="Give each file once.",
+            )
 
 
 def _answers(paths: Sequence[Path], format: str, options: Options, findings: Findings) -> Found:
@@ -90,6 +109,7 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
                 prompts,
                 [one.model for one in prompts],
                 options.judge,
+                findings,
                 lambda mine: best_of_four.figures(mine, findings),
             )
         case "llmbar":
@@ -114,7 +134,7 @@ def _answers(paths: Sequence[Path], format: str, options: Options, findings: Fin
             return games.arena(mine, options.baseline, findings)
         return singles.singles([one for row in mine for one in row], options.categories, findings)
 
-    return by_judge(rows, labels([said(row) for row in rows]), options.judge, answer)
+    return by_judge(rows, labels([said(row) for row in rows]), options.judge, findings, answer)
 
 
 def _reviews(
@@ -173,6 +193,8 @@ def _of_table(columns: set[str]) -> str:
     row = dict.fromkeys(columns)
     if battles.is_battle(row):
         return "battles"
+    if rewards.is_pair(row):
+        return "rewardbench"
     return "llmbar" if judge_benchmarks.is_llmbar(row) else "alpaca_eval"
 
 
@@ -187,15 +209,24 @@ def _rewards(paths: Sequence[Path], judge: str | None, findings: Findings) -> Fo
             )
         findings.rows += len(documents)
         return by_judge(
-            documents, rewards.result_names(paths, documents), judge, lambda mine: rewards.of_results(mine[0], findings)
+            documents,
+            rewards.result_names(paths, documents),
+            judge,
+            findings,
+            lambda mine: rewards.of_results(mine[0], findings),
         )
+    _differ(paths)
     pairs = parsed(paths, rewards.pair, findings, "subset", groups_of=rewards.subset_of)
     if not pairs:
         raise WrongFileType(
             f"{paths[0].name} has no row of a subset with two rewards", hint="See docs/evaluation.md for the fields."
         )
     return by_judge(
-        pairs, [one.model for one in pairs], judge, lambda mine: rewards.of_pairs(mine, mine[0].model, findings)
+        pairs,
+        [one.model for one in pairs],
+        judge,
+        findings,
+        lambda mine: rewards.of_pairs(mine, mine[0].model, findings),
     )
 
 
@@ -210,7 +241,7 @@ def _alpaca_eval(paths: Sequence[Path], options: Options, findings: Findings) ->
         return alpaca_eval.figures(files, options.control, options.baseline, findings)
 
     readable = [row for row in rows if id(row) not in broken]
-    return by_judge(readable, [_judge(row[2]) for row in readable], options.judge, answer)
+    return by_judge(readable, [_judge(row[2]) for row in readable], options.judge, findings, answer)
 
 
 def _judge(row: Mapping[str, Any] | Problem) -> str | None:

@@ -110,13 +110,14 @@ def figures(
         columns=column or (),
     )
     found = judgment_figures.figures(files, format, options)
-    if save_weights:
-        tables.write_weights(save_weights, length_control.fitted_weights(found.get("models") or ()))
     if json or not sys.stdout.isatty():
         print_json(found)
     else:
         from steerboard.cli.output.figures_table import print_figures
 
         print_figures(found)
+    # Behind the figures, which a folder that cannot be written to does not take away.
+    if save_weights:
+        tables.write_weights(save_weights, length_control.fitted_weights(found.get("models") or ()))
     if not found["valid"]:
         raise typer.Exit(EXIT_FAILED)

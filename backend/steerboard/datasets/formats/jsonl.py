@@ -61,7 +61,35 @@ def parse_object(line: bytes) -> dict[str, Any] | Problem:
         return Problem("broken_json", f"is nested more than {DEEPEST} levels deep")
     if not isinstance(value, dict):
         return Problem("bad_row", f"is a JSON {_json_type(value)}, not an object")
+    if (twice := repeated_name(line, value)) is not None:
+        return Problem("bad_row", f"has `{twice[:100]}` twice, and it is unknown which one counts")
     return value
+
+
+def repeated_name(text: bytes, value: dict[str, Any]) -> str | None:
+    """A name that an object has twice, of which parsers silently take the last. `value`: what they make of `text`."""
+    # Few lines have any of their names more than once, as a text or further inside; those are read again.
+    if all(text.count(f'"{name}"'.encode(errors="surrogatepass")) < 2 for name in value):
+        return None
+    try:
+        json.loads(text, object_pairs_hook=_once)
+    except _Repeated as error:
+        return str(error)
+    except (RecursionError, ValueError):
+        return None
+    return None
+
+
+class _Repeated(Exception):
+    """The message is the name."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Repeated(next(name for name in names if names.count(name) > 1))
+    return found
 
 
 def takes_too_much(line: int) -> ImportOutOfMemory:

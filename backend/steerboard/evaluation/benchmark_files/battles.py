@@ -3,17 +3,18 @@ more, and the style of the answers where it is known."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from steerboard.evaluation.benchmark_files.judges import Said, by_judge, labels
 from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, newest, parsed
 from steerboard.evaluation.formats.fastchat import template_of
-from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named, turn_of, who
+from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named, number, turn_of, who
 from steerboard_contracts.errors import BadInput
 from steerboard_statistics.benchmarks import arena
 from steerboard_statistics.benchmarks.battles import Pair, by_battle
@@ -44,7 +45,9 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, cro
     Rows of one judge with one id on the same two models and turn are one, the newest; rows with one `battle` are of one
     vote, and `n` counts votes. Raises `BadInput` for too many voters.
     """
-    rows = parsed(paths, _pair, findings, "winner")
+    rows = [
+        _of_file(row, place) for place, path in enumerate(paths) for row in parsed([path], _pair, findings, "winner")
+    ]
     names = labels([Said(one.judge, one.template, one.key(place)) for place, one in enumerate(rows)])
     if crowd:
         voters = Counter(name for name in names if name is not None)
@@ -56,7 +59,13 @@ def figures(paths: Sequence[Path], judge: str | None, findings: Findings, *, cro
             code="several_judges",
             hint="Give --crowd to count all votes together, as an arena does, or --judge for those of one.",
         )
-    return by_judge(rows, names, judge, lambda mine: _figures(mine, findings))
+    return by_judge(rows, names, judge, findings, lambda mine: _figures(mine, findings))
+
+
+def _of_file(row: Row, place: int) -> Row:
+    """Two files may both number their battles from 0."""
+    battle = row.pair.battle
+    return row if battle is None else replace(row, pair=replace(row.pair, battle=f"{place}:{battle}"))
 
 
 def of_rows(rows: Iterable[Fields]) -> Found:
@@ -100,7 +109,7 @@ def _figures(rows: Sequence[Row], findings: Findings) -> Found:
         one = {"model": name, **dict.fromkeys(_RATING), **ratings.get(name, {}), "n": fought[name]}
         found["models"].append(findings.marked(one, _RATING, fought[name], {}, what="battles"))
     found["models"] += findings.unread([{"model": name} for name in fought], _RATING)
-    found |= {"matrix": arena.win_matrix(usable), "style_controlled": _styled(usable)}
+    found |= {"matrix": arena.win_matrix(usable), "style_controlled": _styled(usable, findings)}
     return findings.marked(found, _FIGURES, len(pairs), {}, what="battles")
 
 
@@ -116,16 +125,21 @@ def _rated(pairs: Sequence[Pair]) -> Found:
     }
 
 
-def _styled(pairs: Sequence[Pair]) -> Found | None:
-    """None where no pair has a style."""
+def _styled(pairs: Sequence[Pair], findings: Findings) -> Found | None:
+    """None where no pair has a style, and no ratings where too many have none."""
     known = [one for one in pairs if one.style is not None]
     if not known:
         return None
+    n, without = len(by_battle(known)), len(pairs) - len(known)
+    if without > findings.threshold * len(pairs):
+        why = f"{without:,} of {len(pairs):,} verdicts have no style that can be read, so none is controlled for"
+        findings.warn(why)
+        return {"n": n, "models": [], "why": why}
     try:
         board = arena.leaderboard(known, styled=True)
     except ValueError as error:
-        return {"n": len(by_battle(known)), "models": [], "why": str(error)}
-    return {"n": len(by_battle(known)), "coefficients": board.style, "models": [asdict(one) for one in board.ratings]}
+        return {"n": n, "models": [], "why": str(error)}
+    return {"n": n, "coefficients": board.style, "models": [asdict(one) for one in board.ratings]}
 
 
 def _pair(row: Fields) -> Row:
@@ -154,14 +168,17 @@ def _pair(row: Fields) -> Row:
 
 
 def _style(row: Fields) -> tuple[dict[str, float], dict[str, float]] | None:
-    metadata = row.get("conv_metadata")
+    metadata = _unpacked(row.get("conv_metadata"))
     if isinstance(metadata, Mapping):
-        sides = [
-            {name: _count(metadata.get(field.format(side))) for name, field in (_STYLE | _BOLD).items()}
-            for side in ("a", "b")
-        ]
+        try:
+            sides = [
+                {name: _count(metadata.get(field.format(side))) for name, field in (_STYLE | _BOLD).items()}
+                for side in ("a", "b")
+            ]
+        except Unreadable:
+            return None
         return (sides[0], sides[1]) if all(side["length"] for side in sides) else None
-    texts = [_answer(row.get(f"conversation_{side}")) for side in ("a", "b")]
+    texts = [_answer(_unpacked(row.get(f"conversation_{side}"))) for side in ("a", "b")]
     if texts[0] is None or texts[1] is None:
         return None
     made = [
@@ -172,12 +189,25 @@ def _style(row: Fields) -> tuple[dict[str, float], dict[str, float]] | None:
     return made[0], made[1]
 
 
+def _unpacked(value: object) -> object:
+    """What a cell of a table holds as JSON; any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        found: object = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return found
+
+
 def _count(value: object) -> float:
-    """A number, or the sum of counts by kind (`{h1: 2, h2: 3}`)."""
+    """A number, or the sum of counts by kind (`{h1: 2, h2: 3}`); 0 where there is none. Raises `Unreadable`."""
     if isinstance(value, Mapping):
         return sum(_count(one) for one in value.values())
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if usable and isinstance(value, int | float) else 0.0
+    found = number({"count": value}, "count")
+    if found is not None and not 0 <= found < 1e12:
+        raise Unreadable(f"has {found:g} as a count")
+    return found or 0.0
 
 
 def _answer(value: object) -> str | None:

@@ -39,7 +39,7 @@ def is_prompt(row: Mapping[str, Any]) -> bool:
 
 def prompt(row: Mapping[str, Any]) -> Prompt:
     """{subset, id, num_correct, scores}, as RewardBench's own scripts write them. Raises `Unreadable`."""
-    domain, id_, right, given = (row.get(name) for name in ("subset", "id", "num_correct", "scores"))
+    domain, id_, given = (row.get(name) for name in ("subset", "id", "scores"))
     if domain not in DOMAINS:
         raise Unreadable(f"its `subset` is not one of {', '.join(DOMAINS)}")
     if not isinstance(id_, str | int) or isinstance(id_, bool):
@@ -47,14 +47,15 @@ def prompt(row: Mapping[str, Any]) -> Prompt:
     if not isinstance(given, list):
         raise Unreadable("its `scores` are not a list")
     scores = tuple(_score(one) for one in given)
-    if not isinstance(right, int) or isinstance(right, bool) or not 0 < right < len(scores):
+    right = number(row, "num_correct")
+    if right is None or not right.is_integer() or not 0 < right < len(scores):
         raise Unreadable(f"its `num_correct` is not between 1 and {len(scores) - 1}, one less than its scores")
     if domain != TIES:
-        return Prompt(str(domain), str(id_), scores, right, None, model_of(row))
+        return Prompt(str(domain), str(id_), scores, int(right), None, model_of(row))
     twins = rewardbench2.twins_of(str(id_))
     if twins is None:
         raise Unreadable("its `id` is neither `ref:NUMBER` nor `tied:NUMBER`, as those of ties are")
-    return Prompt(domain, str(id_), scores, right, twins, model_of(row))
+    return Prompt(domain, str(id_), scores, int(right), twins, model_of(row))
 
 
 def point_out_missing(prompts: Sequence[Prompt], findings: Findings) -> None:

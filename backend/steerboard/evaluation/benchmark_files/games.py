@@ -179,10 +179,17 @@ def _preferred(row: Row) -> float | None:
 def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Found:
     """Against `baseline`, else the one that most rows name, else the one of Arena-Hard v0.1, which names none.
 
-    Raises `BadInput` where no one fought against it.
+    Raises `BadInput` where no one fought against it, or it has rows of its own against one that they do not name.
     """
     named = Counter(row[0].other for row in rows if row[0].other is not None)
     chosen = baseline or (named.most_common(1)[0][0] if named else None) or BASELINE
+    own = sum(row[0].other is None and row[0].model == chosen for row in rows)
+    if own:
+        raise BadInput(
+            f"{own:,} rows of {chosen} name no baseline, so they do not compare with {chosen}",
+            code="invalid_request",
+            hint="Leave --baseline out, or name the one that these rows are against in a field `baseline`.",
+        )
     kept, superseded = newest(
         rows,
         lambda row: (row[0].question_id, frozenset((row[0].model, row[0].other or chosen))),

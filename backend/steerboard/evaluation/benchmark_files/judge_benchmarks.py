@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +24,8 @@ _PANDALM = ("accuracy", "low", "high", "precision", "recall", "f1")
 _ANNOTATORS = ("annotator1", "annotator2", "annotator3")
 _RESULT = "_result"
 _BETWEEN = ": "
+# A whole number, also as tables write it whose column has gaps.
+_NUMBER = re.compile(r"\d+(?:\.0*)?")
 _EVALUATORS = ("evaluator", "judge", "annotator")
 
 
@@ -131,12 +134,18 @@ def _names_of(path: Path, row: Fields | None, paths: Sequence[Path]) -> Collecti
 
 def _choice(row: Fields, name: str) -> int | None:
     """1 or 2; None for a verdict that was not parsed. Raises `Unreadable` for another number."""
+    return _whole(row, name, (1, 2))
+
+
+def _whole(row: Fields, name: str, known: Sequence[int]) -> int | None:
+    """One of these numbers; None for a text, which is not a verdict. Raises `Unreadable` for another number."""
     value = row.get(name)
-    if isinstance(value, str) and not value.strip().isdecimal():
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
         return None
     found = number(row, name)
-    if found is not None and found not in (1, 2):
-        raise Unreadable(f"has {found:g} in `{name}`, not 1 or 2")
+    if found is not None and found not in known:
+        *others, last = known
+        raise Unreadable(f"has {found:g} in `{name}`, not {', '.join(map(str, others))} or {last}")
     return None if found is None else int(found)
 
 
@@ -221,10 +230,4 @@ def _verdict(row: Fields, name: str) -> int | None:
 
 def _vote(row: Fields, name: str) -> int | None:
     """0, 1 or 2; None for a text or null, which is not a verdict. Raises `Unreadable` for another number."""
-    value = row.get(name)
-    if isinstance(value, str) and not value.strip().isdecimal():
-        return None
-    found = number(row, name)
-    if found is not None and found not in (0, 1, 2):
-        raise Unreadable(f"has {found:g} in `{name}`, not 0, 1 or 2")
-    return None if found is None else int(found)
+    return _whole(row, name, (0, 1, 2))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from steerboard.evaluation.benchmark_files.reading import Found
+from steerboard.evaluation.benchmark_files.reading import Findings, Found
 from steerboard.evaluation.formats.records import Judgment
 from steerboard_contracts.errors import BadInput
 
@@ -65,7 +65,11 @@ def _label(judge: str | None, variant: str | None) -> str | None:
 
 
 def by_judge(
-    rows: Sequence[T], names: Sequence[str | None], wanted: str | None, answer: Callable[[Sequence[T]], Found]
+    rows: Sequence[T],
+    names: Sequence[str | None],
+    wanted: str | None,
+    findings: Findings,
+    answer: Callable[[Sequence[T]], Found],
 ) -> Found:
     """The figures of one judge, or of several each its own under `results`; never of several together. `names`: of the
     judge of each row, see `labels`; `wanted`: one of them, or a judge of whom there are several variants.
@@ -77,15 +81,20 @@ def by_judge(
         groups.setdefault(name, []).append(row)
     counts = Counter({name: len(mine) for name, mine in groups.items() if name is not None})
     judges = dict(counts.most_common())
+
+    def of(name: str | None) -> Found:
+        findings.judge = name
+        return answer(groups[name])
+
     if wanted is not None:
         mine = [name for name in judges if name == wanted or name.startswith(f"{wanted} (")]
         known(wanted, list(judges) if not mine else [wanted])
         groups = {name: groups[name] for name in mine}
         if len(groups) == 1:
-            return {"judges": judges, "judge": mine[0], **answer(groups[mine[0]])}
+            return {"judges": judges, "judge": mine[0], **of(mine[0])}
     if len(groups) < 2:
         return {"judges": judges, **answer(rows)}
-    return {"judges": judges, "results": [{"judge": name, **answer(groups[name])} for name in groups]}
+    return {"judges": judges, "results": [{"judge": name, **of(name)} for name in groups]}
 
 
 def known(wanted: str | None, judges: Sequence[str]) -> None:

@@ -43,6 +43,10 @@ def correlation(paths: Sequence[Path], columns: Sequence[str], findings: Finding
     if len(models) < _FEW:
         findings.warn(f"{len(models)} models are in both leaderboards: too few for a correlation")
         found |= dict.fromkeys(_FIGURES)
+    else:
+        for path, values in zip(paths, (x, y), strict=True):
+            if len(set(values)) == 1:
+                findings.warn(f"{path.name} has the same figure for all {len(models)} models: there is no correlation")
     for path, (_, figures) in zip(paths, (one, other), strict=True):
         reason = findings.lost(path.name, len(figures), {}, what="models")
         if reason is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from steerboard.datasets.formats.records import Problem, Source
 from steerboard.evaluation.benchmark_files.tables import is_table, table
-from steerboard.evaluation.formats.records import Unreadable
+from steerboard.evaluation.formats.records import Unreadable, who
 from steerboard.evaluation.formats.rows import read_rows
 from steerboard_statistics.validity import UNUSABLE_THRESHOLD, Validity, assess
 
@@ -25,13 +25,24 @@ _SHOWN_BAD = 20
 _MODELS = ("model", "model_id", "generator_2", "model_1", "model_2", "model_a", "model_b")
 
 
+_JUDGES = ("judge", "voter", "annotator")
+
+
 def models_of(_: Path, row: Fields | None) -> Collection[str]:
     return {one.strip() for name in _MODELS if isinstance(one := (row or {}).get(name), str) and one.strip()}
 
 
+def judge_of(row: Fields) -> str | None:
+    """Who judged a row, also one that cannot be read otherwise."""
+    try:
+        return who(row, *_JUDGES)
+    except Unreadable:
+        return None
+
+
 @dataclass
-class _File:
-    """`of_nobody`: unreadable rows that name none of the `groups` that other rows are about."""
+class _Rows:
+    """Of a file or a judge. `of_nobody`: unreadable ones that name none of the `groups` that other rows are about."""
 
     rows: int = 0
     of_nobody: int = 0
@@ -43,7 +54,7 @@ class Findings:
     """What is wrong with some files: rows that cannot be read, figures that are invalid, and warnings.
 
     `rows`: all that were read or tried; `of_group`: unreadable rows of each model, subset or evaluator, `of_nobody` of
-    those that name none.
+    those that name none. `judge`: whose figures are being computed, where there are several.
     """
 
     threshold: float = UNUSABLE_THRESHOLD
@@ -54,24 +65,32 @@ class Findings:
     of_nobody: int = 0
     reasons: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    files: dict[Path, _File] = field(default_factory=dict)
+    files: dict[Path, _Rows] = field(default_factory=dict)
+    judges: dict[str, _Rows] = field(default_factory=dict)
+    judge: str | None = None
     invalid_groups: set[str] = field(default_factory=set)
 
-    def row(self, path: Path, groups: Collection[str]) -> None:
+    def row(self, path: Path, groups: Collection[str], judge: str | None = None) -> None:
         """One of a file, about these, whether it can be read or not."""
         self.rows += 1
-        file = self.files.setdefault(path, _File())
+        if judge is not None:
+            self.judges.setdefault(judge, _Rows()).rows += 1
+        file = self.files.setdefault(path, _Rows())
         file.rows += 1
         file.groups.update(groups)
 
-    def unreadable(self, path: Path, line: int, reason: str, groups: Collection[str] = ()) -> None:
+    def unreadable(
+        self, path: Path, line: int, reason: str, groups: Collection[str] = (), judge: str | None = None
+    ) -> None:
         self.bad += 1
         if len(self.shown) < _SHOWN_BAD:
             self.shown.append(f"{path.name}, line {line}: {reason}")
         self.of_group.update(groups)
         if not groups:
             self.of_nobody += 1
-            self.files.setdefault(path, _File()).of_nobody += 1
+            self.files.setdefault(path, _Rows()).of_nobody += 1
+            if judge is not None:
+                self.judges.setdefault(judge, _Rows()).of_nobody += 1
 
     def whole(self) -> Validity:
         """Of all figures: rows that may have been about any model."""
@@ -86,13 +105,19 @@ class Findings:
         reason = assess(usable, {**unusable, "unreadable": own}, self.threshold, what=what).reason
         if reason is not None or (reason := self.whole().reason) is not None:
             return reason
-        for path, file in self.files.items():
-            if group is None or group in file.groups:
-                bad = {f"unreadable in {path.name}": file.of_nobody}
-                found = assess(file.rows - file.of_nobody, bad, self.threshold, what="rows")
-                if file.of_nobody and found.reason is not None:
-                    return found.reason
+        concerned = {path.name: file for path, file in self.files.items() if group is None or group in file.groups}
+        for name, rows in [*concerned.items(), *self._of_judge()]:
+            bad = {f"unreadable in {name}" if name in concerned else f"unreadable of {name}": rows.of_nobody}
+            found = assess(rows.rows - rows.of_nobody, bad, self.threshold, what="rows")
+            if rows.of_nobody and found.reason is not None:
+                return found.reason
         return None
+
+    def _of_judge(self) -> Iterator[tuple[str, _Rows]]:
+        """Whose figures are being computed; its label may have its variant behind it."""
+        for name, rows in self.judges.items():
+            if self.judge is not None and (self.judge == name or self.judge.startswith(f"{name} (")):
+                yield name, rows
 
     def invalid(self, name: str | None, reason: str) -> None:
         if name is not None:
@@ -173,8 +198,9 @@ def objects(
         iter(table(path, *columns)) if is_table(path) else read_rows(source(path))
     )
     for line, row in rows:
-        groups = groups_of(path, None if isinstance(row, Problem) else row)
-        findings.row(path, groups)
+        readable = None if isinstance(row, Problem) else row
+        groups = groups_of(path, readable)
+        findings.row(path, groups, judge_of(readable or {}))
         if isinstance(row, Problem):
             findings.unreadable(path, line, row.reason, groups)
         yield line, row
@@ -196,7 +222,7 @@ def parsed(
             try:
                 found.append(parse(row))
             except Unreadable as error:
-                findings.unreadable(path, line, str(error), groups_of(path, row))
+                findings.unreadable(path, line, str(error), groups_of(path, row), judge_of(row))
     return found
 
 

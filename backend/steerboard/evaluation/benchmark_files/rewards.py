@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from steerboard.datasets.formats.jsonl import repeated_name
 from steerboard.evaluation.benchmark_files.reading import Findings, Found, newest
 from steerboard.evaluation.benchmark_files.tables import content
 from steerboard.evaluation.formats.records import Unreadable, identifier, number
@@ -42,12 +43,15 @@ class Pair:
 
 
 def results(path: Path) -> dict[str, Any] | None:
-    """A results file: one object of subsets and accuracies. None for any other file."""
+    """A results file: one object of subsets and accuracies. None for any other file. Raises `BadInput`."""
+    text = content(path, _MOST_RESULTS)
     try:
-        document = json.loads(content(path, _MOST_RESULTS))
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
     known = isinstance(document, dict) and any(name in rewardbench.WEIGHTS for name in document)
+    if known and (twice := repeated_name(text, document)) is not None:
+        raise BadInput(f"{path.name} has {twice[:100]!r} twice", code="bad_row", hint="Leave one of them out.")
     return document if known else None
 
 
@@ -67,6 +71,13 @@ def of_results(document: Mapping[str, Any], findings: Findings) -> Found:
     """Of the subsets, without the fields that describe the model. Raises `BadInput`."""
     known = rewardbench.WEIGHTS
     told = {name: value for name, value in document.items() if name in known or not isinstance(value, str)}
+    for name, value in told.items():
+        if name in known and not _is_accuracy(name, value):
+            raise BadInput(
+                f"{name} has {value!r}, not an accuracy"[:200],
+                code="bad_row",
+                hint="Give accuracies as numbers, and leave out subsets without one.",
+            )
     return sections(told, findings, model_of(document))
 
 
@@ -187,6 +198,12 @@ def _reward(row: Mapping[str, Any], name: str) -> float:
         value = value[0]
     found = number({name: value}, name)
     return math.nan if found is None else found
+
+
+def _is_accuracy(name: str, value: object) -> bool:
+    """Or nothing, as a null and a NaN are."""
+    found = _accuracy(name, value)
+    return found is None or (isinstance(found, int | float) and not isinstance(found, bool))
 
 
 def _accuracy(name: str, value: object) -> object:

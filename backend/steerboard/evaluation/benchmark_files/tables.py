@@ -162,11 +162,13 @@ def place_of(row: Mapping[str, Any], *more: str) -> int | None:
 
 def read_difficulty(path: Path) -> list[float]:
     """Column `instruction_difficulty`, by the places that the rows name, else in their order; NaN where a place has
-    none. Of rows about one place the first counts. Raises `BadInput`."""
+    none. Raises `BadInput`, also for two difficulties of one place."""
     found: dict[int, float] = {}
     for order, (line, row) in enumerate(table(path, "instruction_difficulty")):
         place, (value,) = _place(path, line, row), _numbers(path, line, row, ["instruction_difficulty"])
-        found.setdefault(order if place is None else place, value)
+        at = order if place is None else place
+        if found.setdefault(at, value) != value:
+            raise BadInput(f"{path.name}, line {line}: has another difficulty of place {at}", code="bad_row")
     return [found.get(place, math.nan) for place in range(max(found) + 1)]
 
 
@@ -224,17 +226,25 @@ def read_categories(path: Path) -> dict[Hashable, str]:
 def read_weights(path: Path) -> dict[str, Published]:
     """Published weights by model, under the names that AlpacaEval gives its columns, else the three columns after the
     model's name; `variant` in what `write_weights` wrote. Raises `BadInput`."""
-    found = {}
+    found: dict[str, Published] = {}
     for line, row in table(path):
         columns = list(row)
         name = row.get("model") or row[columns[0]]
         variant = row.get("variant") or "full"
         if variant not in KEYS:
             raise BadInput(f"{path.name}, line {line}: has {variant!r} in `variant`", code="bad_row")
-        given = list(_WEIGHTS) if set(_WEIGHTS) <= row.keys() else columns[1:4]
+        missing = [one for one in _WEIGHTS if one not in row]
+        if 0 < len(missing) < len(_WEIGHTS):
+            raise UnknownColumn(
+                f"{path.name} has no column {missing[0]!r}, but others of AlpacaEval's: {', '.join(columns)[:300]}",
+                hint="Name all three as AlpacaEval does, or none: they are then taken in its order.",
+            )
+        given = columns[1:4] if missing else list(_WEIGHTS)
         if not name or len(given) < 3:
             raise BadInput(f"{path.name}, line {line}: has no model with three weights", code="bad_row")
-        found[name] = Published(Weights(*_numbers(path, line, row, given)), variant)
+        one = Published(Weights(*_numbers(path, line, row, given)), variant)
+        if found.setdefault(name, one) != one:
+            raise BadInput(f"{path.name}, line {line}: has other weights of {name}", code="bad_row")
     return found
 
 

@@ -104,10 +104,12 @@ def named(row: Mapping[str, Any], *names: str) -> str:
 
 
 def identifier(row: Mapping[str, Any], *names: str) -> str | None:
-    """An id, written as a number or a text; 81, 81.0 and "81" are the same."""
+    """An id, written as a number or a text; 81, 81.0, "81" and " 81" are the same. A blank text is none."""
     for name in names:
         value = row.get(name)
-        if value is None or (isinstance(value, float) and math.isnan(value)):
+        if isinstance(value, str):
+            value = value.strip()
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             continue
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -123,8 +125,8 @@ def who(row: Mapping[str, Any], *names: str) -> str | None:
     for name in names:
         value = row.get(name)
         said = identifier({name: value[0] if isinstance(value, list) and value else value}, name)
-        if said is not None and said.strip():
-            return said.strip()
+        if said is not None:
+            return said
     return None
 
 
