@@ -20,7 +20,12 @@ class VllmOptions(Config):
     ] = 1
     memory_fraction: Annotated[
         Finite,
-        Field(gt=0, le=1, description="Share of each GPU's memory for weights and cache; on a CPU nothing reads it."),
+        Field(
+            gt=0,
+            le=1,
+            description="Largest share of each GPU's memory for weights and cache; a model in training keeps its own. "
+            "On a CPU nothing reads it.",
+        ),
     ] = 0.9
     prefix_caching: Annotated[bool, Field(description="Compute what prompts begin with alike only once.")] = True
     max_model_len: Annotated[

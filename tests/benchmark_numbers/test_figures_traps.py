@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmark_numbers.figures_runner import figures, invalid, run, single, write
+from benchmark_numbers.figures_runner import annotation, figures, invalid, run, single, write
 from steerboard_contracts.errors import BadInput, SteerboardError
 
 
@@ -194,3 +194,17 @@ def test_pairs_of_rewards_in_a_table_are_recognised(tmp_path: Path) -> None:
     assert figures(table(tmp_path / "p.csv", "subset,chosen_reward,rejected_reward", *rows))["subsets"] == {
         "hep-go": 0.5
     }
+
+
+def test_preferences_on_another_scale_are_warned_of(tmp_path: Path) -> None:
+    found = figures(write(tmp_path / "a.jsonl", *(annotation(n, n % 2) for n in range(20))))
+    assert any("on a scale from 0 to 1" in warning for warning in found["warnings"])
+    for preferences in ([1, 2], [0, 1, 2], [0], [1]):
+        rows = (annotation(n, preferences[n % len(preferences)]) for n in range(20))
+        found = figures(write(tmp_path / "b.jsonl", *rows))
+        assert not any("scale" in warning for warning in found["warnings"]), preferences
+
+
+def test_a_file_of_unreadable_rows_is_refused_with_the_first_reason(tmp_path: Path) -> None:
+    with pytest.raises(SteerboardError, match=r"no row that can be read: line 1 .*winner"):
+        run(write(tmp_path / "b.jsonl", *['{"model_a": "a", "model_b": "b", "winner": "a", "winner": "b"}'] * 3))

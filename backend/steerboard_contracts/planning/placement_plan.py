@@ -27,6 +27,8 @@ from steerboard_contracts.training import OnlineConfig, TrainingConfig
 SHARE = 0.9
 # Positions of a pass of a frozen model.
 _PASS = 2048
+# Bytes that another process takes of a device before it has anything there.
+CONTEXT = 1 << 30
 # How far advice goes.
 _MOST_NODES = 64
 
@@ -125,9 +127,9 @@ def placed(
     needs = training_memory(shape, load)
     roles = [PlacedRole(role="training", devices=training, needs=needs, room=room)]
     if config.engine == "vllm" and not config.placement.rollout:
-        # While it samples, what is learned stays where it is.
-        resting = needs.model_copy(update={"activations": 0, "logits": 0})
-        left = machines.device_bytes - resting.total
+        # While it samples, what is learned stays where it is; a step needs its room too where it is made meanwhile.
+        meanwhile = needs if config.staleness else needs.model_copy(update={"activations": 0, "logits": 0})
+        left = machines.device_bytes - meanwhile.total - CONTEXT
         roles.append(_engine(config, shape, length, machines, training, max(0, left)))
     if config.placement.rollout:
         roles.append(_rollout(config, shape, length, machines, load.mixed))
@@ -150,16 +152,17 @@ def _rollout(config: OnlineConfig, shape: ModelShape, length: int, machines: Mac
 def _engine(
     config: OnlineConfig, shape: ModelShape, length: int, machines: Machines, devices: int, room: int
 ) -> PlacedRole:
-    """vLLM on `devices`, with `room` bytes on each. What its share of the memory leaves besides the weights is cache,
-    which must hold one window."""
+    """vLLM on `devices`, with at most `room` bytes on each. What its share of the memory leaves besides the weights is
+    cache, which must hold one window."""
     wide = config.vllm.tensor_parallel
     part = shape.model_copy(update={"parameters": shape.parameters // wide})
     bare = generation_memory(part, sequences=1, tokens=1, mixed=True)
-    taken, window = int(config.vllm.memory_fraction * machines.device_bytes), cache_bytes(shape, length, True) // wide
+    taken = min(int(config.vllm.memory_fraction * machines.device_bytes), room)
+    window = cache_bytes(shape, length, True) // wide
     left = taken - bare.total
     needs = bare.model_copy(update={"kv_cache": max(left, window)})
     if left < window:
-        return PlacedRole(role="rollout", devices=devices, needs=needs, room=min(room, taken), sequences=0)
+        return PlacedRole(role="rollout", devices=devices, needs=needs, room=taken, sequences=0)
     return PlacedRole(role="rollout", devices=devices, needs=needs, room=room, sequences=left // window)
 
 
@@ -205,7 +208,7 @@ def _candidates(config: OnlineConfig, devices: int) -> list[tuple[dict[str, Any]
         [{}, {"strategy": "zero2"}, {"strategy": "zero3"}],
         [
             {},
-            *({"engine": "vllm", "vllm.memory_fraction": share} for share in (0.5, 0.3, 0.2)),
+            {"engine": "vllm"},
             {"placement.rollout": 1},
             *({"engine": "vllm", "placement.rollout": 1, "vllm.tensor_parallel": size} for size in wide),
         ],

@@ -165,11 +165,24 @@ class TestPlan:
         machines = Machines(nodes=nodes, devices=8, device_bytes=int(74.5 * GIB))
         return plan(grpo(**fields), ModelShape.of(shape), machines, {"model", "data", "reward"}, 4096)
 
-    def test_8b_fits_on_one_node_with_a_share_of_the_memory_for_the_engine(self):
+    def test_an_engine_on_the_same_device_takes_what_training_leaves(self):
         found = self.planned(LLAMA_8B, 1, **self.ONLINE)
-        assert not found.fits
-        assert found.changes == {"vllm.memory_fraction": 0.5}
-        assert self.planned(LLAMA_8B, 1, **self.ONLINE, vllm={"memory_fraction": 0.5}).fits
+        assert found.fits
+        training, engine = found.roles
+        resting = training.needs.total - training.needs.activations - training.needs.logits
+        assert 0 <= int(74.5 * GIB) - resting - engine.needs.total < 2 * GIB
+        assert 0.4 < engine.needs.total / (74.5 * GIB) < 0.9
+        less = self.planned(LLAMA_8B, 1, **self.ONLINE, vllm={"memory_fraction": 0.4}).roles[1]
+        assert less.needs.total == pytest.approx(0.4 * 74.5 * GIB, rel=1e-3)
+
+    def test_while_it_learns_it_leaves_room_for_a_step_too(self):
+        waits, meanwhile = (
+            self.planned(LLAMA_8B, 1, **self.ONLINE, staleness=staleness, sampler_weight_cap=2).roles
+            for staleness in (0, 1)
+        )
+        step = meanwhile[0].needs.activations + meanwhile[0].needs.logits
+        assert step > 0
+        assert waits[1].needs.total - meanwhile[1].needs.total == pytest.approx(step, rel=1e-3)
 
     def test_70b_needs_an_engine_over_several_devices_of_its_own(self):
         colocated = self.planned(LLAMA_70B, 8, **self.ONLINE)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from steerboard_contracts.decoding import Decoding
 from steerboard_workers.engines.cache import CHUNK, growing_cache, takes_rows
@@ -19,6 +20,9 @@ from steerboard_workers.engines.sampling import log_probs_of, next_tokens
 
 # Dropping rows copies the cache, and a prefill of few rows is slow: worth it only when this share has ended.
 LEAST_SHARE = 0.125
+
+# cuDNN, which GPUs of Hopper's kind would take, builds a kernel for each length of the keys: here for every token.
+ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 Take = Callable[[int, int, float], bool]
 """Called with an answer's place, its next token and the token's log-prob; True when the token ends the answer."""
@@ -172,12 +176,13 @@ class Decoder:
 
     def _forward(self, ids: Tensor, mask: Tensor, positions: Tensor, cache: Any) -> Tensor:
         """Logits (B, V) after the last token of ids (B, t)."""
-        logits: Tensor = self.model(
-            input_ids=ids,
-            attention_mask=mask,
-            position_ids=positions,
-            past_key_values=cache,
-            use_cache=True,
-            logits_to_keep=1,
-        ).logits
+        with sdpa_kernel(ATTENTION):
+            logits: Tensor = self.model(
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            ).logits
         return logits[:, -1]

@@ -161,6 +161,11 @@ def _figures(model: Model, asked: set[Hashable], control: LengthControl, finding
     findings.lacking(model.name, missing, len(asked), "prompts")
     lengths = [row.len_2 for row in rows if row.len_2 is not None]
     rate = alpaca_eval.of_probabilities([row.p for row in rows])
+    if {row.p for row in rows if row.p is not None} == {0.0, 0.5}:
+        findings.warn(
+            f"{model.name}: all preferences are 0 or 1, a draw and a win of the baseline; on a scale from 0 to 1 add 1 "
+            "to each"
+        )
     found: Found = {
         "model": model.name,
         "baseline": model.baseline,

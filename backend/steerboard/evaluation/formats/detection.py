@@ -80,10 +80,12 @@ def read(source: Source, parse: Callable[[Mapping[str, Any]], Any]) -> Iterator[
 
 
 def _first_object(source: Source) -> Mapping[str, Any]:
-    for _, row in read_rows(source):
+    first = ""
+    for line, row in read_rows(source):
         if not isinstance(row, Problem):
             return row
-    raise WrongFileType(f"{source.label} has no row that is an object")
+        first = first or f": line {line} {row.reason}"
+    raise WrongFileType(f"{source.label} has no row that can be read{first}")
 
 
 def _judgments(row: Mapping[str, Any]) -> tuple[Kind, str] | None:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from steerboard_contracts.errors import EngineMissing
+from steerboard_contracts.planning.placement_plan import CONTEXT
 from steerboard_contracts.training import OnlineConfig
 from steerboard_workers.alignment.examples import Example
 from steerboard_workers.alignment.modules import PolicyModule
@@ -45,6 +46,8 @@ class VllmSampler:
         if self._engine is None:
             self._engine = self._started()
         with self._stage.phases.measure("sync"):
+            if self._sharing.accelerator.device.type == "cuda":
+                torch.cuda.empty_cache()  # of what training needs no more, the engine has its share now
             self._engine.update(lambda: whole_weights(self._config, self._module, self._sharing))
 
     def begin(self, answers: Sequence[Drawing], prompts: Sequence[Example], temperature: float) -> None:
@@ -63,8 +66,12 @@ class VllmSampler:
     def _started(self) -> LiveEngine:
         device = self._sharing.accelerator.device
         model, window = self._module.model.config.to_dict(), self._start.renderer.max_length
+        config = self._config
         with self._stage.phases.measure("load"):
-            return live_engine(self._stage, self._config, model, window, device, _visible(device))
+            if device.type == "cuda":
+                share = min(config.vllm.memory_fraction, _left(device, at_peak=bool(config.staleness)))
+                config = config.model_copy(update={"vllm": config.vllm.model_copy(update={"memory_fraction": share})})
+            return live_engine(self._stage, config, model, window, device, _visible(device))
 
 
 def live_engine(
@@ -116,6 +123,16 @@ def fill(answers: Sequence[Drawing], drawn: Drawn, ends: Container[int]) -> None
     for one, ids, log_probs in zip(answers, drawn.ids, drawn.log_probs, strict=True):
         one.ids, one.log_probs = list(ids), list(log_probs)
         one.finished = one.ids[-1] in ends
+
+
+def _left(device: torch.device, at_peak: bool) -> float:
+    """The share of the device's memory that the model in training does not hold: now, with what it takes at a step's
+    peak given back, or `at_peak`. Known once a step was made."""
+    torch.cuda.empty_cache()
+    free, total = torch.cuda.mem_get_info(device)
+    if at_peak:
+        free -= torch.cuda.max_memory_allocated(device) - torch.cuda.memory_allocated(device)
+    return max(free - CONTEXT, 0) / total
 
 
 def _visible(device: torch.device) -> str | None:
