@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +209,10 @@ def test_preferences_on_another_scale_are_warned_of(tmp_path: Path) -> None:
 def test_a_file_of_unreadable_rows_is_refused_with_the_first_reason(tmp_path: Path) -> None:
     with pytest.raises(SteerboardError, match=r"no row that can be read: line 1 .*winner"):
         run(write(tmp_path / "b.jsonl", *['{"model_a": "a", "model_b": "b", "winner": "a", "winner": "b"}'] * 3))
+
+
+def test_a_pipe_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(BadInput, match="pipe is not a regular file"):
+        run(pipe)

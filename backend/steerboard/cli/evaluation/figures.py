@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from steerboard.cli.output.console import EXIT_FAILED, JsonOption, print_json
+from steerboard_contracts.errors import BadInput
 
 commands = typer.Typer()
 
@@ -91,6 +92,9 @@ def figures(
     from steerboard.evaluation import judgment_figures
     from steerboard.evaluation.benchmark_files import length_control, tables
 
+    for path in files:
+        if not path.is_file():
+            raise BadInput(f"{path} is not a regular file", hint="Write what the pipe gives to a file first.")
     control = length_control.LengthControl(
         difficulty=tables.read_difficulty(difficulty) if difficulty else None,
         prompts=tables.read_prompts(prompts) if prompts else None,

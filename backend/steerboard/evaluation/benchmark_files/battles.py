@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from steerboard.evaluation.benchmark_files.judges import Said, by_judge, labels
-from steerboard.evaluation.benchmark_files.reading import Fields, Findings, Found, newest, parsed
+from steerboard.evaluation.benchmark_files.reading import JUDGES, Fields, Findings, Found, newest, parsed
 from steerboard.evaluation.formats.fastchat import template_of
 from steerboard.evaluation.formats.records import Unreadable, identifier, moment, named, number, turn_of, who
 from steerboard_contracts.errors import BadInput
@@ -159,7 +159,7 @@ def _pair(row: Fields) -> Row:
     return Row(
         identifier(row, "question_id", "battle_id", "id"),
         # MT-Bench's judgments by people and by GPT-4 have a name or [model, template] in `judge`.
-        who(row, "judge", "voter", "annotator"),
+        who(row, *JUDGES),
         template_of(row),
         turn_of(row),
         moment(row),

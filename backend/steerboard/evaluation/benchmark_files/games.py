@@ -188,7 +188,8 @@ def arena(rows: Sequence[Row], baseline: str | None, findings: Findings) -> Foun
         raise BadInput(
             f"{own:,} rows of {chosen} name no baseline, so they do not compare with {chosen}",
             code="invalid_request",
-            hint="Leave --baseline out, or name the one that these rows are against in a field `baseline`.",
+            hint=("Leave --baseline out, or name" if baseline else "Name")
+            + " the one that these rows are against in a field `baseline`.",
         )
     kept, superseded = newest(
         rows,

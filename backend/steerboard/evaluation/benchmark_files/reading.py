@@ -23,9 +23,8 @@ GroupsOf = Callable[[Path, Fields | None], Collection[str]]
 _SHOWN_BAD = 20
 # Where the formats name the models that a row is about.
 _MODELS = ("model", "model_id", "generator_2", "model_1", "model_2", "model_a", "model_b")
-
-
-_JUDGES = ("judge", "voter", "annotator")
+# Where they name who judged.
+JUDGES = ("judge", "voter", "annotator")
 
 
 def models_of(_: Path, row: Fields | None) -> Collection[str]:
@@ -35,7 +34,7 @@ def models_of(_: Path, row: Fields | None) -> Collection[str]:
 def judge_of(row: Fields) -> str | None:
     """Who judged a row, also one that cannot be read otherwise."""
     try:
-        return who(row, *_JUDGES)
+        return who(row, *JUDGES)
     except Unreadable:
         return None
 
