@@ -171,8 +171,9 @@ def test_results(published: Path, tmp_path: Path, hit: set[int], done: str) -> N
     }
     path = tmp_path / "results.json"
     path.write_text(json.dumps(rows))
-    if chosen and done == "percent":
-        with pytest.raises(BadInput, match="between 0 and 1"):
+    refused = {"percent": "between 0 and 1", "text": "not an accuracy"}.get(done)
+    if chosen and refused:
+        with pytest.raises(BadInput, match=refused):
             figures([path], "auto", Options())
         return
     found = figures([path], "auto", Options())

@@ -184,7 +184,7 @@ def test_a_press_counts_while_the_estimate_arrives(page: Page, world: World, win
     before = press(page, launch)
     arrive()
     expect(page.get_by_text("No estimate: ").or_(page.get_by_text("of device time"))).to_be_visible()
-    assert abs(middle(launch)[1] - before[1]) <= 1  # pressed, it gives way by one pixel
+    assert abs(middle(launch)[1] - before[1]) < 2  # pressed, it gives way by one pixel; layouts round
     page.mouse.up()
     expect(page).to_have_url(re.compile("/runs/"))
     run = page.url.rpartition("/")[2].partition("?")[0]
@@ -206,6 +206,6 @@ def test_a_press_counts_while_the_recipe_is_read(form: Page, window: tuple[int, 
     before = press(form, launch)
     arrive()
     expect(form.get_by_role("button", name=re.compile("^again"))).to_be_visible()
-    assert abs(middle(launch)[1] - before[1]) <= 1  # pressed, it gives way by one pixel
+    assert abs(middle(launch)[1] - before[1]) < 2  # pressed, it gives way by one pixel; layouts round
     form.mouse.up()
     expect(form.get_by_role("heading", name=re.compile("^pressed-"))).to_be_visible()
