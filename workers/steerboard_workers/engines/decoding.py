@@ -21,7 +21,8 @@ from steerboard_workers.engines.sampling import log_probs_of, next_tokens
 # Dropping rows copies the cache, and a prefill of few rows is slow: worth it only when this share has ended.
 LEAST_SHARE = 0.125
 
-# cuDNN, which GPUs of Hopper's kind would take, builds a kernel for each length of the keys: here for every token.
+# Without cuDNN, which Hopper GPUs may prefer: it builds a kernel for each length of the keys, and here every token is a
+# new one. That this is what the first batches of a length cost (benchmarks/RESULTS.md) is suspected, not measured.
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 Take = Callable[[int, int, float], bool]
