@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dashboard_world import World
 from playwright.sync_api import Page, expect
 
@@ -28,7 +30,10 @@ def test_two_scores_of_a_policy_answer_as_one_looks_and_their_names_follow_the_v
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("group", name="Your vote")).to_be_visible(timeout=60_000)
     texts = {letter: page.get_by_label(f"Answer {letter}").locator("pre.text").inner_text() for letter in "AB"}
-    assert sorted(texts.values(), key=len) == ["No.", "A lovely blue thing, gladly and with joy!"]
+    low, high = sorted(texts.values(), key=len)
+    assert low == "No."
+    # The colour that a policy this small gives depends on the machine that trained it.
+    assert re.fullmatch(r"A lovely \w+ thing, gladly and with joy!", high)
     (joyful,) = [letter for letter, text in texts.items() if text != "No."]
     seen = page.evaluate("letter => [...window.seen[letter]]", joyful)
     assert len(seen) > 1, "the answer came all at once"
